@@ -1,0 +1,76 @@
+/// A block of raw memory that is filled from its front and shared by reference.
+///
+/// Who makes a chunk owns its unfilled end and is the only one to append to it. Everybody else holds `ByteSlice`s of
+/// the filled part, which never changes while such a slice lives.
+///
+/// `@unchecked Sendable`: the filled part is read-only as long as a second reference exists (`rewindIfUnshared` is
+/// the one way back, and it checks), and `filled` is read and written by the owner alone.
+public final class Chunk: @unchecked Sendable {
+    /// The first byte of the block.
+    public let base: UnsafeMutableRawPointer
+    /// The size of the block in bytes.
+    public let capacity: Int
+    /// How many bytes from the front are in use; for the owner only.
+    public private(set) var filled = 0
+
+    /// A block of `capacity` bytes, uninitialized, freed with its last reference.
+    public init(capacity: Int) {
+        self.capacity = capacity
+        base = .allocate(byteCount: max(capacity, 1), alignment: 16)
+    }
+
+    deinit { base.deallocate() }
+
+    /// How many bytes still fit.
+    @inlinable
+    public var room: Int { capacity &- filled }
+
+    /// Takes the next `count` bytes into use and returns where they are, for the owner to write at once.
+    public func claim(_ count: Int) -> UnsafeMutableRawPointer {
+        precondition(count >= 0 && count <= room, "a chunk was claimed past its end")
+        let start = base + filled
+        filled &+= count
+        return start
+    }
+
+    /// Copies `bytes` to the end of the filled part. They must fit in `room`.
+    public func append(_ bytes: UnsafeRawBufferPointer) {
+        let destination = claim(bytes.count)
+        if let source = bytes.baseAddress { destination.copyMemory(from: source, byteCount: bytes.count) }
+    }
+
+    /// What is filled from `start` to the end, as a slice that keeps this chunk.
+    public func slice(from start: Int) -> ByteSlice { ByteSlice(chunk: self, start: start, end: filled) }
+
+    /// Forgets the content so that the block can be filled anew. Only for a chunk nobody else refers to: ask
+    /// `isKnownUniquelyReferenced` first, as `ChunkPool.recycle` does.
+    func rewind() { filled = 0 }
+}
+
+/// Chunks of one size, kept for reuse by one loop.
+///
+/// Not thread-safe: each owner (a link, a transport) keeps its own. A chunk somebody still reads is not taken back;
+/// it is freed when its last reader lets go.
+public struct ChunkPool {
+    /// The size of the chunks this pool hands out.
+    public let chunkSize: Int
+    private let keepAtMost: Int
+    private var free: ContiguousArray<Chunk> = []
+
+    /// A pool that keeps at most `keepAtMost` unused chunks of `chunkSize` bytes.
+    public init(chunkSize: Int, keepAtMost: Int) {
+        self.chunkSize = chunkSize
+        self.keepAtMost = keepAtMost
+    }
+
+    /// An empty chunk, reused if there is one.
+    public mutating func take() -> Chunk { free.popLast() ?? Chunk(capacity: chunkSize) }
+
+    /// Gives a chunk back. The caller must not use it afterwards.
+    public mutating func recycle(_ chunk: consuming Chunk) {
+        var chunk = chunk
+        guard chunk.capacity == chunkSize, free.count < keepAtMost, isKnownUniquelyReferenced(&chunk) else { return }
+        chunk.rewind()
+        free.append(chunk)
+    }
+}

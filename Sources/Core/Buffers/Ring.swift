@@ -1,0 +1,83 @@
+/// A queue in one array: once grown, appending and taking from the front allocate nothing.
+@usableFromInline
+struct Ring<Element> {
+    @usableFromInline var storage: ContiguousArray<Element?> = []
+    @usableFromInline var head = 0
+    @usableFromInline var count = 0
+
+    @inlinable
+    init() {}
+
+    @inlinable
+    var isEmpty: Bool { count == 0 }
+
+    @inlinable
+    func slot(_ index: Int) -> Int { (head &+ index) & (storage.count &- 1) }
+
+    @inlinable
+    subscript(index: Int) -> Element {
+        get {
+            precondition(index >= 0 && index < count)
+            return storage[slot(index)].unsafelyUnwrapped
+        }
+        set {
+            precondition(index >= 0 && index < count)
+            storage[slot(index)] = newValue
+        }
+    }
+
+    @inlinable
+    var first: Element? { count == 0 ? nil : storage[head] }
+
+    @inlinable
+    mutating func append(_ element: Element) {
+        if count == storage.count { grow() }
+        storage[slot(count)] = element
+        count &+= 1
+    }
+
+    @inlinable
+    mutating func prepend(_ element: Element) {
+        if count == storage.count { grow() }
+        head = (head &- 1) & (storage.count &- 1)
+        storage[head] = element
+        count &+= 1
+    }
+
+    @inlinable
+    @discardableResult
+    mutating func popFirst() -> Element? {
+        guard count > 0 else { return nil }
+        let element = storage[head]
+        storage[head] = nil
+        head = (head &+ 1) & (storage.count &- 1)
+        count &-= 1
+        return element
+    }
+
+    @inlinable
+    @discardableResult
+    mutating func popLast() -> Element? {
+        guard count > 0 else { return nil }
+        let last = slot(count &- 1)
+        let element = storage[last]
+        storage[last] = nil
+        count &-= 1
+        return element
+    }
+
+    @inlinable
+    mutating func removeAll() {
+        while popFirst() != nil {}
+    }
+
+    @usableFromInline
+    mutating func grow() {
+        var larger = ContiguousArray<Element?>()
+        larger.reserveCapacity(max(8, storage.count * 2))
+        for index in 0..<count { larger.append(storage[slot(index)]) }
+        while larger.count < max(8, storage.count * 2) { larger.append(nil) }
+        storage = larger
+        head = 0
+    }
+}

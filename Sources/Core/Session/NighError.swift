@@ -1,0 +1,191 @@
+/// What went wrong: at which stage, by which cause, with which peer, over which transport, and what helps.
+///
+/// Prints as one sentence, "connecting to Puma over bluetooth: the adapter is powered off; run `bluetoothctl power
+/// on`". Every failure this package reports is one of these, also those of transports.
+public struct NighError: Error, Hashable, Sendable {
+    /// What was being done.
+    public var stage: Stage
+    /// Why it failed.
+    public var cause: Cause
+    /// Who it concerned, as a person knows it: a name, a short PeerID or an address.
+    public var peer: String?
+    /// The scheme of the transport it happened on.
+    public var transport: String?
+    /// What the person in front of it can do.
+    public var advice: String?
+    /// The single failures, where several ways were tried.
+    public var attempts: [NighError]
+
+    /// An error; everything but stage and cause may be filled in further up.
+    public init(
+        _ stage: Stage, _ cause: Cause, peer: String? = nil, transport: String? = nil, advice: String? = nil,
+        attempts: [NighError] = []
+    ) {
+        self.stage = stage
+        self.cause = cause
+        self.peer = peer
+        self.transport = transport
+        self.advice = advice
+        self.attempts = attempts
+    }
+
+    /// The same error, about `peer` if it named nobody so far.
+    public func about(_ peer: String?) -> NighError {
+        var error = self
+        error.peer = error.peer ?? peer
+        return error
+    }
+
+    /// What was being done when it failed.
+    public enum Stage: String, Hashable, Sendable, CaseIterable {
+        /// Checking what the program asked for.
+        case configuring
+        /// Reading or making the identity.
+        case identity = "loading the identity"
+        /// Bringing a session or a transport up.
+        case starting
+        /// Listening and publishing.
+        case advertising
+        /// Looking for peers.
+        case browsing
+        /// Opening a pipe.
+        case connecting
+        /// The secure channel's handshake.
+        case securing
+        /// Exchanging prefaces and hellos.
+        case greeting
+        /// Waiting for an invitation's answer, or answering one.
+        case inviting
+        /// Handing over a message.
+        case sending
+        /// Reading what came.
+        case receiving
+        /// Moving a conversation to another link.
+        case resuming
+        /// Being connected with nothing special going on.
+        case conversing
+        /// Asking for a reply.
+        case pinging
+    }
+
+    /// Why it failed.
+    public enum Cause: Hashable, Sendable {
+        /// Nobody listens there.
+        case refused
+        /// There is no way there.
+        case unreachable
+        /// No answer in time.
+        case timedOut
+        /// This side took it back.
+        case cancelled
+        /// The pipe broke or ended without a word.
+        case linkLost
+        /// Nothing was heard for the keep-alive time.
+        case silent
+        /// The person or program over there said no, in these words.
+        case declined(String)
+        /// The other side has all the peers it takes.
+        case full
+        /// The other side has too many invitations waiting.
+        case busy
+        /// This many bytes wait for the peer already.
+        case bufferFull(limit: Int)
+        /// The message has this many bytes, the limit is that many.
+        case messageTooLarge(size: Int, limit: Int)
+        /// There is no conversation with the peer.
+        case notConnected
+        /// Nobody of that PeerID is known.
+        case unknownPeer
+        /// There is no way to the peer that this session's transports know.
+        case noRoute
+        /// The address leads back to this session.
+        case selfDial
+        /// Another running program uses this session's identity.
+        case sameIdentity
+        /// Somebody else answered than was called.
+        case wrongPeer(expected: PeerID, found: PeerID)
+        /// The peer offers another service.
+        case wrongService(String)
+        /// The peer is the same, its program was started anew.
+        case restarted
+        /// The peer ended the conversation.
+        case peerLeft
+        /// This side ended the conversation.
+        case left
+        /// The other side knows of no such conversation.
+        case unknownConversation
+        /// Another link of the same pair took over.
+        case superseded
+        /// The other side broke the protocol.
+        case protocolViolation(String)
+        /// The sides share no protocol version.
+        case noCommonVersion(ours: ClosedRange<UInt8>, theirs: ClosedRange<UInt8>)
+        /// The sides share no kind of security.
+        case noCommonSecurity
+        /// A named limit was reached.
+        case limit(String, Int)
+        /// A value that cannot be.
+        case invalid(String)
+        /// Something this build or machine does not have.
+        case unavailable(String)
+        /// The session is closed, or closing.
+        case closed
+        /// The operating system said so.
+        case system(Int32, String)
+        /// Several ways were tried; see `attempts`.
+        case allFailed
+    }
+}
+
+extension NighError: CustomStringConvertible {
+    public var description: String {
+        var text = stage.rawValue
+        if let peer { text += stage == .conversing ? " with \(peer)" : " to \(peer)" }
+        if let transport { text += " over \(transport)" }
+        text += ": \(cause)"
+        if !attempts.isEmpty { text += " (" + attempts.map(\.description).joined(separator: "; ") + ")" }
+        if let advice { text += "; \(advice)" }
+        return text
+    }
+}
+
+extension NighError.Cause: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .refused: "nobody listens there"
+        case .unreachable: "there is no way there"
+        case .timedOut: "no answer in time"
+        case .cancelled: "taken back"
+        case .linkLost: "the link was lost"
+        case .silent: "nothing was heard any more"
+        case .declined(let words): words.isEmpty ? "declined" : "declined: \(words)"
+        case .full: "the other side has all the peers it takes"
+        case .busy: "the other side has too many invitations waiting"
+        case .bufferFull(let limit): "\(limit) bytes wait for this peer already"
+        case .messageTooLarge(let size, let limit): "the message has \(size) bytes, the limit is \(limit)"
+        case .notConnected: "not connected"
+        case .unknownPeer: "no such peer is known"
+        case .noRoute: "no transport knows a way there"
+        case .selfDial: "the address leads back to this very session"
+        case .sameIdentity: "another running program uses the same identity"
+        case .wrongPeer(let expected, let found): "\(found.short) answered instead of \(expected.short)"
+        case .wrongService(let name): "the peer offers the service \(name)"
+        case .restarted: "the peer was started anew"
+        case .peerLeft: "the peer left"
+        case .left: "this side left"
+        case .unknownConversation: "the other side has ended this conversation"
+        case .superseded: "another link took over"
+        case .protocolViolation(let what): "the other side broke the protocol: \(what)"
+        case .noCommonVersion(let ours, let theirs):
+            "no common protocol version: this side speaks \(ours.lowerBound) to \(ours.upperBound), "
+                + "the other \(theirs.lowerBound) to \(theirs.upperBound)"
+        case .noCommonSecurity: "the two sides share no kind of security"
+        case .limit(let name, let value): "the limit \"\(name)\" of \(value) is reached"
+        case .invalid(let what): "invalid \(what)"
+        case .unavailable(let what): what
+        case .closed: "the session is closed"
+        case .system(let number, let words): "\(words) (\(number))"
+        case .allFailed: "every way failed"
+        }
+    }
+}

@@ -1,0 +1,87 @@
+/// The transports a program can choose from by name.
+///
+/// A value: take `TransportRegistry()`, register what the program has (the transports of this package and its own), and
+/// make transports from specs. Safe to use from anywhere.
+public struct TransportRegistry: Sendable {
+    /// One entry: a transport that can be made.
+    public struct Entry: Sendable {
+        /// Its scheme.
+        public let scheme: String
+        /// What it is, in one line.
+        public let summary: String
+        /// The options it takes, each with one line of explanation.
+        public let options: [String: String]
+        /// Makes one. The options have been checked for unknown keys; values are the maker's to check.
+        public let make: @Sendable (TransportSpec) throws(NighError) -> any Transport
+
+        /// An entry.
+        public init(
+            scheme: String, summary: String, options: [String: String] = [:],
+            make: @escaping @Sendable (TransportSpec) throws(NighError) -> any Transport
+        ) {
+            self.scheme = scheme
+            self.summary = summary
+            self.options = options
+            self.make = make
+        }
+    }
+
+    private var entriesByScheme: [String: Entry] = [:]
+
+    /// A registry without entries.
+    public init() {}
+
+    /// A registry of these entries. Of two of one scheme the later stays.
+    public init(_ entries: [Entry]) {
+        for entry in entries { entriesByScheme[entry.scheme] = entry }
+    }
+
+    /// All entries, by scheme.
+    public var entries: [Entry] { entriesByScheme.values.sorted { $0.scheme < $1.scheme } }
+
+    /// Adds a transport. Fails when the scheme is taken or is no scheme.
+    public mutating func register(_ entry: Entry) throws(NighError) {
+        guard TransportSpec.isScheme(entry.scheme) else {
+            throw NighError(
+                .configuring, .invalid("scheme \"\(entry.scheme)\""),
+                advice: "a scheme is 1 to 15 of a-z and 0-9, a letter first")
+        }
+        guard entriesByScheme[entry.scheme] == nil else {
+            throw NighError(
+                .configuring, .invalid("scheme \"\(entry.scheme)\", which is registered already"),
+                advice: "choose another scheme")
+        }
+        entriesByScheme[entry.scheme] = entry
+    }
+
+    /// Makes the transport `spec` asks for. Fails, listing what there is, for an unknown scheme or option.
+    public func make(_ spec: TransportSpec) throws(NighError) -> any Transport {
+        guard let entry = entriesByScheme[spec.scheme] else {
+            let known = entries.map(\.scheme).joined(separator: ", ")
+            throw NighError(
+                .configuring, .unavailable("there is no transport \"\(spec.scheme)\""),
+                advice: known.isEmpty ? "none is registered" : "known are: \(known)")
+        }
+        let unknown = spec.options.keys.filter { entry.options[$0] == nil }.sorted()
+        guard unknown.isEmpty else {
+            let known = entry.options.keys.sorted().joined(separator: ", ")
+            throw NighError(
+                .configuring, .invalid("option \"\(unknown[0])\""), transport: spec.scheme,
+                advice: known.isEmpty ? "it takes no options" : "known are: \(known)")
+        }
+        return try entry.make(spec)
+    }
+
+    /// Makes the transports a list such as `tcp,bluetooth:adapter=hci1` asks for. Fails at the first that cannot be
+    /// made, and when one scheme stands twice.
+    public func makeAll(_ list: String) throws(NighError) -> [any Transport] {
+        var transports: [any Transport] = []
+        for spec in try TransportSpec.list(parsing: list) {
+            guard !transports.contains(where: { $0.scheme == spec.scheme }) else {
+                throw NighError(.configuring, .invalid("transport \"\(spec.scheme)\", given twice in \"\(list)\""))
+            }
+            transports.append(try make(spec))
+        }
+        return transports
+    }
+}

@@ -1,0 +1,4 @@
+// The module most programs import: the session layer and every transport this package ships.
+
+@_exported import NighCore
+@_exported import NighMemory
