@@ -49,28 +49,43 @@ public final class Chunk: @unchecked Sendable {
 
 /// Chunks of one size, kept for reuse by one loop.
 ///
-/// Not thread-safe: each owner (a link, a transport) keeps its own. A chunk somebody still reads is not taken back;
-/// it is freed when its last reader lets go.
+/// Not thread-safe: each owner (a session, a transport) keeps its own. A chunk that somebody still reads is kept aside
+/// and handed out again only when its last reader has let go.
 public struct ChunkPool {
     /// The size of the chunks this pool hands out.
     public let chunkSize: Int
     private let keepAtMost: Int
-    private var free: ContiguousArray<Chunk> = []
+    private var kept = ContiguousArray<Chunk>()
 
-    /// A pool that keeps at most `keepAtMost` unused chunks of `chunkSize` bytes.
+    /// How many kept chunks are looked at for one that nobody reads any more, before a new one is made.
+    private static let looks = 4
+
+    /// A pool that keeps at most `keepAtMost` chunks of `chunkSize` bytes.
     public init(chunkSize: Int, keepAtMost: Int) {
         self.chunkSize = chunkSize
         self.keepAtMost = keepAtMost
+        kept.reserveCapacity(keepAtMost)
     }
 
     /// An empty chunk, reused if there is one.
-    public mutating func take() -> Chunk { free.popLast() ?? Chunk(capacity: chunkSize) }
+    public mutating func take() -> Chunk {
+        for look in 0..<min(Self.looks, kept.count) {
+            let index = kept.count - 1 - look
+            if isKnownUniquelyReferenced(&kept[index]) {
+                kept.swapAt(index, kept.count - 1)
+                let chunk = kept.removeLast()
+                chunk.rewind()
+                return chunk
+            }
+        }
+        // The ones in front have waited longest: look at them next time.
+        if kept.count > Self.looks { kept.swapAt(0, kept.count - 1) }
+        return Chunk(capacity: chunkSize)
+    }
 
-    /// Gives a chunk back. The caller must not use it afterwards.
+    /// Gives a chunk back. The caller must not write to it afterwards.
     public mutating func recycle(_ chunk: consuming Chunk) {
-        var chunk = chunk
-        guard chunk.capacity == chunkSize, free.count < keepAtMost, isKnownUniquelyReferenced(&chunk) else { return }
-        chunk.rewind()
-        free.append(chunk)
+        guard chunk.capacity == chunkSize, kept.count < keepAtMost else { return }
+        kept.append(chunk)
     }
 }

@@ -1,0 +1,436 @@
+/// One pipe between two sessions, from its first byte to its last: prefaces, secure channel, hellos, frames,
+/// keep-alive, close.
+///
+/// A machine without I/O: `receive` takes what the pipe brought, `next` tells what it means step by step, `gather` hands out
+/// what is to be written, `deadline` and `timeArrived` are its only notion of time. The session machine owns one a
+/// pipe; everything happens on the loop. It never calls anybody.
+final class LinkMachine {
+    enum Phase: Equatable {
+        case preface
+        case securing
+        case greeting
+        case open
+        /// Nothing is read or written any more but a last close frame.
+        case closed
+    }
+
+    /// What the bytes received so far turn out to be, one after another.
+    enum Step {
+        /// The hellos are exchanged; see `peerHello`.
+        case opened
+        /// A request to converse; `isResume` tells which of the two.
+        case request(ConversationRequest, isResume: Bool)
+        case accepted(ConversationAcceptance)
+        case refused(ConversationRefusal)
+        /// The other side's standing is in `peerStanding`.
+        case acknowledged
+        /// A whole small message on a lane. The bytes are borrowed until the next call.
+        case message(Lane, FrameDecoder.Frame)
+        /// A large message of this many bytes begins on a lane.
+        case begin(Lane, Int)
+        /// The next bytes of the message begun on a lane.
+        case piece(Lane, FrameDecoder.Frame)
+        case unreliable(FrameDecoder.Frame)
+        case pong(token: UInt64, roundTrip: Moment.Span)
+        /// A peer under suspicion was heard again.
+        case heardAgain
+        /// The link is over. Write what `gather` still has, then close the pipe.
+        case closed(LinkEnd)
+    }
+
+    /// Why a link is over, and who said so.
+    struct LinkEnd: Equatable {
+        var cause: NighError.Cause
+        var code: LinkClose.Code?
+        var saidByPeer: Bool
+    }
+
+    struct Settings {
+        var hello: Hello
+        var limits: SessionLimits
+        var timings: SessionTimings
+        var offer: SecureChannelOffer
+    }
+
+    let side: LinkSide
+    private(set) var phase = Phase.preface
+    private(set) var peerHello: Hello?
+    private(set) var version: UInt8 = 0
+    private(set) var peerStanding = Standing()
+    private(set) var end: LinkEnd?
+    var statistics = LinkStatistics()
+
+    private let settings: Settings
+    private let openedAt: Moment
+    private var prefaceBytes: [UInt8] = []
+    private var channel: (any SecureChannel)?
+    private var decoder: FrameDecoder
+    private var plain = ByteQueue()
+    private(set) var keepAlive: KeepAlive
+    private var reportedEnd = false
+
+    /// Bytes for the pipe itself: the preface and the channel's handshake.
+    private var wire = ByteQueue()
+    private var control: ControlWriter
+    private var unreliable: ControlWriter
+    private var pingsSent: [UInt64: Moment] = [:]
+    private var nextAutomaticPing: UInt64 = 1 << 63
+
+    /// The most control bytes that may wait before the link stops reading: a flood of pings is answered at the
+    /// speed at which the answers are taken.
+    private static let controlBacklog = 64 << 10
+    /// The longest frame before the hellos; a hello is far shorter.
+    private static let helloLimit = 4_096
+    private static let pingsRemembered = 64
+
+    init(side: LinkSide, settings: Settings, now: Moment) {
+        self.side = side
+        self.settings = settings
+        openedAt = now
+        decoder = FrameDecoder(maximumPayload: Self.helloLimit)
+        keepAlive = KeepAlive(
+            askAfter: settings.timings.askAfter, loseAfter: settings.timings.loseAfter, now: now)
+        control = ControlWriter()
+        unreliable = ControlWriter()
+        wire.append(ByteSlice(Preface(security: settings.offer.accepted).bytes))
+    }
+
+    // MARK: Receiving
+
+    /// Takes what the pipe brought. Follow with `next` until it is nil.
+    func receive(_ bytes: ByteSlice, now: Moment) {
+        guard phase != .closed else { return }
+        statistics.bytesReceived &+= bytes.count
+        if keepAlive.heard(at: now) { heardAgain = true }
+        if let channel {
+            feed(bytes, through: channel)
+        } else {
+            receivePreface(bytes)
+        }
+    }
+
+    private var heardAgain = false
+
+    private func receivePreface(_ bytes: ByteSlice) {
+        let missing = Preface.byteCount - prefaceBytes.count
+        prefaceBytes += bytes[0..<min(missing, bytes.count)].bytes
+        guard prefaceBytes.count == Preface.byteCount else { return }
+        do throws(WireError) {
+            let preface = try ByteSlice(prefaceBytes).withUnsafeBytes { bytes throws(WireError) in
+                try Preface(reading: bytes)
+            }
+            guard let kind = settings.offer.accepted.strongestCommon(with: preface.security) else {
+                return finish(.noCommonSecurity, code: nil)
+            }
+            let channel = settings.offer.make(kind, side)
+            self.channel = channel
+            phase = .securing
+            try begin(channel)
+            feed(bytes[min(missing, bytes.count)..<bytes.count], through: channel)
+        } catch {
+            finish(error.asViolation, code: nil)
+        }
+    }
+
+    private func begin(_ channel: any SecureChannel) throws(WireError) {
+        do throws(NighError) {
+            try channel.begin(wire: &wire)
+        } catch {
+            finish(error.cause, code: nil)
+        }
+    }
+
+    private func feed(_ bytes: ByteSlice, through channel: any SecureChannel) {
+        do throws(NighError) {
+            try channel.receive(bytes, plain: &plain, wire: &wire)
+        } catch {
+            return finish(error.cause, code: nil)
+        }
+        if phase == .securing, channel.isEstablished {
+            phase = .greeting
+            control.write(.hello, payload: settings.hello.payload)
+        }
+        while let slice = plain.popFirst() { decoder.feed(slice) }
+    }
+
+    /// What comes next out of what was received; nil when more bytes are needed, or the session's attention is not.
+    func next(now: Moment) -> Step? {
+        if heardAgain {
+            heardAgain = false
+            return .heardAgain
+        }
+        while phase == .greeting || phase == .open {
+            do throws(WireError) {
+                guard let frame = try decoder.next() else { return nil }
+                if let step = try interpret(frame, now: now) { return step }
+            } catch {
+                finish(error.asViolation, code: .protocolViolation)
+            }
+        }
+        guard phase == .closed, !reportedEnd, let end else { return nil }
+        reportedEnd = true
+        return .closed(end)
+    }
+
+    @inline(__always)
+    private func interpret(_ frame: FrameDecoder.Frame, now: Moment) throws(WireError) -> Step? {
+        guard phase == .open else {
+            try greet(frame, now: now)
+            return phase == .open ? .opened : nil
+        }
+        switch frame.type {
+        case FrameType.message.rawValue: return .message(.main, frame)
+        case FrameType.bulkMessage.rawValue: return .message(.bulk, frame)
+        case FrameType.piece.rawValue: return .piece(.main, frame)
+        case FrameType.bulkPiece.rawValue: return .piece(.bulk, frame)
+        case FrameType.unreliable.rawValue: return .unreliable(frame)
+        default: return try interpretControl(frame, now: now)
+        }
+    }
+
+    private func interpretControl(_ frame: FrameDecoder.Frame, now: Moment) throws(WireError) -> Step? {
+        guard let type = FrameType(rawValue: frame.type) else {
+            guard frame.type >= FrameType.firstOptional else { throw .unknownCritical(type: frame.type) }
+            statistics.framesSkipped &+= 1
+            return nil
+        }
+        switch type {
+        case .begin, .bulkBegin:
+            var reader = FieldReader(frame.bytes)
+            let size = Int(try reader.number(UInt32.self, "a message's size"))
+            try reader.finish("a message's beginning")
+            return .begin(type == .begin ? .main : .bulk, size)
+        case .acknowledge:
+            var reader = FieldReader(frame.bytes)
+            peerStanding = try Standing(reading: &reader)
+            try reader.finish("an acknowledgement")
+            return .acknowledged
+        case .ping:
+            guard frame.bytes.count >= 8, frame.bytes.count <= 8 + settings.limits.pingPayload else {
+                throw .malformed("a ping of \(frame.bytes.count) bytes")
+            }
+            control.write(.pong, bytes: frame.bytes)
+            return nil
+        case .pong: return try interpretPong(frame, now: now)
+        case .invite, .resume:
+            let limit = settings.limits.invitationContext
+            let request = try ConversationRequest(reading: frame.bytes, contextLimit: limit)
+            peerStanding = request.standing
+            return .request(request, isResume: type == .resume)
+        case .accept:
+            let acceptance = try ConversationAcceptance(reading: frame.bytes)
+            peerStanding = acceptance.standing
+            return .accepted(acceptance)
+        case .decline: return .refused(try ConversationRefusal(reading: frame.bytes))
+        case .close:
+            let close = try LinkClose(reading: frame.bytes)
+            finish(saidByPeer: close)
+            return nil
+        case .hello: throw .malformed("a second hello")
+        case .message, .bulkMessage, .piece, .bulkPiece, .unreliable: return nil
+        }
+    }
+
+    private func interpretPong(_ frame: FrameDecoder.Frame, now: Moment) throws(WireError) -> Step? {
+        var reader = FieldReader(frame.bytes)
+        let token = try reader.number(UInt64.self, "a pong's token")
+        guard let sent = pingsSent.removeValue(forKey: token) else { return nil }
+        let span = now - sent
+        statistics.roundTrip.measured(span)
+        return .pong(token: token, roundTrip: span)
+    }
+
+    private func greet(_ frame: FrameDecoder.Frame, now: Moment) throws(WireError) {
+        if frame.type == FrameType.close.rawValue {
+            return finish(saidByPeer: try LinkClose(reading: frame.bytes))
+        }
+        guard frame.type == FrameType.hello.rawValue else { throw .malformed("a frame before the hello") }
+        let hello = try Hello(reading: frame.bytes)
+        let own = settings.hello
+        peerHello = hello
+        guard let version = own.commonVersion(with: hello) else {
+            return finish(
+                .noCommonVersion(ours: own.versions, theirs: hello.versions), code: .noCommonVersion)
+        }
+        guard hello.peer != own.peer else {
+            let isSelf = hello.incarnation == own.incarnation
+            return finish(isSelf ? .selfDial : .sameIdentity, code: isSelf ? .selfDial : .sameIdentity)
+        }
+        guard hello.service == own.service else {
+            return finish(.wrongService(hello.service.description), code: .wrongService)
+        }
+        self.version = version
+        decoder.maximumPayload = settings.limits.frame
+        phase = .open
+        sendAutomaticPing(now: now)
+    }
+
+    /// A slice of a step's bytes that outlives the next call.
+    func retain(_ frame: FrameDecoder.Frame) -> ByteSlice { decoder.retain(frame) }
+
+    /// Whether the pipe should be read. False while too many answers wait to be written.
+    var wantsToRead: Bool { control.byteCount <= Self.controlBacklog }
+
+    // MARK: Sending
+
+    func send(_ request: ConversationRequest, isResume: Bool) {
+        guard phase == .open else { return }
+        control.write(isResume ? .resume : .invite, payload: request.payload)
+    }
+
+    func send(_ acceptance: ConversationAcceptance) {
+        guard phase == .open else { return }
+        control.write(.accept, payload: acceptance.payload)
+    }
+
+    func send(_ refusal: ConversationRefusal) {
+        guard phase == .open else { return }
+        control.write(.decline, payload: refusal.payload)
+    }
+
+    /// Tells the other side where this one stands; allocates nothing.
+    func send(_ standing: Standing) {
+        guard phase == .open else { return }
+        standing.write(to: control.reserve(.acknowledge, payloadLength: Standing.byteCount))
+    }
+
+    /// Sends a ping whose pong will be a `Step.pong` with `token`; the highest bit of tokens is the link's own.
+    func ping(token: UInt64, payload: [UInt8], now: Moment) {
+        guard phase == .open else { return }
+        if pingsSent.count >= Self.pingsRemembered, let oldest = pingsSent.min(by: { $0.value < $1.value }) {
+            pingsSent.removeValue(forKey: oldest.key)
+        }
+        pingsSent[token] = now
+        var writer = FieldWriter()
+        writer.write(token)
+        writer.write(raw: payload)
+        control.write(.ping, payload: writer.bytes)
+    }
+
+    private func sendAutomaticPing(now: Moment) {
+        ping(token: nextAutomaticPing, payload: [], now: now)
+        nextAutomaticPing = (nextAutomaticPing &+ 1) | 1 << 63
+    }
+
+    /// Queues an unreliable message for this turn's write; the caller has looked whether the pipe is backed up.
+    func sendUnreliable(_ bytes: UnsafeRawBufferPointer) {
+        guard phase == .open else { return }
+        unreliable.write(.unreliable, bytes: bytes)
+    }
+
+    /// Bytes of unreliable messages that wait for this turn's write.
+    var unreliableByteCount: Int { unreliable.byteCount }
+
+    /// Moves what is to be written to `queue`, at most about `budget` bytes: first what keeps the link alive, then
+    /// unreliable messages, then the lanes of `conversation`. Unreliable messages that find no room are dropped.
+    func gather(into queue: inout ByteQueue, budget: Int, conversation: Conversation?) {
+        queue.append(contentsOf: &wire)
+        guard let channel, channel.isEstablished else { return }
+        let before = queue.byteCount
+        control.drain(into: &plain)
+        if unreliable.byteCount > 0 {
+            if budget > plain.byteCount {
+                statistics.unreliableSent &+= unreliable.frameCount
+                unreliable.drain(into: &plain)
+            } else {
+                statistics.unreliableDropped &+= unreliable.frameCount
+                unreliable.drop()
+            }
+        }
+        if phase == .open, let conversation {
+            conversation.gather(into: &plain, budget: budget &- plain.byteCount, header: &control)
+        }
+        guard !plain.isEmpty else { return }
+        do throws(NighError) {
+            try channel.seal(&plain, into: &queue)
+        } catch {
+            finish(error.cause, code: nil)
+        }
+        statistics.bytesSent &+= queue.byteCount &- before
+    }
+
+    // MARK: Time and end
+
+    /// When `timeArrived` must be called next.
+    var deadline: Moment {
+        switch phase {
+        case .preface, .securing, .greeting: openedAt + Moment.Span(settings.timings.handshake)
+        case .open: keepAlive.deadline
+        case .closed: .never
+        }
+    }
+
+    /// Acts on a deadline that has passed; true when the peer has just come under suspicion. Follow with `next`.
+    func timeArrived(now: Moment) -> Bool {
+        guard deadline <= now else { return false }
+        guard phase == .open else {
+            finish(.timedOut, code: .tooSlow)
+            return false
+        }
+        switch keepAlive.check(at: now) {
+        case .ask: sendAutomaticPing(now: now)
+        case .suspect: return true
+        case .lose: finish(.silent, code: .silent)
+        case .wait: break
+        }
+        return false
+    }
+
+    /// Ends the link from this side: nothing is received any more; `gather` has a last frame that says why.
+    func close(_ code: LinkClose.Code, _ words: String = "") {
+        guard phase != .closed else { return }
+        sayGoodbye(LinkClose(code, words))
+        phase = .closed
+        end = LinkEnd(cause: .left, code: code, saidByPeer: false)
+        reportedEnd = true
+    }
+
+    /// The pipe is gone: what was received before may still be stepped through, then the link is over.
+    func pipeClosed() {
+        guard phase != .closed else { return }
+        phase = .closed
+        end = LinkEnd(cause: .linkLost, code: nil, saidByPeer: false)
+        reportedEnd = true
+    }
+
+    private func finish(_ cause: NighError.Cause, code: LinkClose.Code?) {
+        guard phase != .closed else { return }
+        if let code { sayGoodbye(LinkClose(code, code == .protocolViolation ? cause.description : "")) }
+        phase = .closed
+        end = LinkEnd(cause: cause, code: code, saidByPeer: false)
+    }
+
+    private func finish(saidByPeer close: LinkClose) {
+        phase = .closed
+        end = LinkEnd(cause: close.cause, code: close.code, saidByPeer: true)
+    }
+
+    /// A close frame can be understood once frames flow, which the other side does not need to have noticed yet.
+    private func sayGoodbye(_ close: LinkClose) {
+        guard phase == .greeting || phase == .open else { return }
+        control.write(.close, payload: close.payload)
+    }
+}
+
+extension LinkClose {
+    /// What it means to whoever receives it.
+    var cause: NighError.Cause {
+        switch code {
+        case .left, .sessionClosed: .peerLeft
+        case .protocolViolation: .protocolViolation(words.isEmpty ? "said the other side" : "said the other side: \(words)")
+        case .superseded: .superseded
+        case .selfDial: .selfDial
+        case .sameIdentity: .sameIdentity
+        case .cancelled: .cancelled
+        case .silent: .silent
+        case .noCommonVersion: .protocolViolation("the other side speaks no common version")
+        case .noCommonSecurity: .noCommonSecurity
+        case .wrongService: .wrongService(words)
+        case .wrongPeer: .unknownPeer
+        case .restarted: .restarted
+        case .tooManyLinks: .busy
+        case .tooSlow: .timedOut
+        case .other: .linkLost
+        }
+    }
+}

@@ -1,0 +1,214 @@
+/// Everything two sessions say to each other, over however many links: two ordered lanes each way, counted, kept
+/// until acknowledged, and sent again on the next link.
+///
+/// Sans I/O like the machines around it. The session machine owns it from the first request to the end; on the loop only.
+final class Conversation {
+    let id: UInt64
+    let peer: PeerID
+    /// The part of it that other threads may touch.
+    let port: PeerPort
+    var statistics = PeerStatistics()
+
+    private var sending: InlineArray<2, SendLane> = [SendLane(lane: .main), SendLane(lane: .bulk)]
+    private var receiving: InlineArray<2, ReceiveLane> = [ReceiveLane(), ReceiveLane()]
+    private var granted: InlineArray<2, UInt64> = [0, 0]
+    private let limits: SessionLimits
+    private let acknowledgeWithin: Moment.Span
+
+    /// The longest payload both sides take in one frame.
+    private let pieceLimit: Int
+    /// The longest message the peer takes.
+    let peerMessageLimit: Int
+
+    /// Received bytes the program has not read.
+    private(set) var unread = 0
+    private var unacknowledgedBytes = 0
+    /// When an acknowledgement must leave, if none has until then.
+    private(set) var acknowledgeBy = Moment.never
+
+    /// How much of each lane goes before it is the other's turn: a bulk transfer delays the main lane by little.
+    private static let mainShare = 64 << 10
+    private static let bulkShare = 16 << 10
+
+    init(id: UInt64, peer: Hello, port: PeerPort, limits: SessionLimits, timings: SessionTimings) {
+        self.id = id
+        self.peer = peer.peer
+        self.port = port
+        self.limits = limits
+        acknowledgeWithin = Moment.Span(timings.acknowledge)
+        pieceLimit = min(limits.frame, peer.maximumFrame)
+        peerMessageLimit = min(limits.message, peer.maximumMessage)
+    }
+
+    // MARK: Sending
+
+    /// Whether everything accepted has been acknowledged.
+    var isDrained: Bool { sending[0].isEmpty && sending[1].isEmpty }
+
+    /// Whether something waits for its first write on the present link, or would if the peer granted it.
+    var hasUnsent: Bool { sending[0].hasUnsent || sending[1].hasUnsent }
+
+    /// Takes a message the port has admitted: a copy of a small one, a large one by reference where there is one.
+    @inline(__always)
+    func accept(_ bytes: UnsafeRawBufferPointer, on lane: Lane, pool: inout ChunkPool) {
+        statistics.messagesSent &+= 1
+        statistics.bytesSent &+= bytes.count
+        if bytes.count <= pieceLimit {
+            sending[Int(lane.rawValue)].append(bytes, pool: &pool)
+        } else {
+            sending[Int(lane.rawValue)].append(large: ByteSlice(copying: bytes))
+        }
+    }
+
+    /// Takes a large message by reference, a small one by copy.
+    func accept(_ payload: ByteSlice, on lane: Lane, pool: inout ChunkPool) {
+        guard payload.count > pieceLimit else {
+            return payload.withUnsafeBytes { accept($0, on: lane, pool: &pool) }
+        }
+        statistics.messagesSent &+= 1
+        statistics.bytesSent &+= payload.count
+        sending[Int(lane.rawValue)].append(large: payload)
+    }
+
+    /// Takes messages that another thread staged and the port has admitted.
+    func accept(_ staged: StagedRun, pool: inout ChunkPool) {
+        guard !staged.isLarge else { return accept(staged.bytes, on: staged.lane, pool: &pool) }
+        statistics.messagesSent &+= staged.messageCount
+        statistics.bytesSent &+= staged.bytes.count &- staged.messageCount &* FrameHeader.byteCount
+        sending[Int(staged.lane.rawValue)].append(encoded: staged.bytes, messages: staged.messageCount)
+    }
+
+    /// Where messages longer than this are kept by reference and travel in pieces.
+    var largestWholeMessage: Int { pieceLimit }
+
+    func gather(into queue: inout ByteQueue, budget: Int, header: inout ControlWriter) {
+        var left = budget
+        while left > 0 {
+            let main = sending[0].gather(
+                into: &queue, budget: min(left, Self.mainShare), granted: granted[0], pieceLimit: pieceLimit,
+                header: &header)
+            left &-= main
+            guard sending[1].hasUnsent, left > 0 else {
+                if main == 0 { return }
+                continue
+            }
+            let bulk = sending[1].gather(
+                into: &queue, budget: min(left, Self.bulkShare), granted: granted[1], pieceLimit: pieceLimit,
+                header: &header)
+            left &-= bulk
+            if main &+ bulk == 0 { return }
+        }
+    }
+
+    /// Applies what the peer says it has and allows; fails when it claims what was never sent. Returns whether more
+    /// may be written now.
+    func apply(_ standing: Standing, pool: inout ChunkPool) throws(WireError) -> Bool {
+        var freed = 0
+        for lane in 0..<2 {
+            guard standing.received[lane] <= sending[lane].sent else {
+                throw .malformed("the acknowledgement of a message that was not sent")
+            }
+            freed &+= sending[lane].acknowledge(upTo: standing.received[lane], pool: &pool)
+            granted[lane] = max(granted[lane], standing.granted[lane])
+        }
+        if freed > 0 { port.release(freed) }
+        return hasUnsent
+    }
+
+    /// Begins to use a link on which the peer has stated its `standing`. Fails when it claims what was never sent, or has
+    /// lost what it acknowledged.
+    func startLink(peerStanding standing: Standing, pool: inout ChunkPool) throws(WireError) {
+        var freed = 0
+        for lane in 0..<2 {
+            guard standing.received[lane] <= sending[lane].everSent,
+                standing.received[lane] >= sending[lane].acknowledged
+            else { throw .malformed("a count of messages that cannot be") }
+            freed &+= sending[lane].acknowledge(upTo: standing.received[lane], pool: &pool)
+            statistics.messagesResent &+= Int(clamping: sending[lane].startLink())
+            granted[lane] = standing.granted[lane]
+        }
+        if freed > 0 { port.release(freed) }
+    }
+
+    // MARK: Receiving
+
+    /// What to tell the peer at the start of a link: partial messages are forgotten, flow control begins anew.
+    func standingForNewLink() -> Standing {
+        for lane in 0..<2 { receiving[lane].startLink() }
+        return takeStanding()
+    }
+
+    /// What to tell the peer now; counts as told.
+    func takeStanding() -> Standing {
+        unacknowledgedBytes = 0
+        acknowledgeBy = .never
+        var standing = Standing()
+        for lane in 0..<2 {
+            standing.received[lane] = receiving[lane].received
+            standing.granted[lane] = receiving[lane].grant(window: limits.receiveWindow, unread: unread)
+        }
+        return standing
+    }
+
+    /// Whether enough has come, or enough room has been made, that the peer should hear of it before the time is up.
+    var shouldAcknowledgeNow: Bool { unacknowledgedBytes &* 4 >= limits.receiveWindow }
+
+    /// Counts a whole small message in.
+    @inline(__always)
+    func receivedMessage(on lane: Lane, _ frame: FrameDecoder.Frame, now: Moment) throws(WireError) {
+        let index = Int(lane.rawValue)
+        guard receiving[index].count(frame.wireBytes, frameLimit: limits.frame) else { throw Self.overrun }
+        try receiving[index].countMessage()
+        statistics.messagesReceived &+= 1
+        statistics.bytesReceived &+= frame.bytes.count
+        noteReceived(frame.wireBytes, now: now)
+    }
+
+    func receivedBeginning(on lane: Lane, size: Int, now: Moment) throws(WireError) {
+        let bytes = FrameHeader.byteCount &+ EncodedMessage.beginningLength
+        guard receiving[Int(lane.rawValue)].count(bytes, frameLimit: limits.frame) else { throw Self.overrun }
+        try receiving[Int(lane.rawValue)].begin(size: size, limit: limits.message)
+        noteReceived(bytes, now: now)
+    }
+
+    /// Adds a piece; the message once it is whole.
+    func receivedPiece(
+        on lane: Lane, _ frame: FrameDecoder.Frame, now: Moment
+    ) throws(WireError) -> ByteSlice? {
+        let index = Int(lane.rawValue)
+        guard receiving[index].count(frame.wireBytes, frameLimit: limits.frame) else { throw Self.overrun }
+        let whole = try receiving[index].append(frame.bytes)
+        noteReceived(frame.wireBytes, now: now)
+        if let whole {
+            statistics.messagesReceived &+= 1
+            statistics.bytesReceived &+= whole.count
+        }
+        return whole
+    }
+
+    private static let overrun = WireError.malformed("more bytes than were allowed")
+
+    @inline(__always)
+    private func noteReceived(_ bytes: Int, now: Moment) {
+        unacknowledgedBytes &+= bytes
+        if acknowledgeBy == .never { acknowledgeBy = now + acknowledgeWithin }
+    }
+
+    /// A message of so many bytes was put where the program may read it later.
+    func becameUnread(_ bytes: Int) { unread &+= bytes }
+
+    /// The program has read so many bytes; true when the peer should be told at once.
+    func becameRead(_ bytes: Int) -> Bool {
+        unread &-= bytes
+        let gain = receiving[0].grantGain(window: limits.receiveWindow, unread: unread)
+        return gain &* 4 >= limits.receiveWindow
+    }
+
+    /// The counts a person may see, completed with what is only known here.
+    var snapshot: PeerStatistics {
+        var result = statistics
+        result.bytesWaiting = port.outstanding
+        result.bytesUnread = unread
+        return result
+    }
+}

@@ -1,0 +1,217 @@
+import Synchronization
+
+/// Messages encoded by a thread that is not the loop's, on their way to a lane.
+struct StagedRun: Sendable {
+    let lane: Lane
+    /// Encoded small messages, or the payload of one large one.
+    var bytes: ByteSlice
+    var isLarge: Bool
+    var messageCount: Int
+}
+
+/// The part of a conversation that any thread may touch: whether and how much may be sent, what other threads have
+/// staged, who waits for room, and what the program has read.
+///
+/// The lock is held for a few memory operations, never while calling out.
+final class PeerPort: Sendable {
+    let peer: PeerID
+    private let limit: Int
+    private let messageLimit: Int
+    private let largestWholeMessage: Int
+
+    private let outstandingBytes = Atomic<Int>(0)
+    private let readBytes = Atomic<Int>(0)
+    private let stagedCount = Atomic<Int>(0)
+    private let isListed = Atomic<Bool>(false)
+    private let waiterCount = Atomic<Int>(0)
+    private let state = Mutex(State())
+
+    private struct State {
+        var closed: NighError?
+        var staged = Ring<StagedRun>()
+        var chunk: Chunk?
+        var waiters = Ring<Waiter>()
+    }
+
+    private struct Waiter {
+        let number: UInt64
+        let resume: @Sendable (NighError?) -> Void
+    }
+
+    init(peer: PeerID, limits: SessionLimits, peerHello: Hello) {
+        self.peer = peer
+        limit = limits.sendBuffer
+        messageLimit = min(limits.message, peerHello.maximumMessage)
+        largestWholeMessage = min(limits.frame, peerHello.maximumFrame)
+    }
+
+    /// Bytes accepted and not acknowledged.
+    var outstanding: Int { outstandingBytes.load(ordering: .relaxed) }
+
+    /// Whether another thread has left messages that must go before the loop's own.
+    var hasStaged: Bool { stagedCount.load(ordering: .acquiring) > 0 }
+
+    /// Admits a message of `count` bytes from the loop, or says why not.
+    ///
+    /// Who waits for room goes first; `isNext` says that the caller is who has waited longest. Two threads that are
+    /// admitted in the same instant may together exceed the limit by one message more.
+    @inline(__always)
+    func admit(_ count: Int, isNext: Bool = false) throws(NighError) {
+        guard count <= messageLimit else { throw tooLarge(count) }
+        let waiting = outstandingBytes.load(ordering: .relaxed)
+        guard waiting < limit, isNext || waiterCount.load(ordering: .relaxed) == 0 else { throw full }
+        outstandingBytes.wrappingAdd(SendLane.cost(of: count), ordering: .relaxed)
+    }
+
+    private func tooLarge(_ count: Int) -> NighError {
+        NighError(
+            .sending, .messageTooLarge(size: count, limit: messageLimit), peer: peer.short,
+            advice: "split it, or raise `limits.message` on both sides")
+    }
+
+    private var full: NighError {
+        NighError(
+            .sending, .bufferFull(limit: limit), peer: peer.short,
+            advice: "wait for room with `await send`, or send less")
+    }
+
+    // MARK: Other threads
+
+    /// Encodes and stages a message from a thread that is not the loop's.
+    func stage(_ bytes: UnsafeRawBufferPointer, on lane: Lane, isNext: Bool) throws(NighError) {
+        try state.withLock { state throws(NighError) in
+            try admitLocked(bytes.count, isNext, &state)
+            if bytes.count > largestWholeMessage {
+                append(StagedRun(lane: lane, bytes: ByteSlice(copying: bytes), isLarge: true, messageCount: 1), &state)
+            } else {
+                let needed = FrameHeader.byteCount &+ bytes.count
+                if state.chunk.map({ $0.room < needed }) ?? true {
+                    state.chunk = Chunk(capacity: max(needed, Self.stagingChunk))
+                }
+                guard let chunk = state.chunk else { return }
+                let start = chunk.filled
+                EncodedMessage.write(bytes, on: lane, to: chunk)
+                append(
+                    StagedRun(lane: lane, bytes: chunk.slice(from: start), isLarge: false, messageCount: 1), &state)
+            }
+        }
+    }
+
+    /// Stages a message by reference.
+    func stage(_ payload: ByteSlice, on lane: Lane, isNext: Bool) throws(NighError) {
+        guard payload.count > largestWholeMessage else {
+            return try payload.withUnsafeBytes { bytes throws(NighError) in
+                try stage(bytes, on: lane, isNext: isNext)
+            }
+        }
+        try state.withLock { state throws(NighError) in
+            try admitLocked(payload.count, isNext, &state)
+            append(StagedRun(lane: lane, bytes: payload, isLarge: true, messageCount: 1), &state)
+        }
+    }
+
+    private static let stagingChunk = 16 << 10
+
+    private func admitLocked(_ count: Int, _ isNext: Bool, _ state: inout State) throws(NighError) {
+        if let closed = state.closed { throw closed }
+        try admit(count, isNext: isNext)
+    }
+
+    private func append(_ run: StagedRun, _ state: inout State) {
+        let last = state.staged.count &- 1
+        if last >= 0, !run.isLarge, !state.staged[last].isLarge, state.staged[last].lane == run.lane,
+            let joined = state.staged[last].bytes.joined(with: run.bytes)
+        {
+            state.staged[last].bytes = joined
+            state.staged[last].messageCount &+= run.messageCount
+        } else {
+            state.staged.append(run)
+            stagedCount.wrappingAdd(1, ordering: .releasing)
+        }
+    }
+
+    /// Calls `resume` with nil once there is room, or with the reason why there never will be. At most once.
+    func waitForRoom(number: UInt64, _ resume: @escaping @Sendable (NighError?) -> Void) {
+        let verdict: NighError?? = state.withLock { state in
+            if let closed = state.closed { return .some(closed) }
+            if outstanding < limit, state.waiters.isEmpty { return .some(nil) }
+            state.waiters.append(Waiter(number: number, resume: resume))
+            waiterCount.wrappingAdd(1, ordering: .relaxed)
+            return nil
+        }
+        if let verdict { resume(verdict) }
+    }
+
+    /// Takes `waitForRoom` back: its `resume` is called now, unless it was before.
+    func cancelWait(number: UInt64) {
+        let waiter = state.withLock { state -> Waiter? in
+            var found: Waiter?
+            for _ in 0..<state.waiters.count {
+                guard let waiter = state.waiters.popFirst() else { break }
+                if waiter.number == number { found = waiter } else { state.waiters.append(waiter) }
+            }
+            if found != nil { waiterCount.wrappingSubtract(1, ordering: .relaxed) }
+            return found
+        }
+        waiter?.resume(NighError(.sending, .cancelled, peer: peer.short))
+    }
+
+    /// The program has read `bytes` of what came. Returns true when the loop should be told, and was not yet.
+    func didRead(_ bytes: Int, tellAfter: Int) -> Bool {
+        let total = readBytes.wrappingAdd(bytes, ordering: .relaxed).newValue
+        return total >= tellAfter && list()
+    }
+
+    /// Puts the port on the list of those the loop must look at; false when it is there already.
+    func list() -> Bool { !isListed.exchange(true, ordering: .acquiringAndReleasing) }
+
+    // MARK: The loop
+
+    /// Off the list again; what is staged or read from now on lists it anew.
+    func unlist() { isListed.store(false, ordering: .sequentiallyConsistent) }
+
+    /// The next staged run, in the order in which they were staged.
+    func takeStaged() -> StagedRun? {
+        guard hasStaged else { return nil }
+        return state.withLock { state in
+            guard let run = state.staged.popFirst() else { return nil }
+            stagedCount.wrappingSubtract(1, ordering: .relaxed)
+            return run
+        }
+    }
+
+    /// Bytes the program has read since the last call.
+    func takeRead() -> Int { readBytes.exchange(0, ordering: .relaxed) }
+
+    /// Messages of so many bytes were acknowledged: lets in who waits for the room.
+    func release(_ bytes: Int) {
+        outstandingBytes.wrappingSubtract(bytes, ordering: .relaxed)
+        admitNextWaiter()
+    }
+
+    /// Lets in who has waited longest, if there is room. Whoever was let in calls this again once it has sent or given up.
+    func admitNextWaiter() {
+        guard waiterCount.load(ordering: .relaxed) > 0, outstanding < limit else { return }
+        let waiter = state.withLock { state -> Waiter? in
+            let waiter = state.waiters.popFirst()
+            if waiter != nil { waiterCount.wrappingSubtract(1, ordering: .relaxed) }
+            return waiter
+        }
+        waiter?.resume(nil)
+    }
+
+    /// Ends sending for good; everybody who waits is told `error`.
+    func close(_ error: NighError) {
+        let waiters = state.withLock { state -> [Waiter] in
+            guard state.closed == nil else { return [] }
+            state.closed = error
+            state.staged.removeAll()
+            stagedCount.store(0, ordering: .relaxed)
+            var waiters: [Waiter] = []
+            while let waiter = state.waiters.popFirst() { waiters.append(waiter) }
+            waiterCount.store(0, ordering: .relaxed)
+            return waiters
+        }
+        for waiter in waiters { waiter.resume(error) }
+    }
+}

@@ -1,0 +1,88 @@
+/// How a session stands with a peer.
+public enum PeerState: String, Hashable, Sendable, CaseIterable {
+    /// Not to be seen, and not connected.
+    case unavailable
+    /// Seen, by discovery or because it asks for a conversation.
+    case available
+    /// One of the two has asked for a conversation, and the answer is on its way.
+    case connecting
+    /// Messages flow.
+    case connected
+    /// The link broke; another is being looked for. Messages are kept.
+    case reconnecting
+    /// The conversation is over. Passed through on the way to `available` or `unavailable`.
+    case disconnected
+
+    /// Whether a peer may go from this state to `next` in one move.
+    public func mayMove(to next: PeerState) -> Bool {
+        switch (self, next) {
+        case (.unavailable, .available), (.available, .unavailable),
+            (.available, .connecting), (.connecting, .available), (.connecting, .connected),
+            (.connected, .reconnecting), (.reconnecting, .connected),
+            (.connected, .disconnected), (.reconnecting, .disconnected),
+            (.disconnected, .available), (.disconnected, .unavailable):
+            true
+        default: false
+        }
+    }
+}
+
+/// Somebody else's session, as this one sees it now. A value: it does not change when the peer does.
+public struct Peer: Hashable, Sendable, Identifiable {
+    /// Who it is.
+    public let id: PeerID
+    /// What it calls itself; a label, by which nobody is told apart.
+    public let name: DisplayName
+    /// What it advertises.
+    public let info: DiscoveryInfo
+    /// How this session stands with it.
+    public let state: PeerState
+    /// The ways to it, the preferred first.
+    public let routes: [Route]
+    /// The scheme of the transport that carries the conversation now.
+    public let transport: String?
+
+    /// One way to reach a peer.
+    public struct Route: Hashable, Sendable {
+        /// Where to dial.
+        public let address: TransportAddress
+        /// How good it looks, 0 to 1, where the transport can tell.
+        public let quality: Double?
+    }
+}
+
+/// Somebody asks for a conversation. Answer it with the session's `accept` or `decline`.
+public struct Invitation: Hashable, Sendable {
+    /// Unique within the session.
+    public let number: UInt64
+    /// Who asks.
+    public let peer: Peer
+    /// What the inviting program says.
+    public let context: [UInt8]
+    /// The scheme of the transport it came by.
+    public let transport: String
+}
+
+/// What happens in a session, in the order in which it happens.
+public enum SessionEvent: Sendable {
+    /// `peer.state` is new; before it was `from`. Where something failed or ended, `cause` says why.
+    case stateChanged(Peer, from: PeerState, cause: NighError?)
+    /// Name, info or routes of the peer changed.
+    case peerChanged(Peer)
+    /// Somebody asks for a conversation.
+    case invited(Invitation)
+    /// The invitation needs no answer any more: withdrawn, timed out, or its link was lost.
+    case invitationEnded(Invitation, cause: NighError)
+    /// Nothing was heard of a connected peer for a while (true), or it was heard again (false).
+    case suspected(PeerID, Bool)
+    /// A transport came up or went down.
+    case transportChanged(scheme: String, TransportCondition)
+    /// A transport listens at these addresses now.
+    case listening(scheme: String, [TransportAddress])
+    /// Advertising or browsing failed on one transport. The session goes on; the transport tries again where that helps.
+    case transportFailed(NighError)
+    /// So many events were dropped here because nobody read them; look at `Session.peers` for how things stand.
+    case missed(Int)
+    /// The session is closed. The last event.
+    case closed
+}

@@ -1,0 +1,189 @@
+/// A pipe and what the session knows of who is on it. Internal to the session machine and its driver; loop only.
+final class Link {
+    /// What the link is for, once its hellos are exchanged.
+    enum Purpose {
+        /// Not known yet: waits for the hellos, then for a request.
+        case unsettled
+        /// Carries this session's own request, which waits for its answer.
+        case asking
+        /// Brought an invitation that waits for the program's answer.
+        case invited
+        /// Carries the conversation.
+        case carrying
+        /// Over; what is still to be written is only a goodbye.
+        case finished
+    }
+
+    let number: UInt64
+    let machine: LinkMachine
+    let transport: Int
+    let dial: DialID?
+    let openedAt: Moment
+    private(set) var peer: PeerRecord?
+    var purpose = Purpose.unsettled
+    /// The conversation it carries.
+    var conversation: Conversation?
+    /// Whether it is among the links that have something to write.
+    var isDirty = false
+    /// The earliest moment at which the session machine will look at this link by itself.
+    var wakesAt = Moment.never
+
+    init(number: UInt64, machine: LinkMachine, transport: Int, dial: DialID?, now: Moment) {
+        self.number = number
+        self.machine = machine
+        self.transport = transport
+        self.dial = dial
+        openedAt = now
+    }
+
+    /// The hello has said who is there.
+    func belongs(to peer: PeerRecord) {
+        guard self.peer == nil else { return }
+        self.peer = peer
+        peer.linkCount += 1
+    }
+}
+
+/// One way to a peer.
+struct RouteRecord: Equatable {
+    let transport: Int
+    let address: TransportAddress
+    var quality: Double?
+    /// Given by hand, not seen by discovery; kept as long as the conversation it led to.
+    var isManual = false
+}
+
+/// What the session machine keeps of a peer. Loop only.
+final class PeerRecord {
+    let id: PeerID
+    var name: DisplayName
+    var info = DiscoveryInfo.none
+    var state = PeerState.unavailable
+    var routes: [RouteRecord] = []
+
+    var conversation: Conversation?
+    /// The incarnation the conversation is with.
+    var incarnation: UInt64 = 0
+    /// The link that carries the conversation.
+    var link: Link?
+
+    /// This session's own request under way.
+    var attempt: Attempt?
+    /// The peer's invitation that waits for the program.
+    var invitation: PendingInvitation?
+    var recovery: Recovery?
+    var departure: Departure?
+
+    /// Counts this session's requests to the peer, and the highest number seen from the incarnation below.
+    var requestsMade: UInt64 = 0
+    var requestsSeen: UInt64 = 0
+    var requestsSeenFrom: UInt64 = 0
+
+    /// How many links there are whose hello named this peer.
+    var linkCount = 0
+    var wakesAt = Moment.never
+    var lastStatistics: PeerStatistics?
+
+    init(id: PeerID, name: DisplayName) {
+        self.id = id
+        self.name = name
+    }
+
+    /// For errors: the name and enough of the PeerID.
+    var label: String { "\(name) (\(id.short))" }
+
+    /// Whether forgetting the record would lose anything.
+    var isIdle: Bool {
+        state == .unavailable && conversation == nil && attempt == nil && invitation == nil && routes.isEmpty
+            && linkCount == 0
+    }
+}
+
+/// A request of this session's on its way: dial one route after another, send the request, wait for the answer.
+struct Attempt {
+    /// What is asked for.
+    enum Kind: Equatable {
+        case invite(conversation: UInt64, context: [UInt8])
+        case resume
+    }
+
+    let kind: Kind
+    /// Who wants to hear how it ends.
+    var tokens: [CallToken]
+    /// When to give up; for a resumption the recovery decides.
+    let deadline: Moment
+    var routesLeft: [RouteRecord]
+    var dial: DialID?
+    var link: Link?
+    var requestSent = false
+    /// The peer preferred its own link: wait for that one's request, and try again at this moment if none comes.
+    var yieldsUntil = Moment.never
+    var failures: [NighError] = []
+}
+
+/// An invitation the program has not answered.
+struct PendingInvitation {
+    let number: UInt64
+    let link: Link
+    let request: ConversationRequest
+    let deadline: Moment
+}
+
+/// A conversation without a link looks for another.
+struct Recovery {
+    let deadline: Moment
+    var retryAt: Moment
+    var pause: Duration
+    var failures: [NighError] = []
+    let cause: NighError.Cause
+}
+
+/// This side wants to leave as soon as all it sent is acknowledged.
+struct Departure {
+    var deadline: Moment
+    var tokens: [CallToken]
+}
+
+/// Names a call of the program whose outcome will be told by `Directive.finish`.
+struct CallToken: Hashable {
+    let number: UInt64
+}
+
+/// A dial under way.
+struct Dial {
+    let transport: Int
+    let purpose: DialPurpose
+}
+
+/// Why a dial was made.
+enum DialPurpose {
+    case peer(PeerID)
+    /// Nobody knows yet who will answer at this address.
+    case address(AddressCall)
+}
+
+/// A conversation asked for by address alone.
+struct AddressCall {
+    let token: CallToken
+    let address: TransportAddress
+    let transport: Int
+    let context: [UInt8]
+    let deadline: Moment
+}
+
+/// What the session machine wants done: the driver carries these out in order.
+enum Directive {
+    case dial(DialID, transport: Int, TransportAddress, timeout: Duration)
+    case cancelDial(DialID, transport: Int)
+    /// Write what the link still has, then close its pipe.
+    case close(Link)
+    case tell(SessionEvent)
+    case finish(CallToken, Result<PeerID, NighError>)
+    case answerPing(CallToken, Result<Moment.Span, NighError>)
+    /// Messages may be sent through this port from now on.
+    case openPort(PeerPort)
+    /// The port is closed; nothing more comes from this peer either.
+    case closePort(PeerPort)
+    /// All conversations have ended after `close`.
+    case allLeft
+}

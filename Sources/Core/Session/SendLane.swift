@@ -1,0 +1,259 @@
+/// What was accepted for one lane and is not acknowledged yet, in the form it travels in.
+///
+/// Small messages are encoded once, one behind the other, into chunks: those bytes are at the same time the queue, what
+/// the pipe is given by reference, and what is sent again on the next link. A large message is kept as the program's own
+/// payload and cut into pieces when it is written. A cursor says how much this link has been given.
+struct SendLane {
+    private struct Segment {
+        /// A run of encoded small messages, or the payload of one large message.
+        var bytes: ByteSlice
+        var isLarge: Bool
+        var messageCount: Int
+    }
+
+    let lane: Lane
+    private var segments = Ring<Segment>()
+
+    /// How many messages the peer has acknowledged since the conversation began.
+    private(set) var acknowledged: UInt64 = 0
+    /// How many messages have been accepted since the conversation began.
+    private(set) var accepted: UInt64 = 0
+    /// Frame bytes given to the present link, for its flow control.
+    private(set) var sentOnLink: UInt64 = 0
+    /// How many messages have been given whole to any link.
+    private(set) var everSent: UInt64 = 0
+
+    /// Bytes and messages of the first segment that are acknowledged.
+    private var acknowledgedBytes = 0
+    private var acknowledgedInFirst = 0
+
+    /// What of the segments this link has been given: the segments before this one, and of it so many bytes and
+    /// messages. It stays at the end of the last segment, which may still grow.
+    private var cursorSegment = 0
+    private var cursorBytes = 0
+    private var cursorMessages = 0
+    /// The number of the last message this link has been given whole.
+    private(set) var sent: UInt64 = 0
+
+    private var tail: Chunk?
+
+    init(lane: Lane) { self.lane = lane }
+
+    /// What a message of `count` payload bytes counts against the send buffer.
+    static func cost(of count: Int) -> Int { count &+ FrameHeader.byteCount }
+
+    var isEmpty: Bool { segments.isEmpty }
+
+    /// Whether something has not been given to the present link yet.
+    var hasUnsent: Bool { sent < accepted }
+
+    // MARK: Accepting
+
+    /// Encodes a small message at the end: the one copy its bytes undergo on the way out.
+    @inline(__always)
+    mutating func append(_ bytes: UnsafeRawBufferPointer, pool: inout ChunkPool) {
+        let needed = FrameHeader.byteCount &+ bytes.count
+        if tail == nil || tail.unsafelyUnwrapped.room < needed { beginChunk(needed, pool: &pool) }
+        let chunk = tail.unsafelyUnwrapped
+        let start = chunk.filled
+        EncodedMessage.write(bytes, on: lane, to: chunk)
+        extend(with: ByteSlice(chunk: chunk, start: start, end: chunk.filled), messages: 1)
+    }
+
+    /// Adds small messages that another thread has encoded already.
+    mutating func append(encoded bytes: ByteSlice, messages: Int) { extend(with: bytes, messages: messages) }
+
+    /// Adds a large message by reference.
+    mutating func append(large payload: ByteSlice) {
+        segments.append(Segment(bytes: payload, isLarge: true, messageCount: 1))
+        accepted &+= 1
+    }
+
+    private mutating func beginChunk(_ needed: Int, pool: inout ChunkPool) {
+        if segments.isEmpty, let tail { pool.recycle(tail) }
+        tail = nil
+        tail = needed <= pool.chunkSize ? pool.take() : Chunk(capacity: needed)
+    }
+
+    @inline(__always)
+    private mutating func extend(with bytes: ByteSlice, messages: Int) {
+        accepted &+= UInt64(messages)
+        let last = segments.count &- 1
+        if last >= 0, !segments[last].isLarge, let joined = segments[last].bytes.joined(with: bytes) {
+            segments[last].bytes = joined
+            segments[last].messageCount &+= messages
+        } else {
+            segments.append(Segment(bytes: bytes, isLarge: false, messageCount: messages))
+        }
+    }
+
+    // MARK: Acknowledging
+
+    /// Forgets the messages up to number `count`; returns the bytes set free. The caller has checked that so many were sent.
+    mutating func acknowledge(upTo count: UInt64, pool: inout ChunkPool) -> Int {
+        var freed = 0
+        while acknowledged < count, let first = segments.first {
+            let left = first.messageCount &- acknowledgedInFirst
+            if count &- acknowledged >= UInt64(left) {
+                freed &+= first.bytes.count &- acknowledgedBytes
+                    &+ (first.isLarge ? FrameHeader.byteCount : 0)
+                acknowledged &+= UInt64(left)
+                removeFirst(pool: &pool)
+            } else {
+                let messages = Int(count &- acknowledged)
+                let end = Self.end(of: messages, in: first.bytes, from: acknowledgedBytes)
+                freed &+= end &- acknowledgedBytes
+                acknowledgedBytes = end
+                acknowledgedInFirst &+= messages
+                acknowledged = count
+            }
+        }
+        return freed
+    }
+
+    private mutating func removeFirst(pool: inout ChunkPool) {
+        guard let removed = segments.popFirst() else { return }
+        acknowledgedBytes = 0
+        acknowledgedInFirst = 0
+        if cursorSegment > 0 {
+            cursorSegment &-= 1
+        } else {
+            cursorBytes = 0
+            cursorMessages = 0
+        }
+        guard !removed.isLarge else { return }
+        let chunk = removed.bytes.chunk
+        if segments.isEmpty {
+            if chunk === tail { tail = nil }
+        } else if chunk === tail || segments[0].bytes.chunk === chunk {
+            return
+        }
+        pool.recycle(chunk)
+    }
+
+    /// Where the `count`-th message from `start` on ends.
+    private static func end(of count: Int, in run: ByteSlice, from start: Int) -> Int {
+        run.withUnsafeBytes { bytes in
+            var position = start
+            for _ in 0..<count {
+                let header = FrameHeader(readingFrom: bytes.baseAddress.unsafelyUnwrapped + position)
+                position &+= FrameHeader.byteCount &+ header.payloadLength
+            }
+            return position
+        }
+    }
+
+    // MARK: Writing
+
+    /// Begins a new link: everything not acknowledged will be given to it. Returns how many messages go a second time.
+    mutating func startLink() -> UInt64 {
+        sentOnLink = 0
+        cursorSegment = 0
+        cursorBytes = acknowledgedBytes
+        cursorMessages = acknowledgedInFirst
+        sent = acknowledged
+        return everSent &- acknowledged
+    }
+
+    /// Gives the link up to about `budget` bytes, as far as `granted` allows; returns how many it gave.
+    mutating func gather(
+        into queue: inout ByteQueue, budget: Int, granted: UInt64, pieceLimit: Int, header: inout ControlWriter
+    ) -> Int {
+        var given = 0
+        while given < budget, sent < accepted {
+            let credit = granted > sentOnLink ? Int(clamping: granted &- sentOnLink) : 0
+            guard credit > 0 else { break }
+            let room = min(budget &- given, credit)
+            let segment = segments[cursorSegment]
+            if cursorBytes == segment.bytes.count {
+                cursorSegment &+= 1
+                cursorBytes = 0
+                cursorMessages = 0
+                continue
+            }
+            let count =
+                segment.isLarge
+                ? gatherLarge(segment, into: &queue, room: room, pieceLimit: pieceLimit, header: &header)
+                : gatherRun(segment, into: &queue, room: room)
+            sentOnLink &+= UInt64(count)
+            given &+= count
+        }
+        return given
+    }
+
+    private mutating func gatherRun(_ segment: Segment, into queue: inout ByteQueue, room: Int) -> Int {
+        var end = segment.bytes.count
+        var messages = segment.messageCount &- cursorMessages
+        if end &- cursorBytes > room {
+            // Whole frames until the room is used up; the last one may exceed it.
+            (end, messages) = Self.wholeFrames(in: segment.bytes, from: cursorBytes, room: room)
+        }
+        queue.append(segment.bytes[cursorBytes..<end])
+        let count = end &- cursorBytes
+        cursorBytes = end
+        cursorMessages &+= messages
+        noteSent(messages)
+        return count
+    }
+
+    private static func wholeFrames(in run: ByteSlice, from start: Int, room: Int) -> (end: Int, messages: Int) {
+        run.withUnsafeBytes { bytes in
+            var position = start
+            var messages = 0
+            while position &- start < room, position < bytes.count {
+                let header = FrameHeader(readingFrom: bytes.baseAddress.unsafelyUnwrapped + position)
+                position &+= FrameHeader.byteCount &+ header.payloadLength
+                messages &+= 1
+            }
+            return (position, messages)
+        }
+    }
+
+    private mutating func gatherLarge(
+        _ segment: Segment, into queue: inout ByteQueue, room: Int, pieceLimit: Int, header: inout ControlWriter
+    ) -> Int {
+        var count = 0
+        if cursorBytes == 0 {
+            queue.append(EncodedMessage.beginning(of: segment.bytes.count, on: lane, header: &header))
+            count = FrameHeader.byteCount &+ EncodedMessage.beginningLength
+        }
+        while count < room, cursorBytes < segment.bytes.count {
+            let piece = min(pieceLimit, segment.bytes.count &- cursorBytes)
+            queue.append(header.header(.piece(on: lane), payloadLength: piece))
+            queue.append(segment.bytes[cursorBytes..<cursorBytes &+ piece])
+            cursorBytes &+= piece
+            count &+= FrameHeader.byteCount &+ piece
+        }
+        if cursorBytes == segment.bytes.count {
+            cursorMessages = 1
+            noteSent(1)
+        }
+        return count
+    }
+
+    private mutating func noteSent(_ messages: Int) {
+        sent &+= UInt64(messages)
+        everSent = max(everSent, sent)
+    }
+}
+
+/// How reliable messages look on the wire, for all who write them.
+enum EncodedMessage {
+    /// The payload of a frame that announces a large message.
+    static let beginningLength = 4
+
+    /// Writes a whole small message to the end of `chunk`, which has the room.
+    @inline(__always)
+    static func write(_ bytes: UnsafeRawBufferPointer, on lane: Lane, to chunk: Chunk) {
+        let start = chunk.claim(FrameHeader.byteCount &+ bytes.count)
+        FrameHeader(type: .message(on: lane), payloadLength: bytes.count).write(to: start)
+        if let source = bytes.baseAddress {
+            (start + FrameHeader.byteCount).copyMemory(from: source, byteCount: bytes.count)
+        }
+    }
+
+    /// The frame that announces a message of `count` bytes in pieces.
+    static func beginning(of count: Int, on lane: Lane, header: inout ControlWriter) -> ByteSlice {
+        header.loose(.begin(on: lane), number: UInt32(count))
+    }
+}

@@ -1,0 +1,59 @@
+/// Every bound of a session, with its default. Reaching one gives an error (or a counted drop) that names it.
+public struct SessionLimits: Hashable, Sendable {
+    /// Peers connected at once, also counting those being connected. More are refused as "full".
+    public var peers = 64
+    /// Peers known at once by discovery or by an open link. Sightings beyond it are ignored and counted.
+    public var knownPeers = 1_024
+    /// Routes kept for one peer.
+    public var routesPerPeer = 8
+    /// Pipes that have not said hello yet, or have no conversation yet. More are closed at once.
+    public var unauthenticatedPipes = 64
+    /// Invitations waiting for the program's answer. More are refused as "busy".
+    public var pendingInvitations = 16
+    /// Bytes of the context of an invitation; at most 4,096.
+    public var invitationContext = 4_096
+    /// Bytes of one reliable message.
+    public var message = 16 << 20
+    /// Bytes of one unreliable message; at most what the peer takes in one frame.
+    public var unreliableMessage = 8_192
+    /// Bytes of one frame's payload. Longer messages travel in pieces of this size. At least 8,192.
+    public var frame = 16_384
+    /// Bytes accepted for one peer and not yet acknowledged by it. A message is taken while less than this waits, so the
+    /// last one may exceed it by its own size.
+    public var sendBuffer = 1 << 20
+    /// Bytes from one peer that the program has not read yet, for each lane, beyond which the peer may send no more. A
+    /// message being received may exceed it by its own size.
+    public var receiveWindow = 256 << 10
+    /// Bytes of a ping's payload.
+    public var pingPayload = 1_024
+    /// Events waiting to be read. The oldest are dropped beyond it, and their number told.
+    public var unreadEvents = 1_024
+
+    /// The defaults.
+    public init() {}
+}
+
+/// Every span of time a session goes by, with its default.
+public struct SessionTimings: Hashable, Sendable {
+    /// A peer not heard for this long is asked whether it is there; after twice this it is suspected.
+    public var askAfter: Duration = .seconds(5)
+    /// A peer not heard for this long is lost.
+    public var loseAfter: Duration = .seconds(15)
+    /// From an open pipe to the end of the hellos, and from there to a request.
+    public var handshake: Duration = .seconds(10)
+    /// For opening one pipe.
+    public var dial: Duration = .seconds(10)
+    /// How long a conversation whose link broke waits for another.
+    public var grace: Duration = .seconds(10)
+    /// Before the second attempt to find a way back; doubles with each one, with jitter.
+    public var firstRetry: Duration = .milliseconds(250)
+    /// The longest pause between two such attempts.
+    public var longestRetry: Duration = .seconds(2)
+    /// How long leaving waits for messages to be acknowledged before it gives them up.
+    public var linger: Duration = .seconds(5)
+    /// How long a received message may go unacknowledged when nothing else is written.
+    public var acknowledge: Duration = .milliseconds(100)
+
+    /// The defaults.
+    public init() {}
+}

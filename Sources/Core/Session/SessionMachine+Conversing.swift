@@ -1,0 +1,222 @@
+// A conversation from its first link to its last: carried, interrupted, resumed, left.
+
+extension SessionMachine {
+    /// The conversation `id` with `peer`, made now if it is new.
+    func conversation(_ id: UInt64, with peer: PeerRecord, link: Link) -> Conversation {
+        if let conversation = peer.conversation, conversation.id == id { return conversation }
+        guard let hello = link.machine.peerHello else { preconditionFailure("a conversation before the hello") }
+        let port = PeerPort(peer: peer.id, limits: limits, peerHello: hello)
+        let conversation = Conversation(id: id, peer: hello, port: port, limits: limits, timings: timings)
+        peer.conversation = conversation
+        peer.incarnation = hello.incarnation
+        output(.openPort(port))
+        return conversation
+    }
+
+    /// Both sides have agreed: `link` carries the conversation from here on.
+    /// False when what the peer claims about it cannot be; the link and the conversation are over then.
+    func carry(
+        _ id: UInt64, on link: Link, with peer: PeerRecord, peerStanding: Standing, now: Moment
+    ) -> Bool {
+        let conversation = conversation(id, with: peer, link: link)
+        do throws(WireError) {
+            try conversation.startLink(peerStanding: peerStanding, pool: &pool)
+        } catch {
+            close(link, .protocolViolation, error.asViolation.description)
+            endConversation(of: peer, cause: error.asViolation)
+            return false
+        }
+        link.purpose = .carrying
+        link.conversation = conversation
+        peer.link = link
+        peer.recovery = nil
+        switch peer.state {
+        case .connecting: move(peer, to: .connected)
+        case .reconnecting:
+            conversation.statistics.reconnects += 1
+            move(peer, to: .connected)
+        case .connected:
+            // This side had not noticed yet that the old link was gone.
+            conversation.statistics.reconnects += 1
+            output(.tell(.peerChanged(snapshot(of: peer))))
+        case .unavailable, .available, .disconnected: preconditionFailure("a link for a peer that is \(peer.state)")
+        }
+        markDirty(link)
+        watch(link)
+        if peer.departure != nil, conversation.isDrained { finishDeparture(of: peer, now: now) }
+        return true
+    }
+
+    /// The link that carried the conversation is over.
+    func carrierEnded(of peer: PeerRecord, _ end: LinkMachine.LinkEnd, wasDialled: Bool, now: Moment) {
+        peer.link = nil
+        switch end.code {
+        case .left?, .sessionClosed?, .restarted?, .protocolViolation?:
+            return endConversation(of: peer, cause: end.cause)
+        case nil, .superseded?, .selfDial?, .sameIdentity?, .cancelled?, .silent?, .noCommonVersion?,
+            .noCommonSecurity?, .wrongService?, .wrongPeer?, .tooManyLinks?, .tooSlow?, .other?:
+            break
+        }
+        if let departure = peer.departure, peer.conversation?.isDrained ?? true || departure.deadline <= now {
+            return finishDeparture(of: peer, now: now)
+        }
+        // Who dialled the lost link dials again at once; the other waits a little, so that they seldom collide.
+        // After "superseded" the other side's new link is on its way.
+        let redials = wasDialled && end.code != .superseded
+        let retryAt = redials ? now : now + jittered(timings.firstRetry)
+        peer.recovery = Recovery(
+            deadline: now + Moment.Span(timings.grace), retryAt: retryAt, pause: timings.firstRetry,
+            cause: end.cause)
+        move(peer, to: .reconnecting, cause: NighError(.conversing, end.cause, peer: peer.label))
+        if redials { beginResuming(peer, now: now) }
+        watch(peer)
+    }
+
+    /// Looks for a new link along all routes.
+    func beginResuming(_ peer: PeerRecord, now: Moment) {
+        guard let recovery = peer.recovery, peer.attempt == nil, peer.state == .reconnecting else { return }
+        let routes = preferredRoutes(of: peer)
+        guard !routes.isEmpty else { return pauseRecovery(of: peer, failures: [], now: now) }
+        peer.attempt = Attempt(kind: .resume, tokens: [], deadline: recovery.deadline, routesLeft: routes)
+        dialNextRoute(of: peer, now: now)
+        watch(peer)
+    }
+
+    /// No route worked this time: try again after a pause that doubles.
+    func pauseRecovery(of peer: PeerRecord, failures: [NighError], now: Moment) {
+        guard peer.recovery != nil else { return }
+        let pause = peer.recovery?.pause ?? timings.firstRetry
+        peer.recovery?.failures = failures
+        peer.recovery?.retryAt = now + jittered(pause)
+        peer.recovery?.pause = min(pause * 2, timings.longestRetry)
+        watch(peer)
+    }
+
+    /// Between three quarters and five quarters of `duration`.
+    private func jittered(_ duration: Duration) -> Moment.Span {
+        let whole = max(Moment.Span(duration).nanoseconds, 4)
+        return Moment.Span(nanoseconds: Int64.random(in: whole / 4 * 3...whole / 4 * 5, using: &generator))
+    }
+
+    /// No link came back in time.
+    func giveUpRecovery(of peer: PeerRecord, now: Moment) {
+        guard let recovery = peer.recovery else { return }
+        let failures = recovery.failures + (peer.attempt?.failures ?? [])
+        endConversation(of: peer, cause: recovery.cause, attempts: failures)
+    }
+
+    /// Ends the conversation on this side, whatever state it is in, and tells the program why.
+    func endConversation(of peer: PeerRecord, cause: NighError.Cause, attempts: [NighError] = []) {
+        guard let conversation = peer.conversation else { return }
+        abandonAttempt(of: peer)
+        if let link = peer.link {
+            peer.link = nil
+            close(link, cause == .restarted ? .restarted : .left)
+        }
+        let error = NighError(.conversing, cause, peer: peer.label, attempts: attempts)
+        peer.conversation = nil
+        peer.recovery = nil
+        statistics.conversationsEnded[cause.label, default: 0] += 1
+        var counts = conversation.snapshot
+        counts.bytesWaiting = 0
+        peer.lastStatistics = counts
+        failPings(to: peer, with: error)
+        conversation.port.close(error)
+        output(.closePort(conversation.port))
+        let tokens = peer.departure?.tokens ?? []
+        peer.departure = nil
+        if peer.state == .connecting {
+            move(peer, to: .available, cause: error)
+        } else {
+            move(peer, to: .disconnected, cause: error)
+        }
+        let undelivered = conversation.isDrained || cause != .left ? nil : conversation.port.outstanding
+        for token in tokens { output(.finish(token, departureResult(of: peer, undelivered: undelivered))) }
+        dropManualRoutes(of: peer)
+        settle(peer)
+        if isClosing, !peers.values.contains(where: { $0.conversation != nil }) { output(.allLeft) }
+    }
+
+    private func departureResult(of peer: PeerRecord, undelivered: Int?) -> Result<PeerID, NighError> {
+        guard let undelivered else { return .success(peer.id) }
+        return .failure(
+            NighError(
+                .sending, .timedOut, peer: peer.label,
+                advice: "\(undelivered) bytes were not acknowledged before this side left"))
+    }
+
+    // MARK: Leaving
+
+    /// Leaves a peer: what was sent is still delivered, for as long as `linger` allows. An invitation either way is
+    /// taken back.
+    func leave(_ id: PeerID, token: CallToken?, now: Moment) {
+        guard let peer = peers[id] else { return finish(token, id) }
+        if let invitation = peer.invitation { decline(invitation: invitation.number, words: "", retryAfter: .zero) }
+        guard let conversation = peer.conversation else {
+            fail(attemptOf: peer, with: .cancelled, now: now)
+            return finish(token, id)
+        }
+        if peer.departure != nil {
+            if let token { peer.departure?.tokens.append(token) }
+            return
+        }
+        peer.departure = Departure(deadline: now + Moment.Span(timings.linger), tokens: token.map { [$0] } ?? [])
+        while let run = conversation.port.takeStaged() { conversation.accept(run, pool: &pool) }
+        conversation.port.close(NighError(.sending, .left, peer: peer.label))
+        if conversation.isDrained { return finishDeparture(of: peer, now: now) }
+        if let link = peer.link { markDirty(link) }
+        watch(peer)
+    }
+
+    private func finish(_ token: CallToken?, _ id: PeerID) {
+        if let token { output(.finish(token, .success(id))) }
+    }
+
+    func finishDeparture(of peer: PeerRecord, now: Moment) {
+        guard peer.departure != nil else { return }
+        endConversation(of: peer, cause: .left)
+    }
+
+    /// Leaves everybody and takes part in nothing new. `Directive.allLeft` follows, at the latest after `linger`.
+    func close(now: Moment) {
+        guard !isClosing else { return }
+        isClosing = true
+        for dial in dials.keys.sorted(by: { $0.number < $1.number }) {
+            guard let dialled = dials[dial], case .address(let call) = dialled.purpose else { continue }
+            dials[dial] = nil
+            output(.cancelDial(dial, transport: dialled.transport))
+            let error = NighError(.connecting, .closed, peer: call.address.description)
+            output(.finish(call.token, .failure(error)))
+        }
+        for peer in sortedPeers { leave(peer.id, token: nil, now: now) }
+        for link in links.values.sorted(by: { $0.number < $1.number }) where link.purpose == .unsettled {
+            close(link, .sessionClosed)
+        }
+        if !peers.values.contains(where: { $0.conversation != nil }) { output(.allLeft) }
+    }
+
+    // MARK: Pings
+
+    /// Asks the peer for an answer over the link in use.
+    func ping(_ id: PeerID, payload: [UInt8], token: CallToken, now: Moment) {
+        guard let peer = peers[id], let link = peer.link else {
+            let error = NighError(.pinging, .notConnected, peer: peers[id]?.label ?? id.short)
+            return output(.answerPing(token, .failure(error)))
+        }
+        guard payload.count <= limits.pingPayload else {
+            let error = NighError(.pinging, .limit("ping payload", limits.pingPayload), peer: peer.label)
+            return output(.answerPing(token, .failure(error)))
+        }
+        let number = nextNumber()
+        pings[number] = (token, id)
+        link.machine.ping(token: number, payload: payload, now: now)
+        markDirty(link)
+    }
+
+    private func failPings(to peer: PeerRecord, with error: NighError) {
+        for (number, waiting) in pings.sorted(by: { $0.key < $1.key }) where waiting.peer == peer.id {
+            pings[number] = nil
+            output(.answerPing(waiting.token, .failure(error)))
+        }
+    }
+}

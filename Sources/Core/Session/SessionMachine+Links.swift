@@ -1,0 +1,192 @@
+// What links bring: who is on them, requests, messages, ends.
+
+/// A message for the program, borrowed from the link it came on: valid until the next call to the machine.
+struct Delivery {
+    let conversation: Conversation
+    let lane: Lane
+    let isReliable: Bool
+    let bytes: UnsafeRawBufferPointer
+    /// The message as a slice, where it was put together from pieces.
+    let whole: ByteSlice?
+    fileprivate let frame: FrameDecoder.Frame?
+
+    /// The message in a form that may be kept.
+    func retained(from link: Link) -> ByteSlice {
+        if let whole { return whole }
+        guard let frame else { return ByteSlice(copying: bytes) }
+        return link.machine.retain(frame)
+    }
+
+    /// What it counts for while the program has not read it.
+    var cost: Int { SendLane.cost(of: bytes.count) }
+}
+
+extension SessionMachine {
+    /// Works through what a link brought, up to the next message for the program; nil when there is none.
+    @inline(__always)
+    func nextDelivery(from link: Link, now: Moment) -> Delivery? {
+        while let step = link.machine.next(now: now) {
+            if case .message(let lane, let frame) = step, let conversation = link.conversation {
+                do throws(WireError) {
+                    try conversation.receivedMessage(on: lane, frame, now: now)
+                    return Delivery(
+                        conversation: conversation, lane: lane, isReliable: true, bytes: frame.bytes, whole: nil,
+                        frame: frame)
+                } catch {
+                    violated(link, error.asViolation.description, now: now)
+                }
+            } else if let delivery = take(step, on: link, now: now) {
+                return delivery
+            }
+        }
+        return nil
+    }
+
+    /// To be called when `nextDelivery` had nothing more: sends what is owed for what was received.
+    @inline(__always)
+    func finishReceiving(on link: Link, now: Moment) {
+        guard link.purpose != .finished else { return }
+        if let conversation = link.conversation, conversation.shouldAcknowledgeNow {
+            acknowledge(conversation, on: link)
+        }
+        markDirty(link)
+        watch(link)
+    }
+
+    func acknowledge(_ conversation: Conversation, on link: Link) {
+        link.machine.send(conversation.takeStanding())
+        markDirty(link)
+    }
+
+    private func take(_ step: LinkMachine.Step, on link: Link, now: Moment) -> Delivery? {
+        do throws(WireError) {
+            switch step {
+            case .opened: opened(link, now: now)
+            case .request(let request, let isResume):
+                requestReceived(request, isResume: isResume, on: link, now: now)
+            case .accepted(let acceptance): requestAccepted(acceptance, on: link, now: now)
+            case .refused(let refusal): requestRefused(refusal, on: link, now: now)
+            case .acknowledged: try acknowledged(on: link, now: now)
+            case .message: throw .malformed("a message before a conversation")
+            case .begin(let lane, let size):
+                try conversation(on: link).receivedBeginning(on: lane, size: size, now: now)
+            case .piece(let lane, let frame):
+                let conversation = try conversation(on: link)
+                guard let whole = try conversation.receivedPiece(on: lane, frame, now: now) else { return nil }
+                return Delivery(
+                    conversation: conversation, lane: lane, isReliable: true, bytes: whole.pointer, whole: whole,
+                    frame: nil)
+            case .unreliable(let frame):
+                let conversation = try conversation(on: link)
+                conversation.statistics.unreliableReceived &+= 1
+                return Delivery(
+                    conversation: conversation, lane: .main, isReliable: false, bytes: frame.bytes, whole: nil,
+                    frame: frame)
+            case .pong(let token, let roundTrip):
+                if let waiting = pings.removeValue(forKey: token) {
+                    output(.answerPing(waiting.token, .success(roundTrip)))
+                }
+            case .heardAgain:
+                if let peer = link.peer, peer.link === link { output(.tell(.suspected(peer.id, false))) }
+            case .closed(let end): linkEnded(link, end, now: now)
+            }
+        } catch {
+            violated(link, error.asViolation.description, now: now)
+        }
+        return nil
+    }
+
+    private func conversation(on link: Link) throws(WireError) -> Conversation {
+        guard let conversation = link.conversation else { throw .malformed("a message before a conversation") }
+        return conversation
+    }
+
+    private func acknowledged(on link: Link, now: Moment) throws(WireError) {
+        let conversation = try conversation(on: link)
+        if try conversation.apply(link.machine.peerStanding, pool: &pool) { markDirty(link) }
+        if let peer = link.peer, peer.departure != nil, conversation.isDrained { finishDeparture(of: peer, now: now) }
+    }
+
+    /// The hellos are exchanged: find out what the link is for.
+    private func opened(_ link: Link, now: Moment) {
+        guard let hello = link.machine.peerHello else { return }
+        noteIncarnation(of: hello)
+        guard let dial = link.dial else { return acceptedLinkOpened(link, hello: hello, now: now) }
+        guard let dialled = dials.removeValue(forKey: dial) else { return close(link, .cancelled) }
+        switch dialled.purpose {
+        case .address(let call): addressAnswered(call, link: link, hello: hello, now: now)
+        case .peer(let id):
+            guard hello.peer == id else {
+                close(link, .wrongPeer)
+                let cause = NighError.Cause.wrongPeer(expected: id, found: hello.peer)
+                return routeFailed(dialled.purpose, dial: dial, error: NighError(.greeting, cause), now: now)
+            }
+            guard let peer = peers[id], peer.attempt?.dial == dial else { return close(link, .cancelled) }
+            link.belongs(to: peer)
+            peer.name = hello.name
+            sendRequest(on: link, to: peer, now: now)
+        }
+    }
+
+    private func acceptedLinkOpened(_ link: Link, hello: Hello, now: Moment) {
+        guard let peer = record(of: hello.peer, name: hello.name) else { return close(link, .tooManyLinks) }
+        link.belongs(to: peer)
+        peer.name = hello.name
+        watch(link)
+    }
+
+    /// A peer that was started anew knows nothing of the conversation it had: end it at once.
+    private func noteIncarnation(of hello: Hello) {
+        guard let peer = peers[hello.peer], peer.conversation != nil, peer.incarnation != hello.incarnation else {
+            return
+        }
+        endConversation(of: peer, cause: .restarted)
+    }
+
+    /// The other side broke the protocol: the link ends, and the conversation with it, since nothing that came is to be
+    /// trusted any more.
+    func violated(_ link: Link, _ what: String, now: Moment) {
+        guard link.purpose != .finished else { return }
+        link.machine.close(.protocolViolation, what)
+        linkEnded(
+            link, .init(cause: .protocolViolation(what), code: .protocolViolation, saidByPeer: false), now: now)
+    }
+
+    /// A link is over, for whatever reason that was not this session's own decision.
+    func linkEnded(_ link: Link, _ end: LinkMachine.LinkEnd, now: Moment) {
+        guard link.purpose != .finished else { return }
+        let purpose = link.purpose
+        discard(link)
+        count(end: end.cause)
+        switch purpose {
+        case .carrying:
+            if let peer = link.peer, peer.link === link { carrierEnded(of: peer, end, wasDialled: link.dial != nil, now: now) }
+        case .asking: askingLinkEnded(link, end, now: now)
+        case .invited:
+            if let peer = link.peer, peer.invitation?.link === link {
+                endInvitation(of: peer, cause: end.cause, code: .cancelled)
+            }
+        case .unsettled:
+            if let dial = link.dial, let unanswered = dials.removeValue(forKey: dial) {
+                let error = NighError(.greeting, end.cause, transport: transports[link.transport].scheme)
+                routeFailed(unanswered.purpose, dial: dial, error: error, now: now)
+            }
+        case .finished: break
+        }
+    }
+
+    private func askingLinkEnded(_ link: Link, _ end: LinkMachine.LinkEnd, now: Moment) {
+        guard let peer = link.peer, let attempt = peer.attempt, attempt.link === link, let dial = attempt.dial else {
+            return
+        }
+        if end.saidByPeer, end.code == .superseded {
+            peer.attempt?.link = nil
+            peer.attempt?.dial = nil
+            peer.attempt?.requestSent = false
+            peer.attempt?.yieldsUntil = now + Moment.Span(timings.firstRetry) + Moment.Span(timings.firstRetry)
+            return watch(peer)
+        }
+        let error = NighError(.inviting, end.cause, transport: transports[link.transport].scheme)
+        routeFailed(.peer(peer.id), dial: dial, error: error, now: now)
+    }
+}

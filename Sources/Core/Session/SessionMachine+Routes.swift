@@ -1,0 +1,79 @@
+// What discovery tells: peers come, change and go with the routes that lead to them.
+
+extension SessionMachine {
+    /// A transport sees somebody, or sees them anew: both are the same here, since a route may be told twice.
+    func routeSeen(_ sighting: Sighting, transport: Int, now: Moment) {
+        let advertisement = sighting.advertisement
+        guard advertisement.peer != hello.peer, advertisement.service == hello.service else { return }
+        guard let peer = record(of: advertisement.peer, name: advertisement.name) else {
+            statistics.sightingsIgnored += 1
+            return
+        }
+        let before = (peer.name, peer.info, peer.routes)
+        if let known = peer.routes.firstIndex(where: { $0.address == sighting.address }) {
+            peer.routes[known].quality = sighting.quality
+            peer.routes[known].isManual = false
+        } else if peer.routes.count < limits.routesPerPeer {
+            peer.routes.append(
+                RouteRecord(transport: transport, address: sighting.address, quality: sighting.quality))
+            // A conversation that looks for a way back need not wait for its pause to end.
+            if peer.recovery != nil, peer.attempt == nil { peer.recovery?.retryAt = now }
+        } else {
+            statistics.sightingsIgnored += 1
+        }
+        peer.name = advertisement.name
+        peer.info = advertisement.info
+        if let other = peerByAddress.updateValue(peer.id, forKey: sighting.address), other != peer.id {
+            removeRoute(sighting.address, of: other)
+        }
+        if peer.state == .unavailable {
+            settle(peer)
+        } else if before != (peer.name, peer.info, peer.routes) {
+            output(.tell(.peerChanged(snapshot(of: peer))))
+        }
+        watch(peer)
+    }
+
+    /// Nobody is seen at the address any more.
+    func routeLost(_ address: TransportAddress) {
+        guard let id = peerByAddress.removeValue(forKey: address) else { return }
+        removeRoute(address, of: id)
+    }
+
+    /// The transport went down, or stopped looking: none of its sightings counts any more.
+    func routesLost(transport: Int) {
+        peerByAddress = peerByAddress.filter { $0.key.scheme != transports[transport].scheme }
+        for peer in sortedPeers { removeRoutes(of: peer) { $0.transport == transport && !$0.isManual } }
+    }
+
+    private func removeRoute(_ address: TransportAddress, of id: PeerID) {
+        guard let peer = peers[id] else { return }
+        removeRoutes(of: peer) { $0.address == address && !$0.isManual }
+    }
+
+    func removeRoutes(of peer: PeerRecord, where isGone: (RouteRecord) -> Bool) {
+        guard peer.routes.contains(where: isGone) else { return }
+        peer.routes.removeAll(where: isGone)
+        peer.attempt?.routesLeft.removeAll(where: isGone)
+        if peer.state == .available {
+            settle(peer)
+        } else if peer.state != .unavailable {
+            output(.tell(.peerChanged(snapshot(of: peer))))
+        }
+    }
+
+    /// All records in an order that does not depend on hashing, so that a seed replays.
+    var sortedPeers: [PeerRecord] { peers.values.sorted { $0.id < $1.id } }
+
+    /// The routes of a peer, the one to try first in front: by the transport's priority, then by quality.
+    func preferredRoutes(of peer: PeerRecord) -> [RouteRecord] {
+        guard peer.routes.count > 1 else { return peer.routes }
+        return peer.routes.enumerated().sorted { left, right in
+            let priorities = (transports[left.element.transport].priority, transports[right.element.transport].priority)
+            if priorities.0 != priorities.1 { return priorities.0 < priorities.1 }
+            let qualities = (left.element.quality ?? 0.5, right.element.quality ?? 0.5)
+            if qualities.0 != qualities.1 { return qualities.0 > qualities.1 }
+            return left.offset < right.offset
+        }.map(\.element)
+    }
+}

@@ -1,0 +1,301 @@
+/// All a session decides: who is there, who is asked, which link carries which conversation, what happens when one
+/// breaks.
+///
+/// A machine without I/O, clock or threads. Inputs are calls (a route was found, a pipe opened, bytes came, time has
+/// passed, the program wants something), each with the time where it matters; outputs are taken from `nextDirective`,
+/// `nextDirtyLink` and `nextDelivery`. The same inputs give the same outputs: all chance comes from the seed. `SessionDriver`
+/// connects it to transports; loop only.
+final class SessionMachine {
+    /// A transport as far as the machine needs to know it.
+    struct TransportTraits {
+        let scheme: String
+        let priority: Int
+    }
+
+    let hello: Hello
+    let limits: SessionLimits
+    let timings: SessionTimings
+    let transports: [TransportTraits]
+    private let offer: SecureChannelOffer
+
+    var peers: [PeerID: PeerRecord] = [:]
+    /// Whom discovery last saw at an address.
+    var peerByAddress: [TransportAddress: PeerID] = [:]
+    var links: [UInt64: Link] = [:]
+    var dials: [DialID: Dial] = [:]
+    var pings: [UInt64: (token: CallToken, peer: PeerID)] = [:]
+    var statistics = SessionStatistics()
+    var generator: SeededGenerator
+    /// Encoded messages live in these; given back when acknowledged.
+    var pool = ChunkPool(chunkSize: 32 << 10, keepAtMost: 16)
+    /// Set by `close`: no invitations either way any more.
+    var isClosing = false
+
+    private var directives = Ring<Directive>()
+    private var dirtyLinks = Ring<Link>()
+    private var wakeups = TimerQueue<Wakeup>()
+    private var lastNumber: UInt64 = 0
+
+    private enum Wakeup {
+        case link(UInt64)
+        case peer(PeerID)
+    }
+
+    init(
+        hello: Hello, limits: SessionLimits, timings: SessionTimings, transports: [TransportTraits],
+        offer: SecureChannelOffer, seed: UInt64
+    ) {
+        self.hello = hello
+        self.limits = limits
+        self.timings = timings
+        self.transports = transports
+        self.offer = offer
+        generator = SeededGenerator(seed: seed)
+    }
+
+    // MARK: Outputs
+
+    /// The next thing to do.
+    func nextDirective() -> Directive? { directives.popFirst() }
+
+    /// The next link that may have something to write. The driver gathers it, if its pipe has room.
+    func nextDirtyLink() -> Link? {
+        guard let link = dirtyLinks.popFirst() else { return nil }
+        link.isDirty = false
+        return link
+    }
+
+    var hasDirtyLinks: Bool { !dirtyLinks.isEmpty }
+
+    /// When `timeArrived` must be called next; the moment may turn out to be early, never late.
+    var deadline: Moment { wakeups.earliest ?? .never }
+
+    func output(_ directive: Directive) { directives.append(directive) }
+
+    @inline(__always)
+    func markDirty(_ link: Link) {
+        guard !link.isDirty else { return }
+        link.isDirty = true
+        dirtyLinks.append(link)
+    }
+
+    /// A number never given out before by this machine.
+    func nextNumber() -> UInt64 {
+        lastNumber += 1
+        return lastNumber
+    }
+
+    // MARK: Pipes
+
+    /// A pipe is open. The link to feed with what it brings, or nil when the pipe is to be closed at once.
+    func pipeOpened(transport: Int, dial: DialID?, now: Moment) -> Link? {
+        if let dial {
+            guard dials[dial] != nil else { return nil }
+        } else {
+            statistics.pipesAccepted += 1
+            let strangers = links.values.reduce(0) { $0 + ($1.purpose == .unsettled && $1.dial == nil ? 1 : 0) }
+            guard strangers < limits.unauthenticatedPipes, !isClosing else {
+                statistics.pipesRefused += 1
+                return nil
+            }
+        }
+        let settings = LinkMachine.Settings(hello: hello, limits: limits, timings: timings, offer: offer)
+        let machine = LinkMachine(side: dial == nil ? .accepting : .dialling, settings: settings, now: now)
+        let link = Link(number: nextNumber(), machine: machine, transport: transport, dial: dial, now: now)
+        links[link.number] = link
+        markDirty(link)
+        watch(link)
+        return link
+    }
+
+    /// The pipe brought bytes. Follow with `nextDelivery` until it is nil, then with `finishReceiving`.
+    func received(_ bytes: ByteSlice, on link: Link, now: Moment) { link.machine.receive(bytes, now: now) }
+
+    /// The pipe broke or was closed by the other side.
+    func pipeClosed(_ link: Link, error: NighError?, now: Moment) {
+        guard link.purpose != .finished else { return }
+        link.machine.pipeClosed()
+        linkEnded(
+            link, LinkMachine.LinkEnd(cause: error?.cause ?? .linkLost, code: nil, saidByPeer: false), now: now)
+    }
+
+    /// Ends a link from this side, with a goodbye that says why.
+    func close(_ link: Link, _ code: LinkClose.Code, _ words: String = "") {
+        guard link.purpose != .finished else { return }
+        link.machine.close(code, words)
+        count(end: LinkClose(code, words).cause)
+        discard(link)
+    }
+
+    /// Forgets a link whose machine has said its last, and has its pipe closed.
+    func discard(_ link: Link) {
+        guard link.purpose != .finished else { return }
+        link.purpose = .finished
+        link.conversation = nil
+        links[link.number] = nil
+        output(.close(link))
+        guard let peer = link.peer else { return }
+        peer.linkCount -= 1
+        if peer.isIdle { peers[peer.id] = nil }
+    }
+
+    func count(end cause: NighError.Cause) { statistics.linksEnded[cause.label, default: 0] += 1 }
+
+    // MARK: Time
+
+    /// Does what is due.
+    func timeArrived(now: Moment) {
+        while let wakeup = wakeups.takeDue(at: now) {
+            switch wakeup {
+            case .link(let number):
+                guard let link = links[number], link.wakesAt <= now else { continue }
+                link.wakesAt = .never
+                linkTimeArrived(link, now: now)
+                if link.purpose != .finished { watch(link) }
+            case .peer(let id):
+                guard let peer = peers[id], peer.wakesAt <= now else { continue }
+                peer.wakesAt = .never
+                peerTimeArrived(peer, now: now)
+                if peers[id] === peer { watch(peer) }
+            }
+        }
+    }
+
+    /// Sees to it that the link is looked at when its next deadline comes.
+    @inline(__always)
+    func watch(_ link: Link) {
+        let deadline = deadline(of: link)
+        guard deadline < link.wakesAt else { return }
+        link.wakesAt = deadline
+        wakeups.add(.link(link.number), at: deadline)
+    }
+
+    private func deadline(of link: Link) -> Moment {
+        var deadline = link.machine.deadline
+        if let conversation = link.conversation { deadline = min(deadline, conversation.acknowledgeBy) }
+        if link.purpose == .unsettled { deadline = min(deadline, settlingDeadline(of: link)) }
+        return deadline
+    }
+
+    /// An accepted pipe gets twice the handshake's time to say both who it is and what it wants.
+    private func settlingDeadline(of link: Link) -> Moment {
+        let handshake = Moment.Span(timings.handshake)
+        return link.openedAt + handshake + handshake
+    }
+
+    private func linkTimeArrived(_ link: Link, now: Moment) {
+        if let conversation = link.conversation, conversation.acknowledgeBy <= now { acknowledge(conversation, on: link) }
+        if link.machine.timeArrived(now: now), let peer = link.peer, link === peer.link {
+            output(.tell(.suspected(peer.id, true)))
+        }
+        markDirty(link)
+        if let end = link.machine.end { return linkEnded(link, end, now: now) }
+        if link.purpose == .unsettled, settlingDeadline(of: link) <= now {
+            linkEnded(link, .init(cause: .timedOut, code: .tooSlow, saidByPeer: false), now: now)
+        }
+    }
+
+    /// Sees to it that the peer is looked at when its next deadline comes.
+    func watch(_ peer: PeerRecord) {
+        var deadline = Moment.never
+        if let attempt = peer.attempt { deadline = min(attempt.deadline, attempt.yieldsUntil) }
+        if let invitation = peer.invitation { deadline = min(deadline, invitation.deadline) }
+        if let recovery = peer.recovery {
+            deadline = min(deadline, recovery.deadline)
+            if peer.attempt == nil { deadline = min(deadline, recovery.retryAt) }
+        }
+        if let departure = peer.departure { deadline = min(deadline, departure.deadline) }
+        guard deadline < peer.wakesAt else { return }
+        peer.wakesAt = deadline
+        wakeups.add(.peer(peer.id), at: deadline)
+    }
+
+    private func peerTimeArrived(_ peer: PeerRecord, now: Moment) {
+        if let departure = peer.departure, departure.deadline <= now { return finishDeparture(of: peer, now: now) }
+        if let recovery = peer.recovery, recovery.deadline <= now { return giveUpRecovery(of: peer, now: now) }
+        if let invitation = peer.invitation, invitation.deadline <= now {
+            endInvitation(of: peer, cause: .timedOut, code: .cancelled)
+        }
+        if let attempt = peer.attempt {
+            if attempt.deadline <= now {
+                fail(attemptOf: peer, with: .timedOut, now: now)
+            } else if attempt.yieldsUntil <= now {
+                peer.attempt?.yieldsUntil = .never
+                peer.attempt?.routesLeft = preferredRoutes(of: peer)
+                dialNextRoute(of: peer, now: now)
+            }
+        } else if let recovery = peer.recovery, recovery.retryAt <= now {
+            beginResuming(peer, now: now)
+        }
+    }
+
+    // MARK: States
+
+    /// Moves a peer to its next state and tells the program. The moves are checked: one that is not in the table is a
+    /// bug of this machine.
+    func move(_ peer: PeerRecord, to next: PeerState, cause: NighError? = nil) {
+        let last = peer.state
+        precondition(last.mayMove(to: next), "no move from \(last) to \(next)")
+        peer.state = next
+        output(.tell(.stateChanged(snapshot(of: peer), from: last, cause: cause)))
+    }
+
+    /// Makes a peer `available` or `unavailable`, by what is known of it now, and forgets one nobody needs.
+    func settle(_ peer: PeerRecord) {
+        switch peer.state {
+        case .disconnected: move(peer, to: isReachable(peer) ? .available : .unavailable)
+        case .available where !isReachable(peer): move(peer, to: .unavailable)
+        case .unavailable where isReachable(peer): move(peer, to: .available)
+        default: break
+        }
+        if peer.isIdle { peers[peer.id] = nil }
+    }
+
+    private func isReachable(_ peer: PeerRecord) -> Bool { !peer.routes.isEmpty || peer.invitation != nil }
+
+    func snapshot(of peer: PeerRecord) -> Peer {
+        Peer(
+            id: peer.id, name: peer.name, info: peer.info, state: peer.state,
+            routes: preferredRoutes(of: peer).map { Peer.Route(address: $0.address, quality: $0.quality) },
+            transport: peer.link.map { transports[$0.transport].scheme })
+    }
+
+    /// The record of `id`, made if there is room for one more.
+    func record(of id: PeerID, name: DisplayName) -> PeerRecord? {
+        if let known = peers[id] { return known }
+        guard peers.count < limits.knownPeers else { return nil }
+        let record = PeerRecord(id: id, name: name)
+        peers[id] = record
+        return record
+    }
+
+    /// How many peers count against `limits.peers`.
+    var engagedPeers: Int {
+        peers.values.reduce(0) { count, peer in
+            switch peer.state {
+            case .connecting, .connected, .reconnecting: count + 1
+            case .unavailable, .available, .disconnected: count
+            }
+        }
+    }
+
+    /// Counts by cause, and by peer with what their links know.
+    func statisticsSnapshot() -> SessionStatistics {
+        var result = statistics
+        for peer in peers.values {
+            if let conversation = peer.conversation {
+                var counts = conversation.snapshot
+                counts.link = peer.link?.machine.statistics
+                counts.transport = peer.link.map { transports[$0.transport].scheme }
+                if let link = counts.link {
+                    counts.unreliableSent += link.unreliableSent
+                    counts.unreliableDropped += link.unreliableDropped
+                }
+                result.peers[peer.id] = counts
+            } else if let last = peer.lastStatistics {
+                result.peers[peer.id] = last
+            }
+        }
+        return result
+    }
+}

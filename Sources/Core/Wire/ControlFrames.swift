@@ -1,0 +1,190 @@
+/// Where one side of a conversation stands: sent with the first frames on a link and from time to time after.
+struct Standing: Equatable {
+    static let byteCount = 32
+
+    /// How many messages of each lane have come whole, since the conversation began.
+    var received: InlineArray<2, UInt64> = [0, 0]
+    /// How many bytes of lane frames may have been sent on this link in all, for each lane.
+    var granted: InlineArray<2, UInt64> = [0, 0]
+
+    static func == (left: Standing, right: Standing) -> Bool {
+        left.received[0] == right.received[0] && left.received[1] == right.received[1]
+            && left.granted[0] == right.granted[0] && left.granted[1] == right.granted[1]
+    }
+
+    /// Writes all 32 bytes; allocates nothing.
+    func write(to bytes: UnsafeMutableRawPointer) {
+        bytes.storeBytes(of: received[0].bigEndian, as: UInt64.self)
+        bytes.storeBytes(of: received[1].bigEndian, toByteOffset: 8, as: UInt64.self)
+        bytes.storeBytes(of: granted[0].bigEndian, toByteOffset: 16, as: UInt64.self)
+        bytes.storeBytes(of: granted[1].bigEndian, toByteOffset: 24, as: UInt64.self)
+    }
+
+    func write(to writer: inout FieldWriter) {
+        writer.write(received[0])
+        writer.write(received[1])
+        writer.write(granted[0])
+        writer.write(granted[1])
+    }
+
+    init() {}
+
+    init(reading reader: inout FieldReader) throws(WireError) {
+        received = [
+            try reader.number(UInt64.self, "a count of messages"), try reader.number(UInt64.self, "a count of messages"),
+        ]
+        granted = [
+            try reader.number(UInt64.self, "a grant of bytes"), try reader.number(UInt64.self, "a grant of bytes"),
+        ]
+    }
+}
+
+/// Asks for a conversation (`invite`), or for one to go on over this link (`resume`). The dialling side sends it.
+struct ConversationRequest: Equatable {
+    /// Chosen at random by who invites.
+    var conversation: UInt64
+    /// Counts the sender's requests to this peer; a smaller one than already seen is out of date.
+    var attempt: UInt64
+    var standing: Standing
+    /// How long the inviter waits for an answer; zero when resuming.
+    var timeoutMilliseconds: UInt32 = 0
+    /// What the inviting program says to the invited; empty when resuming.
+    var context: [UInt8] = []
+
+    var payload: [UInt8] {
+        var writer = FieldWriter()
+        writer.write(conversation)
+        writer.write(attempt)
+        standing.write(to: &writer)
+        writer.write(timeoutMilliseconds)
+        writer.write(block: context)
+        return writer.bytes
+    }
+}
+
+extension ConversationRequest {
+    init(reading bytes: UnsafeRawBufferPointer, contextLimit: Int) throws(WireError) {
+        var reader = FieldReader(bytes)
+        conversation = try reader.number(UInt64.self, "a request's conversation")
+        attempt = try reader.number(UInt64.self, "a request's attempt")
+        standing = try Standing(reading: &reader)
+        timeoutMilliseconds = try reader.number(UInt32.self, "a request's timeout")
+        context = try reader.block(atMost: contextLimit, "an invitation's context")
+        try reader.finish("a request")
+    }
+}
+
+/// The yes to a request.
+struct ConversationAcceptance: Equatable {
+    var conversation: UInt64
+    /// The accepting side's own count of requests, so that its earlier ones are known to be out of date.
+    var attempt: UInt64
+    var standing: Standing
+
+    var payload: [UInt8] {
+        var writer = FieldWriter()
+        writer.write(conversation)
+        writer.write(attempt)
+        standing.write(to: &writer)
+        return writer.bytes
+    }
+}
+
+extension ConversationAcceptance {
+    init(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
+        var reader = FieldReader(bytes)
+        conversation = try reader.number(UInt64.self, "an acceptance's conversation")
+        attempt = try reader.number(UInt64.self, "an acceptance's attempt")
+        standing = try Standing(reading: &reader)
+        try reader.finish("an acceptance")
+    }
+}
+
+/// The no to a request.
+struct ConversationRefusal: Equatable {
+    enum Code: UInt8 {
+        /// The program or person said no.
+        case declined = 0
+        /// As many peers as `maxPeers` allows.
+        case full = 1
+        /// Too many invitations wait.
+        case busy = 2
+        /// There is no such conversation to resume.
+        case unknownConversation = 3
+        /// A later request has been seen.
+        case outOfDate = 4
+    }
+
+    var conversation: UInt64
+    var code: Code
+    /// Not before this many seconds should the invitation be repeated; zero says nothing.
+    var retryAfterSeconds: UInt32 = 0
+    var words: String = ""
+
+    var payload: [UInt8] {
+        var writer = FieldWriter()
+        writer.write(conversation)
+        writer.write(code.rawValue)
+        writer.write(retryAfterSeconds)
+        writer.write(short: words)
+        return writer.bytes
+    }
+}
+
+extension ConversationRefusal {
+    /// A code from a later version counts as a plain no.
+    init(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
+        var reader = FieldReader(bytes)
+        conversation = try reader.number(UInt64.self, "a refusal's conversation")
+        code = Code(rawValue: try reader.number(UInt8.self, "a refusal's code")) ?? .declined
+        retryAfterSeconds = try reader.number(UInt32.self, "a refusal's retry time")
+        words = try reader.short("a refusal's words")
+        try reader.finish("a refusal")
+    }
+}
+
+/// The last frame of a link: why it ends.
+struct LinkClose: Hashable {
+    enum Code: UInt16 {
+        /// The conversation is over; everything has arrived.
+        case left = 0
+        case protocolViolation = 1
+        case superseded = 2
+        case selfDial = 3
+        case sameIdentity = 4
+        case cancelled = 5
+        case silent = 6
+        case noCommonVersion = 7
+        case noCommonSecurity = 8
+        case wrongService = 9
+        case wrongPeer = 10
+        case restarted = 11
+        case tooManyLinks = 12
+        case tooSlow = 13
+        case sessionClosed = 14
+        /// What stays for codes of later versions.
+        case other = 15
+    }
+
+    var code: Code
+    var words: String = ""
+
+    var payload: [UInt8] {
+        var writer = FieldWriter()
+        writer.write(code.rawValue)
+        writer.write(short: words)
+        return writer.bytes
+    }
+
+    init(_ code: Code, _ words: String = "") {
+        self.code = code
+        self.words = words
+    }
+
+    init(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
+        var reader = FieldReader(bytes)
+        code = Code(rawValue: try reader.number(UInt16.self, "a close code")) ?? .other
+        words = try reader.short("a close's words")
+        try reader.finish("a close")
+    }
+}

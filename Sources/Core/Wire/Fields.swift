@@ -1,0 +1,74 @@
+/// Writes the fields of rare frames, in network order, into a growing array.
+struct FieldWriter {
+    private(set) var bytes: [UInt8] = []
+
+    mutating func write<Number: FixedWidthInteger>(_ number: Number) {
+        withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    mutating func write(raw: some Sequence<UInt8>) { bytes.append(contentsOf: raw) }
+
+    /// Text behind its length as one byte; cut between characters where it is longer than 255 bytes.
+    mutating func write(short text: String) {
+        var kept = text
+        while kept.utf8.count > 255 { kept.removeLast() }
+        write(UInt8(kept.utf8.count))
+        write(raw: kept.utf8)
+    }
+
+    /// Bytes behind their length as two; at most 65,535.
+    mutating func write(block: [UInt8]) {
+        precondition(block.count <= UInt16.max)
+        write(UInt16(block.count))
+        write(raw: block)
+    }
+}
+
+/// Reads the fields of a frame; every read is checked and fails with the name of what is missing or wrong.
+struct FieldReader {
+    private let bytes: UnsafeRawBufferPointer
+    private var position = 0
+
+    init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+
+    var remaining: Int { bytes.count &- position }
+
+    mutating func take(_ count: Int, _ what: String) throws(WireError) -> UnsafeRawBufferPointer {
+        guard count >= 0, count <= remaining else { throw .malformed("\(what) is cut short") }
+        defer { position &+= count }
+        return UnsafeRawBufferPointer(rebasing: bytes[position..<position &+ count])
+    }
+
+    mutating func number<Number: FixedWidthInteger>(_ type: Number.Type, _ what: String) throws(WireError) -> Number {
+        let raw = try take(MemoryLayout<Number>.size, what)
+        return Number(bigEndian: raw.loadUnaligned(as: Number.self))
+    }
+
+    /// Text behind a one-byte length; must be UTF-8.
+    mutating func short(_ what: String) throws(WireError) -> String {
+        let count = Int(try number(UInt8.self, what))
+        let raw = try take(count, what)
+        guard let text = String(validating: raw.bindMemory(to: UInt8.self), as: UTF8.self) else {
+            throw .malformed("\(what) is not UTF-8")
+        }
+        return text
+    }
+
+    /// Bytes behind a two-byte length, at most `limit`.
+    mutating func block(atMost limit: Int, _ what: String) throws(WireError) -> [UInt8] {
+        let count = Int(try number(UInt16.self, what))
+        guard count <= limit else { throw .malformed("\(what) has \(count) bytes, the limit is \(limit)") }
+        return Array(try take(count, what))
+    }
+
+    /// What is left.
+    mutating func rest() -> UnsafeRawBufferPointer {
+        defer { position = bytes.count }
+        return UnsafeRawBufferPointer(rebasing: bytes[position...])
+    }
+
+    /// Fails unless everything was read.
+    func finish(_ what: String) throws(WireError) {
+        guard remaining == 0 else { throw .malformed("\(what) has \(remaining) bytes too many") }
+    }
+}

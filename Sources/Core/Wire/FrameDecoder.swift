@@ -1,0 +1,162 @@
+/// Cuts a stream of bytes into frames, however the bytes were cut on their way.
+///
+/// Call `feed` with what came, then `next` until it is nil. Frames are handed out in place where they lie whole in
+/// one slice; only a frame that is split over slices is copied together first. Pieces of large messages are handed
+/// out as they come, never collected. No length is believed before it is checked, and nothing is allocated by one.
+///
+/// After an error the stream has no frame borders any more: the decoder must not be used again.
+struct FrameDecoder {
+    /// One frame, or a part of a `piece` frame. Borrowed: valid until the next call to the decoder.
+    struct Frame {
+        let type: UInt8
+        let bytes: UnsafeRawBufferPointer
+        /// For piece frames: how many bytes of the header and payload this part accounts for in flow control.
+        let wireBytes: Int
+    }
+
+    /// The longest payload accepted; smaller before the hellos than after.
+    var maximumPayload: Int
+
+    private var waiting = ByteQueue()
+    private var current: ByteSlice?
+    private var position = 0
+
+    /// Bytes of the frame being put together, header included, while it is split over slices.
+    private var assembly: Chunk?
+    private var assembled = 0
+
+    private var pieceType: UInt8 = 0
+    private var pieceLeft = 0
+
+    init(maximumPayload: Int) { self.maximumPayload = maximumPayload }
+
+    /// Adds what came. The slices are kept until they are parsed.
+    mutating func feed(_ slice: ByteSlice) {
+        if current == nil {
+            current = slice.isEmpty ? nil : slice
+            position = 0
+        } else {
+            waiting.append(slice)
+        }
+    }
+
+    /// How many bytes were fed and have not been handed out.
+    var unparsedByteCount: Int { (current?.count ?? 0) - position + waiting.byteCount + assembled }
+
+    /// The next frame, or part of a piece; nil when more bytes are needed.
+    mutating func next() throws(WireError) -> Frame? {
+        while true {
+            guard let slice = current else { return nil }
+            let available = slice.count &- position
+            guard available > 0 else {
+                current = waiting.popFirst()
+                position = 0
+                continue
+            }
+            let start = slice.pointer.baseAddress.unsafelyUnwrapped + position
+            if pieceLeft > 0 {
+                let count = min(pieceLeft, available)
+                pieceLeft &-= count
+                position &+= count
+                return Frame(type: pieceType, bytes: .init(start: start, count: count), wireBytes: count)
+            }
+            if assembled == 0, available >= FrameHeader.byteCount {
+                let header = FrameHeader(readingFrom: start)
+                try check(header)
+                if Self.isPiece(header.type) {
+                    position &+= FrameHeader.byteCount
+                    try begin(piece: header)
+                    continue
+                }
+                let whole = FrameHeader.byteCount &+ header.payloadLength
+                if available >= whole {
+                    position &+= whole
+                    return Frame(
+                        type: header.type,
+                        bytes: .init(start: start + FrameHeader.byteCount, count: header.payloadLength),
+                        wireBytes: whole)
+                }
+            }
+            if let frame = try assemble(from: start, available: available) { return frame }
+        }
+    }
+
+    /// A slice of `frame`'s bytes that outlives the decoder's next call; shares memory, copies nothing.
+    func retain(_ frame: Frame) -> ByteSlice {
+        guard let address = frame.bytes.baseAddress, !frame.bytes.isEmpty else { return ByteSlice([]) }
+        if let assembly, assembly.base <= address, address < assembly.base + assembly.capacity {
+            let start = address - UnsafeRawPointer(assembly.base)
+            return ByteSlice(chunk: assembly, start: start, end: start + frame.bytes.count)
+        }
+        guard let current else { return ByteSlice(copying: frame.bytes) }
+        let start = address - UnsafeRawPointer(current.chunk.base)
+        return ByteSlice(chunk: current.chunk, start: start, end: start + frame.bytes.count)
+    }
+
+    private func check(_ header: FrameHeader) throws(WireError) {
+        guard header.payloadLength <= maximumPayload else {
+            throw .oversize(type: header.type, length: header.payloadLength, limit: maximumPayload)
+        }
+    }
+
+    private static func isPiece(_ type: UInt8) -> Bool {
+        type == FrameType.piece.rawValue || type == FrameType.bulkPiece.rawValue
+    }
+
+    private mutating func begin(piece header: FrameHeader) throws(WireError) {
+        guard header.payloadLength > 0 else { throw .malformed("a piece without bytes") }
+        pieceType = header.type
+        pieceLeft = header.payloadLength
+    }
+
+    /// Moves bytes of a split frame to the assembly chunk; the frame once it is whole.
+    private mutating func assemble(from start: UnsafeRawPointer, available: Int) throws(WireError) -> Frame? {
+        let missingHeader = FrameHeader.byteCount &- assembled
+        if missingHeader > 0 {
+            let count = min(missingHeader, available)
+            prepareAssembly(capacity: FrameHeader.byteCount)
+            copyToAssembly(start, count)
+            guard assembled == FrameHeader.byteCount, let assembly else { return nil }
+            let header = FrameHeader(readingFrom: assembly.base)
+            try check(header)
+            if Self.isPiece(header.type) {
+                assembled = 0
+                try begin(piece: header)
+                return nil
+            }
+            return header.payloadLength == 0 ? finishAssembly(header) : nil
+        }
+        guard let chunk = assembly else { return nil }
+        let header = FrameHeader(readingFrom: chunk.base)
+        let whole = FrameHeader.byteCount &+ header.payloadLength
+        prepareAssembly(capacity: whole)
+        copyToAssembly(start, min(whole &- assembled, available))
+        return assembled == whole ? finishAssembly(header) : nil
+    }
+
+    private mutating func copyToAssembly(_ start: UnsafeRawPointer, _ count: Int) {
+        guard let assembly else { return }
+        (assembly.base + assembled).copyMemory(from: start, byteCount: count)
+        assembled &+= count
+        position &+= count
+    }
+
+    private mutating func finishAssembly(_ header: FrameHeader) -> Frame? {
+        guard let assembly else { return nil }
+        assembled = 0
+        return Frame(
+            type: header.type,
+            bytes: .init(start: assembly.base + FrameHeader.byteCount, count: header.payloadLength),
+            wireBytes: FrameHeader.byteCount &+ header.payloadLength)
+    }
+
+    /// Makes sure the assembly chunk has `capacity` and that nobody kept a slice of it; `capacity` was checked.
+    private mutating func prepareAssembly(capacity: Int) {
+        if let chunk = assembly, chunk.capacity >= capacity, assembled > 0 || isKnownUniquelyReferenced(&assembly) {
+            return
+        }
+        let larger = Chunk(capacity: max(capacity, 256))
+        if assembled > 0, let assembly { larger.base.copyMemory(from: assembly.base, byteCount: assembled) }
+        assembly = larger
+    }
+}

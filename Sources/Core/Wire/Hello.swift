@@ -1,0 +1,74 @@
+/// The first frame on a link, both ways: who speaks, for which service, and what the sender can take.
+struct Hello: Equatable {
+    /// The versions of the protocol this code speaks.
+    static let spokenVersions: ClosedRange<UInt8> = 1...1
+
+    var versions: ClosedRange<UInt8> = Self.spokenVersions
+    /// Optional abilities, a bit each; none is defined in version 1.
+    var abilities: UInt32 = 0
+    var peer: PeerID
+    var incarnation: UInt64
+    var service: ServiceName
+    var name: DisplayName
+    /// The longest frame payload the sender takes.
+    var maximumFrame: Int
+    /// The longest message the sender takes.
+    var maximumMessage: Int
+
+    /// The highest version in both ranges.
+    func commonVersion(with other: Hello) -> UInt8? {
+        let highest = min(versions.upperBound, other.versions.upperBound)
+        return highest >= max(versions.lowerBound, other.versions.lowerBound) ? highest : nil
+    }
+
+    var payload: [UInt8] {
+        var writer = FieldWriter()
+        writer.write(versions.lowerBound)
+        writer.write(versions.upperBound)
+        writer.write(abilities)
+        writer.write(raw: peer.bytes)
+        writer.write(incarnation)
+        writer.write(UInt32(maximumFrame))
+        writer.write(UInt32(maximumMessage))
+        writer.write(short: service.description)
+        writer.write(short: name.description)
+        return writer.bytes
+    }
+}
+
+extension Hello {
+    /// Whoever sends less than this could not receive a control frame.
+    static let leastMaximumFrame = 8_192
+
+    /// Reads a hello. Extension fields behind the known ones (tag, length, bytes) are skipped, unless their tag's highest bit
+    /// says that they must be understood.
+    init(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
+        var reader = FieldReader(bytes)
+        let lowest = try reader.number(UInt8.self, "the hello's lowest version")
+        let highest = try reader.number(UInt8.self, "the hello's highest version")
+        guard lowest >= 1, lowest <= highest else { throw .malformed("the hello's version range is empty") }
+        versions = lowest...highest
+        abilities = try reader.number(UInt32.self, "the hello's abilities")
+        guard let peer = PeerID(bytes: try reader.take(PeerID.byteCount, "the hello's PeerID")) else {
+            throw .malformed("the hello's PeerID")
+        }
+        self.peer = peer
+        incarnation = try reader.number(UInt64.self, "the hello's incarnation")
+        maximumFrame = Int(try reader.number(UInt32.self, "the hello's frame limit"))
+        guard maximumFrame >= Self.leastMaximumFrame else { throw .malformed("the hello's frame limit is too small") }
+        maximumMessage = Int(try reader.number(UInt32.self, "the hello's message limit"))
+        guard let service = ServiceName(try reader.short("the hello's service")) else {
+            throw .malformed("the hello's service name is invalid")
+        }
+        self.service = service
+        guard let name = DisplayName(exactly: try reader.short("the hello's name")) else {
+            throw .malformed("the hello's display name is invalid")
+        }
+        self.name = name
+        while reader.remaining > 0 {
+            let tag = try reader.number(UInt8.self, "a hello field's tag")
+            _ = try reader.take(Int(try reader.number(UInt16.self, "a hello field's length")), "a hello field")
+            guard tag < 0x80 else { throw .malformed("the hello has an unknown critical field \(tag)") }
+        }
+    }
+}
