@@ -69,7 +69,8 @@ public struct ChunkPool {
     /// Gives a chunk back. The caller must not use it afterwards.
     public mutating func recycle(_ chunk: consuming Chunk) {
         var chunk = chunk
-        guard chunk.capacity == chunkSize, free.count < keepAtMost, isKnownUniquelyReferenced(&chunk) else { return }
+        guard chunk.capacity == chunkSize, free.count < keepAtMost, isKnownUniquelyReferenced(&chunk)
+        else { return }
         chunk.rewind()
         free.append(chunk)
     }

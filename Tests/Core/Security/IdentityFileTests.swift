@@ -219,7 +219,8 @@ struct Unusable: CustomTestStringConvertible {
         Unusable("far too much", String(repeating: "x", count: 20_000), "it is far too large for a key"),
         Unusable("P-256", Keys.ellipticCurve, "it holds id-ecPublicKey, not an Ed25519 private key"),
         Unusable(
-            "P-256, old form", Keys.ellipticCurveOldForm, "it holds EC PRIVATE KEY, not an Ed25519 private key"),
+            "P-256, old form", Keys.ellipticCurveOldForm,
+            "it holds EC PRIVATE KEY, not an Ed25519 private key"),
         Unusable("Ed448", Keys.ed448, "it holds ED448, not an Ed25519 private key"),
         Unusable("X25519", Keys.x25519, "it holds X25519, not an Ed25519 private key"),
         Unusable("a password", Keys.withPassword, "its key is locked with a password"),
