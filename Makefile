@@ -47,7 +47,8 @@ TOOLCHAIN = $(shell swift -print-target-info | sed -n 's/.*"runtimeResourcePath"
 coverage: setup ## Run every test and show what each source file has covered
 	swift test --disable-xctest --enable-code-coverage --scratch-path .build/coverage $(FLAGS)
 	$(TOOLCHAIN)/bin/llvm-cov report .build/coverage/debug/NighPackageTests.xctest \
-	    --instr-profile .build/coverage/debug/codecov/default.profdata Sources
+	    --instr-profile .build/coverage/debug/codecov/default.profdata \
+	    --show-region-summary=false --show-branch-summary=false Sources
 
 .PHONY: sanitize
 sanitize: setup ## Run every test under the address sanitizer, then under the thread sanitizer
