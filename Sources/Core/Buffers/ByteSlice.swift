@@ -73,6 +73,7 @@ public struct ByteSlice: Sendable {
 }
 
 extension ByteSlice: Equatable {
+    /// Whether both hold the same bytes, wherever they lie.
     public static func == (left: ByteSlice, right: ByteSlice) -> Bool {
         left.withUnsafeBytes { a in right.withUnsafeBytes { b in a.elementsEqual(b) } }
     }

@@ -38,6 +38,7 @@ public struct LoopTimer: Hashable, Sendable {
 }
 
 extension EventLoop {
+    /// Runs a job of Swift concurrency on the loop, as work like any other.
     public func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         execute {
@@ -46,6 +47,7 @@ extension EventLoop {
         }
     }
 
+    /// Stops the program when called off the loop.
     public func checkIsolated() {
         precondition(isCurrent, "called off the event loop that this code is confined to")
     }

@@ -13,6 +13,7 @@ public struct Moment: Comparable, Hashable, Sendable, CustomStringConvertible {
     /// Later than every moment a clock will show; "no deadline".
     public static let never = Moment(nanoseconds: .max)
 
+    /// Whether `left` comes first.
     @inlinable
     public static func < (left: Moment, right: Moment) -> Bool { left.nanoseconds < right.nanoseconds }
 
@@ -29,6 +30,7 @@ public struct Moment: Comparable, Hashable, Sendable, CustomStringConvertible {
         Span(nanoseconds: left.nanoseconds &- right.nanoseconds)
     }
 
+    /// The time since the clock's origin, rounded down to a unit people read.
     public var description: String {
         self == .never ? "never" : Span(nanoseconds: nanoseconds).description
     }
@@ -65,6 +67,7 @@ public struct Moment: Comparable, Hashable, Sendable, CustomStringConvertible {
         /// The same length as a standard library `Duration`.
         public var duration: Duration { .nanoseconds(nanoseconds) }
 
+        /// Whether `left` is shorter.
         @inlinable
         public static func < (left: Span, right: Span) -> Bool { left.nanoseconds < right.nanoseconds }
 
@@ -75,6 +78,7 @@ public struct Moment: Comparable, Hashable, Sendable, CustomStringConvertible {
             return Span(nanoseconds: overflow ? .max : sum)
         }
 
+        /// The length, rounded down to a unit people read.
         public var description: String {
             switch abs(nanoseconds) {
             case 0..<1_000: "\(nanoseconds) ns"

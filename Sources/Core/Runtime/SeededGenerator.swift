@@ -7,6 +7,7 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
     /// A generator whose whole output `seed` decides.
     public init(seed: UInt64) { state = seed }
 
+    /// The next 64 bits.
     public mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var mixed = state
@@ -16,7 +17,9 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
     }
 
     /// True once in `chances` on average.
-    public mutating func oneIn(_ chances: Int) -> Bool { Int.random(in: 0..<max(chances, 1), using: &self) == 0 }
+    public mutating func oneIn(_ chances: Int) -> Bool {
+        Int.random(in: 0..<max(chances, 1), using: &self) == 0
+    }
 
     /// A generator for a part of the work, independent of how much is drawn from this one afterwards.
     public mutating func fork() -> SeededGenerator { SeededGenerator(seed: next()) }

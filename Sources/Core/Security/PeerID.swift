@@ -30,23 +30,27 @@ public struct PeerID: Hashable, Comparable, Sendable, CustomStringConvertible, L
         }
     }
 
+    /// The 52 characters.
     public var description: String { Base32.encode(bytes) }
 
     /// The first eight characters: enough for a person to tell the peers of one room apart, not to trust one.
     public var short: String { String(description.prefix(8)) }
 
+    /// Whether all 32 bytes are the same.
     @inlinable
     public static func == (left: PeerID, right: PeerID) -> Bool {
         left.words.0 == right.words.0 && left.words.1 == right.words.1 && left.words.2 == right.words.2
             && left.words.3 == right.words.3
     }
 
+    /// Hashes what spreads best for least work.
     @inlinable
     public func hash(into hasher: inout Hasher) {
         // One word of a cryptographic hash is as good as four, and a quarter of the work on every send.
         hasher.combine(words.0)
     }
 
+    /// The order of the bytes, the same on both sides of a link.
     public static func < (left: PeerID, right: PeerID) -> Bool { left.words < right.words }
 }
 

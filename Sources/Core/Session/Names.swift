@@ -91,7 +91,8 @@ public struct DiscoveryInfo: Hashable, Sendable {
             }
             guard key.utf8.count + value.utf8.count + 1 <= 255 else {
                 throw NighError(
-                    .configuring, .limit("discovery info pair", 255), advice: "shorten the value of \"\(key)\"")
+                    .configuring, .limit("discovery info pair", 255),
+                    advice: "shorten the value of \"\(key)\"")
             }
         }
         let checked = DiscoveryInfo(unchecked: pairs)

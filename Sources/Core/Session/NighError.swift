@@ -138,6 +138,7 @@ public struct NighError: Error, Hashable, Sendable {
 }
 
 extension NighError: CustomStringConvertible {
+    /// The whole error in one sentence, for a person.
     public var description: String {
         var text = stage.rawValue
         if let peer { text += stage == .conversing ? " with \(peer)" : " to \(peer)" }
@@ -150,6 +151,7 @@ extension NighError: CustomStringConvertible {
 }
 
 extension NighError.Cause: CustomStringConvertible {
+    /// The cause alone, in words.
     public var description: String {
         switch self {
         case .refused: "nobody listens there"

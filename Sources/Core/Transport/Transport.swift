@@ -151,7 +151,8 @@ public struct TransportCapabilities: Hashable, Sendable {
 
     /// States all of it.
     public init(
-        datagrams: Bool, typicalMTU: Int, typicalLatency: Duration, expectedConnectTime: Duration, priority: Int
+        datagrams: Bool, typicalMTU: Int, typicalLatency: Duration, expectedConnectTime: Duration,
+        priority: Int
     ) {
         self.datagrams = datagrams
         self.typicalMTU = typicalMTU

@@ -22,5 +22,6 @@ public struct TransportAddress: Hashable, Sendable, CustomStringConvertible, Los
         self.init(scheme: scheme, value: String(rest.dropFirst(3)))
     }
 
+    /// The form `scheme://value`.
     public var description: String { "\(scheme)://\(value)" }
 }

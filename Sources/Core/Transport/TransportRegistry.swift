@@ -78,7 +78,8 @@ public struct TransportRegistry: Sendable {
         var transports: [any Transport] = []
         for spec in try TransportSpec.list(parsing: list) {
             guard !transports.contains(where: { $0.scheme == spec.scheme }) else {
-                throw NighError(.configuring, .invalid("transport \"\(spec.scheme)\", given twice in \"\(list)\""))
+                throw NighError(
+                    .configuring, .invalid("transport \"\(spec.scheme)\", given twice in \"\(list)\""))
             }
             transports.append(try make(spec))
         }

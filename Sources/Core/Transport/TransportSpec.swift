@@ -21,7 +21,8 @@ public struct TransportSpec: Hashable, Sendable, CustomStringConvertible {
                 advice: "write a scheme, or scheme:key=value,key=value")
         }
         var options: [String: String] = [:]
-        for part in halves.count > 1 ? halves[1].split(separator: ",", omittingEmptySubsequences: false) : [] {
+        let parts = halves.dropFirst().flatMap { $0.split(separator: ",", omittingEmptySubsequences: false) }
+        for part in parts {
             let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard pair.count == 2, !pair[0].isEmpty else {
                 throw NighError(
@@ -30,7 +31,8 @@ public struct TransportSpec: Hashable, Sendable, CustomStringConvertible {
             }
             guard options.updateValue(String(pair[1]), forKey: String(pair[0])) == nil else {
                 throw NighError(
-                    .configuring, .invalid("option \"\(pair[0])\", given twice in \"\(text)\""), transport: scheme)
+                    .configuring, .invalid("option \"\(pair[0])\", given twice in \"\(text)\""),
+                    transport: scheme)
             }
         }
         self.options = options
@@ -50,6 +52,7 @@ public struct TransportSpec: Hashable, Sendable, CustomStringConvertible {
         return specs
     }
 
+    /// The form that ``init(parsing:)`` reads, the options in the order of their keys.
     public var description: String {
         let pairs = options.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
         return pairs.isEmpty ? scheme : "\(scheme):\(pairs.joined(separator: ","))"

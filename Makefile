@@ -1,0 +1,72 @@
+# Everything one does with this repository. `make` alone lists it.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+
+# The same flags for every debug build, so that linting, testing and playing share one build.
+FLAGS := -Xswiftc -warnings-as-errors
+SOURCES := Package.swift Sources Tests
+
+# For one run: make test TEST_ARGUMENTS="--filter Identity"; make play ARGUMENTS="..."
+TEST_ARGUMENTS ?=
+ARGUMENTS ?=
+SEEDS ?= 100
+
+.PHONY: help
+help: ## List what can be made
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
+
+.PHONY: setup
+setup: ## Check the Swift toolchain, install the Debian packages that are missing
+	@.ci/setup
+
+.PHONY: build
+build: setup ## Build everything, the tests too
+	swift build --build-tests $(FLAGS)
+
+.PHONY: test
+test: setup ## Run every test; TEST_ARGUMENTS="--filter NAME" runs some
+	swift test --disable-xctest $(FLAGS) $(TEST_ARGUMENTS)
+
+.PHONY: play
+play: setup ## See two peers find each other and talk
+	swift run $(FLAGS) -c debug greet $(ARGUMENTS)
+
+.PHONY: lint
+lint: setup ## Check style, and that nothing compiles with a warning
+	swift format lint --strict --recursive $(SOURCES)
+	swift build --build-tests $(FLAGS)
+
+.PHONY: format
+format: ## Rewrite the sources in the style that lint asks for
+	swift format --in-place --recursive $(SOURCES)
+
+# `swift` may be a link to something else, so the toolchain is asked where it is.
+TOOLCHAIN = $(shell swift -print-target-info | sed -n 's/.*"runtimeResourcePath": "\(.*\)\/lib\/swift".*/\1/p')
+
+.PHONY: coverage
+coverage: setup ## Run every test and show what each source file has covered
+	swift test --disable-xctest --enable-code-coverage --scratch-path .build/coverage $(FLAGS)
+	$(TOOLCHAIN)/bin/llvm-cov report .build/coverage/debug/NighPackageTests.xctest \
+	    --instr-profile .build/coverage/debug/codecov/default.profdata \
+	    --show-region-summary=false --show-branch-summary=false Sources
+
+.PHONY: sanitize
+sanitize: setup ## Run every test under the address sanitizer, then under the thread sanitizer
+	swift test --disable-xctest --sanitize=address --scratch-path .build/address $(FLAGS)
+	swift test --disable-xctest --sanitize=thread --scratch-path .build/thread $(FLAGS)
+
+.PHONY: bench
+bench: setup ## Measure
+	swift run $(FLAGS) -c release nigh-bench $(ARGUMENTS)
+
+.PHONY: soak
+soak: setup ## Run simulated worlds full of faults, SEEDS=n of them
+	swift run $(FLAGS) -c release soak --seeds $(SEEDS) $(ARGUMENTS)
+
+.PHONY: fuzz
+fuzz: setup ## Feed the decoders with nonsense
+	swift run $(FLAGS) -c release fuzz $(ARGUMENTS)
+
+.PHONY: clean
+clean: ## Remove all that was built
+	rm -rf .build

@@ -1,0 +1,20 @@
+import Glibc
+
+extension DisplayName {
+    /// What this device is called when nobody chose a name: its host name up to the first dot; where that says
+    /// nothing, the user's name.
+    public static func ofThisDevice() -> DisplayName {
+        let host = hostName()
+        if host.isEmpty || host == "localhost", let user = getenv("USER") {
+            return DisplayName(fitting: String(cString: user))
+        }
+        return DisplayName(fitting: host)
+    }
+
+    private static func hostName() -> String {
+        var buffer = [CChar](repeating: 0, count: 257)
+        guard gethostname(&buffer, buffer.count - 1) == 0 else { return "" }
+        let bytes = buffer.prefix { $0 != 0 && $0 != CChar(UInt8(ascii: ".")) }.map(UInt8.init(bitPattern:))
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,178 @@
+import COpenSSL
+
+/// An Ed25519 key pair inside libcrypto, which makes the keys, reads and writes them, and signs with them.
+///
+/// The private half never leaves libcrypto's memory except as PKCS#8 text on its way to a file. libcrypto overwrites
+/// it when the last reference to the key is freed.
+///
+/// `@unchecked Sendable`: the key never changes, and libcrypto counts references to it atomically.
+final class KeyPair: @unchecked Sendable {
+    static let seedByteCount = 32
+    static let publicByteCount = 32
+
+    private let pointer: OpaquePointer
+
+    private init(owning pointer: OpaquePointer) { self.pointer = pointer }
+
+    deinit { EVP_PKEY_free(pointer) }
+
+    /// Calls `body` with what libcrypto calls an `EVP_PKEY`, valid for the time of the call; to keep it longer, count it
+    /// up with `EVP_PKEY_up_ref`.
+    func withPointer<Result, Failure: Error>(
+        _ body: (OpaquePointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        defer { withExtendedLifetime(self) {} }
+        return try body(pointer)
+    }
+
+    /// A new pair from the system's randomness.
+    static func random() throws(NighError) -> KeyPair {
+        let context = EVP_PKEY_CTX_new_id(EVP_PKEY_ED25519, nil)
+        defer { EVP_PKEY_CTX_free(context) }
+        var pointer: OpaquePointer?
+        guard EVP_PKEY_keygen_init(context) == 1, EVP_PKEY_keygen(context, &pointer) == 1, let pointer else {
+            throw failure("cannot make an Ed25519 key")
+        }
+        return KeyPair(owning: pointer)
+    }
+
+    /// The pair that a seed of 32 bytes stands for (RFC 8032).
+    convenience init(seed: SecretBytes) throws(NighError) {
+        precondition(seed.count == Self.seedByteCount)
+        let pointer = seed.withBytes { bytes in
+            EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nil, bytes.baseAddress, bytes.count)
+        }
+        guard let pointer else { throw Self.failure("cannot make an Ed25519 key of a seed") }
+        self.init(owning: pointer)
+    }
+
+    /// Why PEM text is not taken for a key pair.
+    enum PEMFault: Error {
+        /// It holds no private key that can be read.
+        case damaged
+        /// Its key is locked with a password.
+        case encrypted
+        /// It holds something else than an Ed25519 private key.
+        case anotherKind(String)
+    }
+
+    /// Reads PKCS#8 in PEM.
+    ///
+    /// Step by step, because libcrypto's single call for it asks for passwords on the terminal, and version 3.0 of it
+    /// frees copies of the key without overwriting them.
+    convenience init(pem: SecretBytes) throws(PEMFault) {
+        let (label, encoded) = try Self.block(pem)
+        guard label == PEM_STRING_PKCS8INF else {
+            throw label == PEM_STRING_PKCS8 ? .encrypted : .anotherKind(label)
+        }
+        let info = encoded.withBytes { bytes in
+            var position = UnsafePointer(bytes.assumingMemoryBound(to: UInt8.self).baseAddress)
+            return d2i_PKCS8_PRIV_KEY_INFO(nil, &position, bytes.count)
+        }
+        defer {
+            PKCS8_PRIV_KEY_INFO_free(info)
+            ERR_clear_error()
+        }
+        var algorithm: OpaquePointer?
+        var octets: UnsafePointer<UInt8>?
+        var count: Int32 = 0
+        guard let info, PKCS8_pkey_get0(&algorithm, &octets, &count, nil, info) == 1, let octets else {
+            throw .damaged
+        }
+        let kind = OBJ_obj2nid(algorithm)
+        guard kind == EVP_PKEY_ED25519 else {
+            throw .anotherKind(OBJ_nid2ln(kind).map { String(cString: $0) } ?? "unknown")
+        }
+        // RFC 8410: the seed is an octet string of its own inside the key's octet string.
+        guard count == 2 + Self.seedByteCount, octets[0] == 0x04, octets[1] == UInt8(Self.seedByteCount),
+            let pointer = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nil, octets + 2, Self.seedByteCount)
+        else { throw .damaged }
+        self.init(owning: pointer)
+    }
+
+    /// The first block of a PEM text: what its BEGIN line says, and its content.
+    private static func block(_ pem: SecretBytes) throws(PEMFault) -> (label: String, content: SecretBytes) {
+        var label: UnsafeMutablePointer<CChar>?
+        var header: UnsafeMutablePointer<CChar>?
+        var content: UnsafeMutablePointer<UInt8>?
+        var count = 0
+        let flags = UInt32(PEM_FLAG_SECURE | PEM_FLAG_EAY_COMPATIBLE)
+        let done = pem.withBytes { bytes in
+            let source = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count))
+            defer {
+                BIO_free(source)
+                ERR_clear_error()
+            }
+            return PEM_read_bio_ex(source, &label, &header, &content, &count, flags)
+        }
+        guard done == 1, let label, let content else { throw .damaged }
+        defer {
+            CRYPTO_secure_free(label, #file, #line)
+            CRYPTO_secure_free(header, #file, #line)
+            CRYPTO_secure_clear_free(content, count, #file, #line)
+        }
+        let copy = SecretBytes(count: count)
+        copy.withBytes { $0.copyMemory(from: UnsafeRawBufferPointer(start: content, count: count)) }
+        return (String(cString: label), copy)
+    }
+
+    /// The pair as PKCS#8 in PEM, without a password.
+    func pem() throws(NighError) -> SecretBytes {
+        let sink = BIO_new(BIO_s_mem())
+        defer { BIO_free(sink) }
+        guard PEM_write_bio_PKCS8PrivateKey(sink, pointer, nil, nil, 0, nil, nil) == 1 else {
+            throw Self.failure("cannot write a key as PKCS#8")
+        }
+        let text = SecretBytes(count: BIO_ctrl_pending(sink))
+        let count = text.withBytes { BIO_read(sink, $0.baseAddress, Int32($0.count)) }
+        guard count == text.count else { throw Self.failure("cannot write a key as PKCS#8") }
+        return text
+    }
+
+    /// The 32 bytes of the public key.
+    var publicKey: [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: Self.publicByteCount) { bytes, count in
+            count = bytes.count
+            let done = EVP_PKEY_get_raw_public_key(pointer, bytes.baseAddress, &count)
+            precondition(done == 1 && count == Self.publicByteCount, "an Ed25519 key without its public half")
+        }
+    }
+
+    private static func failure(_ what: String) -> NighError {
+        ERR_clear_error()
+        return NighError(
+            .identity, .unavailable("libcrypto \(what)"),
+            advice: "check that `openssl genpkey -algorithm ed25519` works on this machine")
+    }
+}
+
+extension PeerID {
+    /// The PeerID of whoever holds the Ed25519 key `key`, an `EVP_PKEY` such as a certificate's: the SHA-256 of its
+    /// SubjectPublicKeyInfo in DER. Nil for a key of another kind.
+    init?(key: OpaquePointer) {
+        guard EVP_PKEY_get_base_id(key) == EVP_PKEY_ED25519 else { return nil }
+        var encoded: UnsafeMutablePointer<UInt8>?
+        let count = i2d_PUBKEY(key, &encoded)
+        defer { CRYPTO_free(encoded, #file, #line) }
+        guard count > 0, let encoded else {
+            ERR_clear_error()
+            return nil
+        }
+        let hash = [UInt8](unsafeUninitializedCapacity: PeerID.byteCount) { bytes, size in
+            let done = EVP_Digest(encoded, Int(count), bytes.baseAddress, nil, EVP_sha256(), nil)
+            precondition(done == 1, "libcrypto has no SHA-256")
+            size = PeerID.byteCount
+        }
+        self.init(bytes: hash)
+    }
+
+    /// The PeerID of whoever holds the private half of an Ed25519 public key; nil unless it is 32 bytes.
+    public init?(publicKey: some Collection<UInt8>) {
+        let bytes = Array(publicKey)
+        guard bytes.count == KeyPair.publicByteCount,
+            let key = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nil, bytes, bytes.count)
+        else { return nil }
+        defer { EVP_PKEY_free(key) }
+        self.init(key: key)
+    }
+}

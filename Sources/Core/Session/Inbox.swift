@@ -1,0 +1,87 @@
+import Synchronization
+
+/// A queue from the loop to one reading task. The loop never waits; what bounds it is told by its owner.
+///
+/// The lock is held for a few memory operations, never while resuming anybody.
+final class Inbox<Element: Sendable>: Sendable {
+    private struct State {
+        var waiting = Ring<Element>()
+        var reader: CheckedContinuation<Element?, Never>?
+        var isFinished = false
+    }
+
+    private let state = Mutex(State())
+
+    /// Adds an element, or hands it to the task that waits.
+    func append(_ element: Element) {
+        let reader = state.withLock { state -> CheckedContinuation<Element?, Never>? in
+            guard !state.isFinished else { return nil }
+            guard let reader = state.reader else {
+                state.waiting.append(element)
+                return nil
+            }
+            state.reader = nil
+            return reader
+        }
+        reader?.resume(returning: element)
+    }
+
+    /// Adds an element; where more than `limit` would wait, the oldest make room and their number is returned.
+    func append(_ element: Element, droppingOldestBeyond limit: Int) -> Int {
+        let dropped = state.withLock { state -> Int in
+            var dropped = 0
+            while state.waiting.count >= max(limit, 1) {
+                state.waiting.popFirst()
+                dropped += 1
+            }
+            return dropped
+        }
+        append(element)
+        return dropped
+    }
+
+    var count: Int { state.withLock { $0.waiting.count } }
+
+    /// The next element without waiting; nil when there is none now.
+    func poll() -> Element? { state.withLock { $0.waiting.popFirst() } }
+
+    /// The next element, waiting for it; nil when the inbox is finished and empty, or the task is cancelled. For
+    /// one task at a time: a second one that waits too gets nil at once.
+    func next() async -> Element? {
+        if let element = poll() { return element }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                enum Outcome {
+                    case wait
+                    case give(Element?)
+                }
+                let outcome = state.withLock { state -> Outcome in
+                    if let element = state.waiting.popFirst() { return .give(element) }
+                    if state.isFinished || state.reader != nil || Task.isCancelled { return .give(nil) }
+                    state.reader = continuation
+                    return .wait
+                }
+                if case .give(let element) = outcome { continuation.resume(returning: element) }
+            }
+        } onCancel: {
+            takeReader()?.resume(returning: nil)
+        }
+    }
+
+    private func takeReader() -> CheckedContinuation<Element?, Never>? {
+        state.withLock { state in
+            defer { state.reader = nil }
+            return state.reader
+        }
+    }
+
+    /// Nothing more will come; what waits can still be read.
+    func finish() {
+        let reader = state.withLock { state -> CheckedContinuation<Element?, Never>? in
+            state.isFinished = true
+            defer { state.reader = nil }
+            return state.reader
+        }
+        reader?.resume(returning: nil)
+    }
+}

@@ -1,0 +1,228 @@
+import Glibc
+import Testing
+
+@testable import NighCore
+
+/// The first key of RFC 8032, section 7.1, as `openssl genpkey` writes keys.
+private let knownKey = """
+    -----BEGIN PRIVATE KEY-----
+    MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g
+    -----END PRIVATE KEY-----
+
+    """
+
+@Suite struct IdentityFileTests {
+    let folder = TemporaryFolder()
+
+    // MARK: Where and how it is made
+
+    @Test func theDefaultPathFollowsTheXDGSpecification() throws {
+        let inData = "/data/nigh/identity.pem"
+        #expect(try IdentityFile(dataFolder: "/data", homeFolder: "/home/ada").path == inData)
+        let inHome = "/home/ada/.local/share/nigh/identity.pem"
+        #expect(try IdentityFile(dataFolder: nil, homeFolder: "/home/ada").path == inHome)
+        #expect(try IdentityFile(dataFolder: "", homeFolder: "/home/ada").path == inHome)
+        #expect(try IdentityFile(dataFolder: "relative", homeFolder: "/home/ada").path == inHome)
+        let error = #expect(throws: NighError.self) { try IdentityFile(dataFolder: nil, homeFolder: "") }
+        #expect(error?.stage == .identity)
+        #expect(error?.advice?.contains("HOME") == true)
+    }
+
+    @Test func theFirstLoadMakesAFileForItsOwnerAlone() throws {
+        let file = IdentityFile(path: folder.path + "/share/nigh/identity.pem")
+        let before = umask(0o022)
+        defer { umask(before) }
+        let identity = try file.load()
+        #expect(TemporaryFolder.mode(of: file.path) == 0o600)
+        #expect(TemporaryFolder.mode(of: folder.path + "/share") == 0o700)
+        #expect(TemporaryFolder.mode(of: folder.path + "/share/nigh") == 0o700)
+        #expect(TemporaryFolder.names(in: folder.path + "/share/nigh") == ["identity.pem"])
+        #expect(try file.load() == identity)
+        #expect(try file.load(createIfMissing: false) == identity)
+    }
+
+    @Test func aFileOtherProgramsMadeIsRead() throws {
+        let plain = IdentityFile(path: folder.file("plain.pem", knownKey))
+        let peer = "a3r73d62fg5wbk2zkv66mhw3blwnwiyrgs7dbz23ivpy4g3zf6uq"
+        #expect(try plain.load().peerID.description == peer)
+        let windows = knownKey.split(separator: "\n").joined(separator: "\r\n") + "\r\n"
+        #expect(try IdentityFile(path: folder.file("crlf.pem", windows)).load().peerID.description == peer)
+        let commented = "the identity of the living room\n" + knownKey
+        #expect(try IdentityFile(path: folder.file("noted.pem", commented)).load().peerID.description == peer)
+        // Being read-only for its owner is as safe as can be.
+        let locked = IdentityFile(path: folder.file("locked.pem", knownKey, mode: 0o400))
+        #expect(try locked.load().peerID.description == peer)
+    }
+
+    @Test func whatIsWrittenIsWhatOtherProgramsRead() throws {
+        let original = IdentityFile(path: folder.file("known.pem", knownKey))
+        let text = try original.load().keyPair.pem().withBytes { String(decoding: $0, as: UTF8.self) }
+        #expect(text == knownKey)
+    }
+
+    @Test func anExistingFolderKeepsItsMode() throws {
+        chmod(folder.path, 0o755)
+        _ = try IdentityFile(path: folder.path + "/identity.pem").load()
+        #expect(TemporaryFolder.mode(of: folder.path) == 0o755)
+    }
+
+    @Test func aLinkToASoundFileIsFollowed() throws {
+        let target = folder.file("elsewhere.pem", knownKey)
+        let link = folder.path + "/identity.pem"
+        #expect(symlink(target, link) == 0)
+        #expect(try IdentityFile(path: link).load() == IdentityFile(path: target).load())
+    }
+
+    @Test func withoutLeaveToCreateAMissingFileIsAnError() {
+        let error = refusal(of: folder.path + "/identity.pem", createIfMissing: false)
+        #expect(error?.cause == .unavailable("there is no identity file \(folder.path)/identity.pem"))
+        #expect(TemporaryFolder.names(in: folder.path).isEmpty)
+    }
+
+    // MARK: What is refused
+
+    @Test(arguments: [0o640, 0o604, 0o620, 0o602, 0o610, 0o644, 0o666, 0o777] as [mode_t])
+    func aFileOpenToOthersIsRefused(mode: mode_t) {
+        let path = folder.file("identity.pem", knownKey, mode: mode)
+        let error = refusal(of: path)
+        #expect(error?.advice == "`chmod 600 \(path)`")
+        #expect(error.map { "\($0)" }?.contains("others may read or write it") == true)
+        #expect(TemporaryFolder.mode(of: path) == mode, "the file's owner decides, not this program")
+    }
+
+    @Test func adviceCanBePastedIntoAShell() {
+        let path = folder.file("Ada's key.pem", knownKey, mode: 0o644)
+        #expect(refusal(of: path)?.advice == "`chmod 600 '\(folder.path)/Ada'\\''s key.pem'`")
+    }
+
+    @Test func aLinkToAFileOpenToOthersIsRefused() {
+        let target = folder.file("elsewhere.pem", knownKey, mode: 0o644)
+        let link = folder.path + "/identity.pem"
+        #expect(symlink(target, link) == 0)
+        #expect(refusal(of: link)?.advice == "`chmod 600 \(link)`")
+    }
+
+    @Test func aLinkToNothingIsRefusedAndKept() {
+        let link = folder.path + "/identity.pem"
+        #expect(symlink(folder.path + "/nowhere", link) == 0)
+        let error = refusal(of: link)
+        #expect(error.map { "\($0)" }?.contains("symbolic link to nothing") == true)
+        #expect(TemporaryFolder.names(in: folder.path) == ["identity.pem"])
+    }
+
+    @Test func aFileOfSomebodyElseIsRefused() {
+        // Only root can give a file away; everybody else has /etc/passwd, which is root's.
+        var path = "/etc/passwd"
+        if geteuid() == 0 {
+            path = folder.file("identity.pem", knownKey)
+            #expect(chown(path, 12_345, 12_345) == 0)
+        }
+        let error = refusal(of: path)
+        #expect(error.map { "\($0)" }?.contains("it belongs to user") == true)
+        #expect(error?.advice?.contains("`chown \(geteuid()) \(path)`") == true)
+    }
+
+    @Test func whatIsNoRegularFileIsRefused() {
+        let directory = folder.path + "/directory"
+        #expect(mkdir(directory, 0o700) == 0)
+        let pipe = folder.path + "/pipe"
+        #expect(mkfifo(pipe, 0o600) == 0)
+        for path in [directory, pipe, "/dev/null"] {
+            #expect(refusal(of: path).map { "\($0)" }?.contains("it is no regular file") == true, "\(path)")
+        }
+    }
+
+    @Test(arguments: Unusable.all)
+    func aFileWithoutAnEd25519KeyIsRefusedAndKept(unusable: Unusable) {
+        let path = folder.file("identity.pem", unusable.content)
+        let error = refusal(of: path)
+        let sentence = error.map { "\($0)" } ?? ""
+        #expect(sentence.contains("invalid identity file \(path): \(unusable.why)"))
+        #expect(error?.advice != nil)
+        #expect(TemporaryFolder.text(of: path) == unusable.content)
+    }
+
+    @Test func aFolderThatCannotBeMadeIsReported() {
+        let inTheWay = folder.file("nigh", "")
+        let error = refusal(of: inTheWay + "/identity.pem")
+        #expect(error?.cause == .system(ENOTDIR, "cannot open \(inTheWay)/identity.pem: Not a directory"))
+        let beyond = refusal(of: "/proc/nigh/identity.pem")
+        #expect(beyond.map { "\($0)" }?.contains("cannot create the folder /proc/nigh") == true)
+    }
+
+    // MARK: Races
+
+    @Test func threadsThatStartAtOnceGetOneIdentity() async throws {
+        for round in 0..<20 {
+            let file = IdentityFile(path: folder.path + "/\(round)/nigh/identity.pem")
+            let peers = try await withThrowingTaskGroup { group in
+                for _ in 0..<4 { group.addTask { try file.load().peerID } }
+                return try await group.reduce(into: Set<PeerID>()) { $0.insert($1) }
+            }
+            #expect(peers.count == 1)
+            #expect(TemporaryFolder.names(in: folder.path + "/\(round)/nigh") == ["identity.pem"])
+        }
+    }
+
+    @Test func processesThatStartAtOnceGetOneIdentity() async throws {
+        let path = folder.path + "/nigh/identity.pem"
+        let peers = await withTaskGroup { group in
+            for _ in 0..<4 {
+                group.addTask { () -> String? in
+                    let result = await #expect(
+                        processExitsWith: .success, observing: [\.standardOutputContent]
+                    ) { [path = path as String] in
+                        let peer = try IdentityFile(path: path).load().peerID
+                        print("peer \(peer) peer")
+                    }
+                    let output = String(decoding: result?.standardOutputContent ?? [], as: UTF8.self)
+                    return output.split(separator: " ").compactMap { PeerID(String($0))?.description }.first
+                }
+            }
+            return await group.reduce(into: [String?]()) { $0.append($1) }
+        }
+        let kept = try IdentityFile(path: path).load(createIfMissing: false).peerID.description
+        #expect(peers == [kept, kept, kept, kept])
+    }
+
+    /// The error that loading the file at `path` ends with, once it has been seen to be of the identity's stage.
+    private func refusal(of path: String, createIfMissing: Bool = true) -> NighError? {
+        let error = #expect(throws: NighError.self) {
+            try IdentityFile(path: path).load(createIfMissing: createIfMissing)
+        }
+        #expect(error?.stage == .identity)
+        return error
+    }
+}
+
+/// What a file may hold instead of an Ed25519 key, and what is to be said about it.
+struct Unusable: CustomTestStringConvertible {
+    let testDescription: String
+    let content: String
+    let why: String
+
+    init(_ name: String, _ content: String, _ why: String) {
+        testDescription = name
+        self.content = content
+        self.why = why
+    }
+
+    static let all = [
+        Unusable("nothing", "", "it is empty"),
+        Unusable("words", "hello", "it is damaged"),
+        Unusable("half a file", String(knownKey.prefix(60)), "it is damaged"),
+        Unusable("a wrong length", knownKey.replacing("MC4C", with: "MC8C"), "it is damaged"),
+        Unusable("a wrong inner length", knownKey.replacing("BCIEIJ", with: "BCIEHJ"), "it is damaged"),
+        Unusable(
+            "a public key", knownKey.replacing("PRIVATE", with: "PUBLIC"),
+            "it holds PUBLIC KEY, not an Ed25519 private key"),
+        Unusable("far too much", String(repeating: "x", count: 20_000), "it is far too large for a key"),
+        Unusable("P-256", Keys.ellipticCurve, "it holds id-ecPublicKey, not an Ed25519 private key"),
+        Unusable(
+            "P-256, old form", Keys.ellipticCurveOldForm,
+            "it holds EC PRIVATE KEY, not an Ed25519 private key"),
+        Unusable("Ed448", Keys.ed448, "it holds ED448, not an Ed25519 private key"),
+        Unusable("X25519", Keys.x25519, "it holds X25519, not an Ed25519 private key"),
+        Unusable("a password", Keys.withPassword, "its key is locked with a password"),
+    ]
+}

@@ -1,0 +1,66 @@
+import Glibc
+
+/// A folder of its own for one test, removed with all that is in it when the test lets go of it.
+final class TemporaryFolder: Sendable {
+    let path: String
+
+    init() {
+        var template = Array("/tmp/nigh-test-XXXXXX".utf8CString)
+        path = template.withUnsafeMutableBufferPointer { buffer in
+            guard let made = mkdtemp(buffer.baseAddress!) else { fatalError("no temporary folder in /tmp") }
+            return String(cString: made)
+        }
+    }
+
+    deinit { Self.remove(path) }
+
+    private static func remove(_ path: String) {
+        for name in names(in: path) { remove(path + "/" + name) }
+        if unlink(path) != 0 { rmdir(path) }
+    }
+
+    /// What lies in the folder at `path`, sorted; nothing if it is no folder.
+    static func names(in path: String) -> [String] {
+        var status = stat()
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR, let folder = opendir(path) else {
+            return []
+        }
+        defer { closedir(folder) }
+        var names: [String] = []
+        while let entry = readdir(folder) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { tuple in
+                tuple.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+
+    /// Writes a file of this content and mode into the folder and returns its path.
+    func file(_ name: String, _ text: String, mode: mode_t = 0o600) -> String {
+        let file = path + "/" + name
+        let descriptor = open(file, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        precondition(descriptor >= 0 && fchmod(descriptor, mode) == 0)
+        let bytes = Array(text.utf8)
+        precondition(write(descriptor, bytes, bytes.count) == bytes.count)
+        close(descriptor)
+        return file
+    }
+
+    /// The whole content of the file at `path`.
+    static func text(of path: String) -> String {
+        let descriptor = open(path, O_RDONLY)
+        precondition(descriptor >= 0)
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 65_536)
+        let count = read(descriptor, &bytes, bytes.count)
+        return String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self)
+    }
+
+    /// The permission bits of what is at `path`.
+    static func mode(of path: String) -> mode_t {
+        var status = stat()
+        precondition(stat(path, &status) == 0)
+        return status.st_mode & 0o7777
+    }
+}
