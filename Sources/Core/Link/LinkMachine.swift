@@ -321,6 +321,13 @@ final class LinkMachine {
     /// Bytes of unreliable messages that wait for this turn's write.
     var unreliableByteCount: Int { unreliable.byteCount }
 
+    /// The pipe is backed up: unreliable messages do not wait for it.
+    func dropUnreliable() {
+        guard unreliable.byteCount > 0 else { return }
+        statistics.unreliableDropped &+= unreliable.frameCount
+        unreliable.drop()
+    }
+
     /// Moves what is to be written to `queue`, at most about `budget` bytes: first what keeps the link alive, then
     /// unreliable messages, then the lanes of `conversation`. Unreliable messages that find no room are dropped.
     func gather(into queue: inout ByteQueue, budget: Int, conversation: Conversation?) {
@@ -333,8 +340,7 @@ final class LinkMachine {
                 statistics.unreliableSent &+= unreliable.frameCount
                 unreliable.drain(into: &plain)
             } else {
-                statistics.unreliableDropped &+= unreliable.frameCount
-                unreliable.drop()
+                dropUnreliable()
             }
         }
         if phase == .open, let conversation {

@@ -40,6 +40,15 @@ final class Conversation {
         peerMessageLimit = min(limits.message, peer.maximumMessage)
     }
 
+    /// False once the conversation has ended.
+    private(set) var isActive = true
+
+    /// Nothing is delivered or sent any more; who waits for room is told why.
+    func end(_ error: NighError) {
+        isActive = false
+        port.close(error)
+    }
+
     // MARK: Sending
 
     /// Whether everything accepted has been acknowledged.

@@ -10,6 +10,11 @@ final class Inbox<Element: Sendable>: Sendable {
         var isFinished = false
     }
 
+    private enum Outcome {
+        case wait
+        case give(Element?)
+    }
+
     private let state = Mutex(State())
 
     /// Adds an element, or hands it to the task that waits.
@@ -51,10 +56,6 @@ final class Inbox<Element: Sendable>: Sendable {
         if let element = poll() { return element }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                enum Outcome {
-                    case wait
-                    case give(Element?)
-                }
                 let outcome = state.withLock { state -> Outcome in
                     if let element = state.waiting.popFirst() { return .give(element) }
                     if state.isFinished || state.reader != nil || Task.isCancelled { return .give(nil) }

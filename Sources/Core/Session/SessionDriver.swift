@@ -4,6 +4,8 @@
 /// `@unchecked Sendable`: after `start` everything here is touched on the loop only; `Session` sees to it.
 final class SessionDriver: @unchecked Sendable {
     let machine: SessionMachine
+    let directory: PortDirectory
+    weak var attention: Attention?
     let loop: any EventLoop
     let transports: [any Transport]
     let inbox = Inbox<UnreadMessage>()
@@ -11,17 +13,17 @@ final class SessionDriver: @unchecked Sendable {
     private(set) var advertisement: Advertisement
     private let role: SessionRole
 
-    private var onMessage: MessageHandler?
+    private(set) var onMessage: MessageHandler?
     private var onEvent: EventHandler?
     private var hasStarted = false
-    private var isClosed = false
+    private(set) var isClosed = false
     private var missedEvents = 0
 
     private var calls: [CallToken: @Sendable (Result<PeerID, NighError>) -> Void] = [:]
     private var pings: [CallToken: @Sendable (Result<Duration, NighError>) -> Void] = [:]
     private var whenClosed: [@Sendable () -> Void] = []
 
-    private var connections: [UInt64: PipeConnection] = [:]
+    var connections: [UInt64: PipeConnection] = [:]
     private var outgoing = ByteQueue()
     private var depth = 0
     private var flushIsDue = false
@@ -29,16 +31,17 @@ final class SessionDriver: @unchecked Sendable {
     private var flushWork: @Sendable () -> Void = {}
     private var timerWork: @Sendable () -> Void = {}
     private var attentive: ContiguousArray<PeerPort> = []
-    private var lastPeer: PeerRecord?
+    private var lastSentTo: PeerRecord?
 
     /// The most a link writes before others get their turn.
     private static let writeShare = 1 << 20
 
     init(
         machine: SessionMachine, loop: any EventLoop, transports: [any Transport], advertisement: Advertisement,
-        role: SessionRole
+        role: SessionRole, directory: PortDirectory
     ) {
         self.machine = machine
+        self.directory = directory
         self.loop = loop
         self.transports = transports
         self.advertisement = advertisement
@@ -120,6 +123,115 @@ final class SessionDriver: @unchecked Sendable {
         for done in finished { done() }
     }
 
+    /// Nobody holds the session any more: like a crash, but in good order for this process. Peers notice the broken links.
+    func abandon() {
+        guard !isClosed else { return }
+        onEvent = nil
+        onMessage = nil
+        finishClosing()
+    }
+
+    // MARK: Sending
+
+    /// The record of a peer one can send to, found without hashing where it is the same as last time.
+    @inline(__always)
+    func connectedPeer(_ id: PeerID) throws(NighError) -> PeerRecord {
+        if let lastSentTo, lastSentTo.id == id, lastSentTo.conversation != nil { return lastSentTo }
+        guard let peer = machine.peers[id], peer.conversation != nil else { throw notConnected(id) }
+        lastSentTo = peer
+        return peer
+    }
+
+    private func notConnected(_ id: PeerID) -> NighError {
+        NighError(
+            .sending, isClosed ? .closed : .notConnected, peer: machine.peers[id]?.label ?? id.short,
+            advice: isClosed ? nil : "invite the peer and wait until it is connected")
+    }
+
+    /// Sends from the loop: behind what other threads have staged for the peer, at most one copy of the bytes.
+    @inline(__always)
+    func send(_ bytes: UnsafeRawBufferPointer, to id: PeerID, on lane: Lane, isNext: Bool) throws(NighError) {
+        let peer = try connectedPeer(id)
+        let conversation = peer.conversation.unsafelyUnwrapped
+        try admit(bytes.count, to: conversation, of: peer, isNext: isNext)
+        conversation.accept(bytes, on: lane, pool: &machine.pool)
+        wrote(to: peer)
+    }
+
+    func send(_ payload: ByteSlice, to id: PeerID, on lane: Lane, isNext: Bool) throws(NighError) {
+        let peer = try connectedPeer(id)
+        let conversation = peer.conversation.unsafelyUnwrapped
+        try admit(payload.count, to: conversation, of: peer, isNext: isNext)
+        conversation.accept(payload, on: lane, pool: &machine.pool)
+        wrote(to: peer)
+    }
+
+    @inline(__always)
+    private func admit(
+        _ count: Int, to conversation: Conversation, of peer: PeerRecord, isNext: Bool
+    ) throws(NighError) {
+        if peer.departure != nil { throw NighError(.sending, .left, peer: peer.label) }
+        let port = conversation.port
+        if port.hasStaged { takeStaged(from: port, into: conversation) }
+        try port.admit(count, isNext: isNext)
+    }
+
+    private func takeStaged(from port: PeerPort, into conversation: Conversation) {
+        while let run = port.takeStaged() { conversation.accept(run, pool: &machine.pool) }
+    }
+
+    @inline(__always)
+    private func wrote(to peer: PeerRecord) {
+        guard let link = peer.link else { return }
+        machine.markDirty(link)
+        guard depth == 0, !flushIsDue else { return }
+        flushIsDue = true
+        loop.execute(flushWork)
+    }
+
+    /// Hands an unreliable message to the link, or drops it where that would have to wait.
+    func sendUnreliable(_ bytes: UnsafeRawBufferPointer, to id: PeerID) throws(NighError) {
+        let peer = try connectedPeer(id)
+        let conversation = peer.conversation.unsafelyUnwrapped
+        let limit = min(machine.limits.unreliableMessage, conversation.largestWholeMessage)
+        guard bytes.count <= limit else {
+            throw NighError(
+                .sending, .messageTooLarge(size: bytes.count, limit: limit), peer: peer.label,
+                advice: "send it reliably, or less of it")
+        }
+        guard let link = peer.link, let connection = connections[link.number],
+            connection.pipe.writableBytes > link.machine.unreliableByteCount &+ bytes.count
+        else {
+            conversation.statistics.unreliableDropped &+= 1
+            return
+        }
+        link.machine.sendUnreliable(bytes)
+        wrote(to: peer)
+    }
+
+    /// Looks at the ports other threads have done something with: staged messages, read what came.
+    func attendNow() {
+        guard !isClosed, let attention else { return }
+        inTurn {
+            attention.take(into: &attentive)
+            for port in attentive {
+                port.unlist()
+                guard let peer = machine.peers[port.peer], let conversation = peer.conversation,
+                    conversation.port === port
+                else { continue }
+                if port.hasStaged {
+                    takeStaged(from: port, into: conversation)
+                    if let link = peer.link { machine.markDirty(link) }
+                }
+                let read = port.takeRead()
+                if read > 0, conversation.becameRead(read), let link = peer.link {
+                    machine.acknowledge(conversation, on: link)
+                }
+            }
+            attentive.removeAll(keepingCapacity: true)
+        }
+    }
+
     // MARK: Turns
 
     /// Runs an input to the machine, and what follows from it when this is the outermost one.
@@ -193,7 +305,7 @@ final class SessionDriver: @unchecked Sendable {
 
     // MARK: Directives
 
-    private func carryOutDirectives() {
+    func carryOutDirectives() {
         depth &+= 1
         while let directive = machine.nextDirective() { carryOut(directive) }
         depth &-= 1
@@ -208,10 +320,8 @@ final class SessionDriver: @unchecked Sendable {
         case .tell(let event): tell(event)
         case .finish(let token, let result): calls.removeValue(forKey: token)?(result)
         case .answerPing(let token, let result): pings.removeValue(forKey: token)?(result.map(\.duration))
-        case .openPort(let port): ports.withLock { $0[port.peer] = port }
-        case .closePort(let port):
-            ports.withLock { if $0[port.peer] === port { $0[port.peer] = nil } }
-            if lastPeer?.id == port.peer { lastPeer = nil }
+        case .openPort(let port): directory.add(port)
+        case .closePort(let port): directory.remove(port)
         case .allLeft: finishClosing()
         }
     }
@@ -224,7 +334,7 @@ final class SessionDriver: @unchecked Sendable {
         connection.pipe.close(.afterWriting)
     }
 
-    private func tell(_ event: SessionEvent) {
+    func tell(_ event: SessionEvent) {
         if let onEvent { return onEvent(event) }
         missedEvents += events.append(event, droppingOldestBeyond: machine.limits.unreadEvents)
         guard missedEvents > 0, events.count < machine.limits.unreadEvents else { return }

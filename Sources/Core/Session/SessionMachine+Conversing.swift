@@ -121,7 +121,7 @@ extension SessionMachine {
         counts.bytesWaiting = 0
         peer.lastStatistics = counts
         failPings(to: peer, with: error)
-        conversation.port.close(error)
+        conversation.end(error)
         output(.closePort(conversation.port))
         let tokens = peer.departure?.tokens ?? []
         peer.departure = nil

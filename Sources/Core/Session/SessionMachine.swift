@@ -70,6 +70,8 @@ final class SessionMachine {
     /// When `timeArrived` must be called next; the moment may turn out to be early, never late.
     var deadline: Moment { wakeups.earliest ?? .never }
 
+    var hasDirectives: Bool { !directives.isEmpty }
+
     func output(_ directive: Directive) { directives.append(directive) }
 
     @inline(__always)

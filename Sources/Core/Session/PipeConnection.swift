@@ -1,0 +1,139 @@
+/// A pipe and its link: hands what the pipe tells to the session machine, and messages on to the program. Loop only.
+final class PipeConnection: PipeHandler {
+    let pipe: any Pipe
+    let link: Link
+    /// Reading is paused until the link's answers have been written.
+    var isPaused = false
+    private unowned let driver: SessionDriver
+
+    init(pipe: any Pipe, link: Link, driver: SessionDriver) {
+        self.pipe = pipe
+        self.link = link
+        self.driver = driver
+    }
+
+    func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
+        guard !driver.isClosed else { return }
+        let now = driver.loop.now
+        driver.inTurn {
+            driver.machine.received(bytes, on: link, now: now)
+            driver.deliver(from: self, now: now)
+        }
+    }
+
+    func pipeBecameWritable(_ pipe: any Pipe) {
+        driver.inTurn { driver.machine.markDirty(link) }
+    }
+
+    /// The other side writes no more: without its answers there is no conversation, so the link is over.
+    func pipeEnded(_ pipe: any Pipe) {
+        driver.inTurn { driver.pipeOver(self, error: nil) }
+        pipe.close(.afterWriting)
+    }
+
+    func pipeClosed(_ pipe: any Pipe, error: NighError?) {
+        driver.inTurn { driver.pipeOver(self, error: error) }
+    }
+}
+
+extension SessionDriver {
+    /// Hands out what a link brought, message by message, each after the events that came before it.
+    @inline(__always)
+    func deliver(from connection: PipeConnection, now: Moment) {
+        let link = connection.link
+        let handler = onMessage
+        while let delivery = machine.nextDelivery(from: link, now: now) {
+            if machine.hasDirectives {
+                carryOutDirectives()
+                guard delivery.conversation.isActive else { continue }
+            }
+            if let handler {
+                let origin = MessageOrigin(
+                    peer: delivery.conversation.peer, lane: delivery.lane, isReliable: delivery.isReliable)
+                handler(delivery.bytes.bytes, origin)
+            } else {
+                keep(delivery, from: link)
+            }
+        }
+        machine.finishReceiving(on: link, now: now)
+        if !link.machine.wantsToRead, !connection.isPaused, link.purpose != .finished {
+            connection.isPaused = true
+            connection.pipe.pauseReading()
+        }
+    }
+
+    private func keep(_ delivery: Delivery, from link: Link) {
+        let conversation = delivery.conversation
+        let window = machine.limits.receiveWindow
+        if !delivery.isReliable, conversation.unread >= window {
+            conversation.statistics.unreliableUnread &+= 1
+            return
+        }
+        conversation.becameUnread(delivery.cost)
+        let origin = MessageOrigin(peer: conversation.peer, lane: delivery.lane, isReliable: delivery.isReliable)
+        inbox.append(
+            UnreadMessage(
+                message: Message(origin: origin, payload: delivery.retained(from: link)), port: conversation.port,
+                cost: delivery.cost, tellAfter: window / 4))
+    }
+
+    func pipeOver(_ connection: PipeConnection, error: NighError?) {
+        guard connections.removeValue(forKey: connection.link.number) != nil else { return }
+        machine.pipeClosed(connection.link, error: error, now: loop.now)
+    }
+}
+
+extension SessionDriver: TransportEvents {
+    private func index(of transport: any Transport) -> Int? { transports.firstIndex { $0 === transport } }
+
+    func routeFound(_ sighting: Sighting, by transport: any Transport) { routeSeen(sighting, by: transport) }
+
+    func routeChanged(_ sighting: Sighting, by transport: any Transport) { routeSeen(sighting, by: transport) }
+
+    private func routeSeen(_ sighting: Sighting, by transport: any Transport) {
+        guard let index = index(of: transport), !isClosed else { return }
+        inTurn { machine.routeSeen(sighting, transport: index, now: loop.now) }
+    }
+
+    func routeLost(_ address: TransportAddress, by transport: any Transport) {
+        guard !isClosed else { return }
+        inTurn { machine.routeLost(address) }
+    }
+
+    func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
+        guard let index = index(of: transport), !isClosed,
+            let link = machine.pipeOpened(transport: index, dial: dial, now: loop.now)
+        else { return pipe.close(.now) }
+        let connection = PipeConnection(pipe: pipe, link: link, driver: self)
+        connections[link.number] = connection
+        pipe.start(handler: connection)
+        inTurn {}
+    }
+
+    func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {
+        guard !isClosed else { return }
+        inTurn { machine.dialFailed(dial, error: error, now: loop.now) }
+    }
+
+    func advertisingFailed(_ error: NighError, by transport: any Transport) { failed(error) }
+
+    func browsingFailed(_ error: NighError, by transport: any Transport) { failed(error) }
+
+    private func failed(_ error: NighError) {
+        guard !isClosed else { return }
+        inTurn { machine.output(.tell(.transportFailed(error))) }
+    }
+
+    func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
+        guard !isClosed else { return }
+        inTurn { machine.output(.tell(.listening(scheme: transport.scheme, addresses))) }
+    }
+
+    func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
+        guard let index = index(of: transport), !isClosed else { return }
+        inTurn {
+            if case .down = condition { machine.routesLost(transport: index) }
+            machine.output(.tell(.transportChanged(scheme: transport.scheme, condition)))
+        }
+    }
+}

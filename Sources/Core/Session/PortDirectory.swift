@@ -1,0 +1,25 @@
+import Synchronization
+
+/// The ports of the peers one can send to, for threads that are not the loop's.
+final class PortDirectory: Sendable {
+    private let ports = Mutex<[PeerID: PeerPort]>([:])
+
+    func add(_ port: PeerPort) { ports.withLock { $0[port.peer] = port } }
+
+    /// Removes the port, unless a newer one has taken its place.
+    func remove(_ port: PeerPort) {
+        ports.withLock { ports in
+            if ports[port.peer] === port { ports[port.peer] = nil }
+        }
+    }
+
+    func port(of peer: PeerID) throws(NighError) -> PeerPort {
+        guard let port = ports.withLock({ $0[peer] }) else {
+            throw NighError(
+                .sending, .notConnected, peer: peer.short, advice: "invite the peer and wait until it is connected")
+        }
+        return port
+    }
+
+    var peers: [PeerID] { ports.withLock { $0.keys.sorted() } }
+}

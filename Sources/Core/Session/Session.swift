@@ -1,0 +1,244 @@
+/// This program among its neighbours: sees the peers that offer the same service, invites them or is invited, sends
+/// and receives messages, over whatever transports it was given.
+///
+/// Make one, `start` it, and `close` it when done. All members can be called from any thread or task, also from the
+/// session's own handlers. What a call brings about is told as events, in order, on the session's loop; handlers must
+/// not block it. Messages arrive in the handler given to `start`, or without one in `messages`.
+///
+/// What holds: a reliable message arrives exactly once and in the order of its lane, also when the link breaks and
+/// another takes over, or the conversation ends and both sides are told. Everything is bounded by `SessionLimits`.
+public final class Session: Sendable {
+    /// Who this session is to others.
+    public let id: PeerID
+    /// What it was made from.
+    public let configuration: SessionConfiguration
+    /// The messages of all peers, when no message handler was given to `start`.
+    public let messages: MessageSequence
+    /// The events, when no event handler was given to `start`.
+    public let events: EventSequence
+    /// The loop everything happens on.
+    public let loop: any EventLoop
+
+    let driver: SessionDriver
+    let directory = PortDirectory()
+    let attention: Attention
+
+    /// A session that uses `transports` and calls back on `loop`. Nothing happens before `start`. The transports belong
+    /// to the session from here on; they are shut down with it. Of one scheme there may be one.
+    ///
+    /// - Parameter identity: the key pair whose hash is this session's PeerID; load it from an `IdentityFile` to be the
+    ///   same peer at every start.
+    public init(
+        _ configuration: SessionConfiguration, identity: Identity, transports: [any Transport], loop: any EventLoop
+    ) {
+        var seeds = SeededGenerator(seed: configuration.seed ?? .random(in: .min ... .max))
+        let hello = Hello(
+            peer: identity.peerID, incarnation: seeds.next(), service: configuration.service, name: configuration.name,
+            maximumFrame: configuration.limits.frame, maximumMessage: configuration.limits.message)
+        let machine = SessionMachine(
+            hello: hello, limits: configuration.limits, timings: configuration.timings,
+            transports: transports.map { .init(scheme: $0.scheme, priority: $0.capabilities.priority) },
+            offer: .plaintext, seed: seeds.next())
+        let advertisement = Advertisement(
+            service: configuration.service, peer: identity.peerID, name: configuration.name, info: configuration.info)
+        let driver = SessionDriver(
+            machine: machine, loop: loop, transports: transports, advertisement: advertisement,
+            role: configuration.role, directory: directory)
+        let attention = Attention(loop: loop) { [weak driver] in driver?.attendNow() }
+        driver.attention = attention
+        self.id = identity.peerID
+        self.configuration = configuration
+        self.loop = loop
+        self.driver = driver
+        self.attention = attention
+        messages = MessageSequence(inbox: driver.inbox, attention: attention)
+        events = EventSequence(inbox: driver.events)
+    }
+
+    deinit {
+        let driver = driver
+        loop.execute { driver.abandon() }
+    }
+
+    /// Runs `work` with the driver on the loop: at once when the caller is there, else soon.
+    @inline(__always)
+    func onLoop(_ work: @escaping @Sendable (SessionDriver) -> Void) {
+        let driver = driver
+        if loop.isCurrent { work(driver) } else { loop.execute { work(driver) } }
+    }
+
+    // MARK: Life
+
+    /// Brings the transports up and, by the role, advertises and browses. Without handlers, read `events` and
+    /// `messages`. Once only; a second call does nothing.
+    public func start(onEvent: EventHandler? = nil, onMessage: MessageHandler? = nil) {
+        onLoop { $0.start(onEvent: onEvent, onMessage: onMessage) }
+    }
+
+    /// Leaves all peers (what was sent is still delivered, for as long as `timings.linger` allows), takes everything
+    /// down, and returns when that is done. Nothing is called back afterwards; sequences end.
+    public func close() async {
+        await withCheckedContinuation { continuation in
+            close { continuation.resume() }
+        }
+    }
+
+    /// The same without waiting: `whenDone` is called on the loop when nothing will be called back any more.
+    public func close(whenDone: @escaping @Sendable () -> Void) { onLoop { $0.close(whenDone: whenDone) } }
+
+    /// Is found or not, whatever the role: switched off, say, when a game begins. Conversations are not touched.
+    public func setAdvertising(_ isOn: Bool) { onLoop { $0.setAdvertising(isOn) } }
+
+    /// Looks for peers or not, whatever the role. Switched off, peers that are not connected become unavailable.
+    public func setBrowsing(_ isOn: Bool) { onLoop { $0.setBrowsing(isOn) } }
+
+    /// Changes what is advertised, while it is.
+    public func update(info: DiscoveryInfo) {
+        onLoop { driver in
+            var advertisement = driver.advertisement
+            advertisement.info = info
+            driver.update(advertisement)
+        }
+    }
+
+    // MARK: Peers
+
+    /// Asks a peer for a conversation. Connected (also when it is already), `whenDone` gets its PeerID; otherwise why not.
+    /// It is called on the loop, once.
+    ///
+    /// - Parameters:
+    ///   - context: what the peer's program is told with the invitation; at most `limits.invitationContext` bytes.
+    ///   - timeout: for all of it: dialling, and waiting for the answer.
+    public func invite(
+        _ peer: PeerID, context: [UInt8] = [], timeout: Duration = .seconds(30),
+        whenDone: @escaping @Sendable (Result<PeerID, NighError>) -> Void
+    ) {
+        onLoop { driver in
+            guard let token = driver.newCall(whenDone) else { return }
+            driver.inTurn {
+                driver.machine.invite(peer, context: context, timeout: timeout, token: token, now: driver.loop.now)
+            }
+        }
+    }
+
+    /// Asks whoever answers at `address` for a conversation, without discovery.
+    public func invite(
+        at address: TransportAddress, context: [UInt8] = [], timeout: Duration = .seconds(30),
+        whenDone: @escaping @Sendable (Result<PeerID, NighError>) -> Void
+    ) {
+        onLoop { driver in
+            guard let token = driver.newCall(whenDone) else { return }
+            driver.inTurn {
+                driver.machine.call(address, context: context, timeout: timeout, token: token, now: driver.loop.now)
+            }
+        }
+    }
+
+    /// Asks a peer for a conversation and waits until it is connected. Cancelling the task takes the invitation back.
+    public func invite(_ peer: PeerID, context: [UInt8] = [], timeout: Duration = .seconds(30)) async throws(NighError) {
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                invite(peer, context: context, timeout: timeout) { continuation.resume(returning: $0) }
+            }
+        } onCancel: {
+            cancelInvitation(of: peer)
+        }
+        _ = try result.get()
+    }
+
+    /// Asks whoever answers at `address` for a conversation and waits until it is connected; returns who it is.
+    public func invite(
+        at address: TransportAddress, context: [UInt8] = [], timeout: Duration = .seconds(30)
+    ) async throws(NighError) -> PeerID {
+        let result = await withCheckedContinuation { continuation in
+            invite(at: address, context: context, timeout: timeout) { continuation.resume(returning: $0) }
+        }
+        return try result.get()
+    }
+
+    /// Takes an invitation of this session's back, if it is not answered yet.
+    public func cancelInvitation(of peer: PeerID) {
+        onLoop { driver in driver.inTurn { driver.machine.cancelInvitation(of: peer, now: driver.loop.now) } }
+    }
+
+    /// Says yes to an invitation. When it has ended meanwhile nothing happens: an `invitationEnded` was told.
+    public func accept(_ invitation: Invitation) {
+        onLoop { driver in
+            driver.inTurn { driver.machine.accept(invitation: invitation.number, token: nil, now: driver.loop.now) }
+        }
+    }
+
+    /// Says no, with words for the person over there and, if wanted, how long not to ask again.
+    public func decline(_ invitation: Invitation, words: String = "", retryAfter: Duration = .zero) {
+        onLoop { driver in
+            driver.inTurn {
+                driver.machine.decline(invitation: invitation.number, words: words, retryAfter: retryAfter)
+            }
+        }
+    }
+
+    /// Ends the conversation with a peer in good order: what was sent is still delivered, for as long as
+    /// `timings.linger` allows; from now on nothing more can be sent. `whenDone` gets an error if something may not have
+    /// arrived. Also takes back an invitation, and declines one.
+    public func disconnect(_ peer: PeerID, whenDone: @escaping @Sendable (Result<PeerID, NighError>) -> Void = { _ in }) {
+        onLoop { driver in
+            guard let token = driver.newCall(whenDone) else { return }
+            driver.inTurn { driver.machine.leave(peer, token: token, now: driver.loop.now) }
+        }
+    }
+
+    /// Ends the conversation with a peer in good order, and waits for it.
+    public func disconnect(_ peer: PeerID) async throws(NighError) {
+        let result = await withCheckedContinuation { continuation in
+            disconnect(peer) { continuation.resume(returning: $0) }
+        }
+        _ = try result.get()
+    }
+
+    /// Ends all conversations in good order.
+    public func disconnectAll() {
+        onLoop { driver in
+            driver.inTurn {
+                for peer in driver.machine.sortedPeers { driver.machine.leave(peer.id, token: nil, now: driver.loop.now) }
+            }
+        }
+    }
+
+    /// Measures the round trip to a connected peer, which answers by itself; small, so that it overtakes what waits.
+    public func ping(
+        _ peer: PeerID, payload: [UInt8] = [], whenDone: @escaping @Sendable (Result<Duration, NighError>) -> Void
+    ) {
+        onLoop { $0.ping(peer, payload: payload, whenDone) }
+    }
+
+    /// Measures the round trip to a connected peer.
+    public func ping(_ peer: PeerID, payload: [UInt8] = []) async throws(NighError) -> Duration {
+        let result = await withCheckedContinuation { continuation in
+            ping(peer, payload: payload) { continuation.resume(returning: $0) }
+        }
+        return try result.get()
+    }
+
+    /// Everybody known now, by PeerID. Called on the loop `whenDone` runs at once, else soon and there.
+    public func peers(whenDone: @escaping @Sendable ([Peer]) -> Void) {
+        onLoop { driver in whenDone(driver.machine.sortedPeers.map(driver.machine.snapshot)) }
+    }
+
+    /// Everybody known now, by PeerID.
+    public func peers() async -> [Peer] {
+        await withCheckedContinuation { continuation in peers { continuation.resume(returning: $0) } }
+    }
+
+    /// The PeerIDs of those one can send to now.
+    public var connectedPeers: [PeerID] { directory.peers }
+
+    /// What has happened so far, by cause. Called on the loop `whenDone` runs at once, else soon and there.
+    public func statistics(whenDone: @escaping @Sendable (SessionStatistics) -> Void) {
+        onLoop { whenDone($0.machine.statisticsSnapshot()) }
+    }
+
+    /// What has happened so far, by cause.
+    public func statistics() async -> SessionStatistics {
+        await withCheckedContinuation { continuation in statistics { continuation.resume(returning: $0) } }
+    }
+}

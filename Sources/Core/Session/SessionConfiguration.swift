@@ -1,0 +1,42 @@
+/// Whether a session lets itself be found, looks for others, or both. In each role it can invite and be invited
+/// wherever there is a way.
+public enum SessionRole: String, Hashable, Sendable, CaseIterable {
+    /// Advertises.
+    case server
+    /// Browses.
+    case client
+    /// Both.
+    case peer
+
+    var advertises: Bool { self != .client }
+    var browses: Bool { self != .server }
+}
+
+/// What a session is to be.
+public struct SessionConfiguration: Sendable {
+    /// What it offers and looks for.
+    public var service: ServiceName
+    /// What it is called on other people's screens.
+    public var name: DisplayName
+    /// Whether it advertises, browses, or both.
+    public var role: SessionRole
+    /// What it advertises about itself at first; see `Session.update`.
+    public var info: DiscoveryInfo
+    /// Its bounds.
+    public var limits: SessionLimits
+    /// Its spans of time.
+    public var timings: SessionTimings
+    /// Decides everything that is random in the session, including its incarnation; nil draws it anew each time. Only tests set it:
+    /// two runs with one seed would look like one and the same run to their peers.
+    public var seed: UInt64?
+
+    /// A session of `service` called `name`, with defaults for the rest.
+    public init(service: ServiceName, name: DisplayName, role: SessionRole = .peer, info: DiscoveryInfo = .none) {
+        self.service = service
+        self.name = name
+        self.role = role
+        self.info = info
+        limits = SessionLimits()
+        timings = SessionTimings()
+    }
+}
