@@ -16,7 +16,7 @@ import Synchronization
 /// work runs.
 ///
 /// `@unchecked Sendable`: the queue is guarded; timers and time are touched by the thread that runs the loop.
-public final class VirtualEventLoop: EventLoop, @unchecked Sendable {
+public final class VirtualEventLoop: @unchecked Sendable {
     /// A run did more work than its bound allows.
     public struct LiveLock: Error, CustomStringConvertible {
         /// The bound.
@@ -24,6 +24,7 @@ public final class VirtualEventLoop: EventLoop, @unchecked Sendable {
         /// When it was reached.
         public let moment: Moment
 
+        /// Says what was reached, and when.
         public var description: String {
             "the loop is still busy after \(workLimit) pieces of work in one run, at \(moment): "
                 + "something goes round for ever, or the run is too long for VirtualEventLoop(workLimit:)"
@@ -54,32 +55,6 @@ public final class VirtualEventLoop: EventLoop, @unchecked Sendable {
         self.workLimit = workLimit
         moment = start
         threadNumber = Atomic(UInt(pthread_self()))
-    }
-
-    public var now: Moment { moment }
-
-    public var isCurrent: Bool { threadNumber.load(ordering: .relaxed) == UInt(pthread_self()) }
-
-    public func isIsolatingCurrentContext() -> Bool? { isCurrent }
-
-    public func execute(_ work: @escaping @Sendable () -> Void) {
-        queue.withLock { $0.append(.closure(work)) }
-    }
-
-    public func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        queue.withLock { $0.append(.job(job)) }
-    }
-
-    @discardableResult
-    public func schedule(at moment: Moment, _ work: @escaping @Sendable () -> Void) -> LoopTimer {
-        precondition(isCurrent, "VirtualEventLoop.schedule was called off the loop")
-        return LoopTimer(number: timers.add(TimedWork(run: work), at: moment))
-    }
-
-    public func cancel(_ timer: LoopTimer) {
-        precondition(isCurrent, "VirtualEventLoop.cancel was called off the loop")
-        timers.remove(timer.number)
     }
 
     /// How many pieces of work are queued, and how many timers wait.
@@ -176,5 +151,35 @@ public final class VirtualEventLoop: EventLoop, @unchecked Sendable {
     private func count() throws(LiveLock) {
         guard workLeft > 0 else { throw LiveLock(workLimit: workLimit, moment: moment) }
         workLeft -= 1
+    }
+}
+
+// What these do stands with the protocol.
+// swift-format-ignore: AllPublicDeclarationsHaveDocumentation
+extension VirtualEventLoop: EventLoop {
+    public var now: Moment { moment }
+
+    public var isCurrent: Bool { threadNumber.load(ordering: .relaxed) == UInt(pthread_self()) }
+
+    public func isIsolatingCurrentContext() -> Bool? { isCurrent }
+
+    public func execute(_ work: @escaping @Sendable () -> Void) {
+        queue.withLock { $0.append(.closure(work)) }
+    }
+
+    public func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.withLock { $0.append(.job(job)) }
+    }
+
+    @discardableResult
+    public func schedule(at moment: Moment, _ work: @escaping @Sendable () -> Void) -> LoopTimer {
+        precondition(isCurrent, "VirtualEventLoop.schedule was called off the loop")
+        return LoopTimer(number: timers.add(TimedWork(run: work), at: moment))
+    }
+
+    public func cancel(_ timer: LoopTimer) {
+        precondition(isCurrent, "VirtualEventLoop.cancel was called off the loop")
+        timers.remove(timer.number)
     }
 }

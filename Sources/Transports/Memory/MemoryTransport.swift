@@ -9,7 +9,7 @@ import NighCore
 /// Where another transport listens at the same address, advertising fails, and begins by itself when the other stops.
 ///
 /// All state is confined to the loop from `start` on; hence `@unchecked Sendable`.
-public final class MemoryTransport: Transport, @unchecked Sendable {
+public final class MemoryTransport: @unchecked Sendable {
     /// What a pipe may have waiting before it counts as backed up, unless told otherwise.
     public static let defaultHighWaterMark = 256 * 1024
 
@@ -36,8 +36,7 @@ public final class MemoryTransport: Transport, @unchecked Sendable {
                 hub: spec.options["hub"].map(MemoryHub.named) ?? .shared, address: spec.options["address"])
         })
 
-    public var scheme: String { Self.schemeName }
-
+    /// No datagrams; nothing costs less.
     public let capabilities = TransportCapabilities(
         datagrams: false, typicalMTU: 65_536, typicalLatency: .microseconds(20),
         expectedConnectTime: .milliseconds(1), priority: 0)
@@ -69,6 +68,75 @@ public final class MemoryTransport: Transport, @unchecked Sendable {
         chosenName = address
         self.highWaterMark = highWaterMark
     }
+
+    func forget(_ pipe: MemoryPipe) { pipes[pipe.number] = nil }
+
+    private func takeTurn() {
+        while let running, let mail = hub.takeMail(running.station) {
+            let events = running.events
+            switch mail {
+            case .found(let sighting): events.routeFound(sighting, by: self)
+            case .changed(let sighting): events.routeChanged(sighting, by: self)
+            case .lost(let address): events.routeLost(address, by: self)
+            case .listening:
+                isListeningTold = true
+                events.listeningChanged([running.station.address], by: self)
+            case .addressTaken:
+                let error = NighError(
+                    .advertising, .invalid("address \(running.station.address), which is taken"),
+                    transport: scheme, advice: Self.takenAdvice)
+                events.advertisingFailed(error, by: self)
+            case .inbound(let pipe):
+                adopt(pipe)
+                events.pipeOpened(pipe, dial: nil, by: self)
+            case .opened(let dial, let pipe):
+                guard dials.removeValue(forKey: dial) != nil else {
+                    pipe.breakOff()
+                    continue
+                }
+                adopt(pipe)
+                events.pipeOpened(pipe, dial: dial, by: self)
+            case .refused(let dial, let error): fail(dial, error)
+            }
+        }
+    }
+
+    private func adopt(_ pipe: MemoryPipe) {
+        pipeCount += 1
+        pipe.number = pipeCount
+        pipe.owner = self
+        pipes[pipeCount] = pipe
+    }
+
+    private func fail(_ dial: DialID, _ error: NighError) {
+        guard let events = running?.events, dials.removeValue(forKey: dial) != nil else { return }
+        events.dialFailed(dial, error: error, by: self)
+    }
+
+    static func address(_ name: String) -> TransportAddress {
+        TransportAddress(scheme: schemeName, value: name)
+    }
+
+    private static let takenAdvice = "leave address= out to have one drawn, or close the other session first"
+
+    private static func isName(_ text: String) -> Bool {
+        (1...63).contains(text.utf8.count)
+            && text.utf8.allSatisfy {
+                switch $0 {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"),
+                    UInt8(ascii: "."):
+                    true
+                default: false
+                }
+            }
+    }
+}
+
+// What these do stands with the protocol.
+// swift-format-ignore: AllPublicDeclarationsHaveDocumentation
+extension MemoryTransport: Transport {
+    public var scheme: String { Self.schemeName }
 
     public func start(on loop: any EventLoop, events: any TransportEvents) {
         loop.checkIsolated()
@@ -159,68 +227,5 @@ public final class MemoryTransport: Transport, @unchecked Sendable {
         for pipe in hub.leave(running.station) { pipe.breakOff() }
         for number in pipes.keys.sorted() { pipes[number]?.breakOff() }
         pipes = [:]
-    }
-
-    func forget(_ pipe: MemoryPipe) { pipes[pipe.number] = nil }
-
-    private func takeTurn() {
-        while let running, let mail = hub.takeMail(running.station) {
-            let events = running.events
-            switch mail {
-            case .found(let sighting): events.routeFound(sighting, by: self)
-            case .changed(let sighting): events.routeChanged(sighting, by: self)
-            case .lost(let address): events.routeLost(address, by: self)
-            case .listening:
-                isListeningTold = true
-                events.listeningChanged([running.station.address], by: self)
-            case .addressTaken:
-                let error = NighError(
-                    .advertising, .invalid("address \(running.station.address), which is taken"),
-                    transport: scheme, advice: Self.takenAdvice)
-                events.advertisingFailed(error, by: self)
-            case .inbound(let pipe):
-                adopt(pipe)
-                events.pipeOpened(pipe, dial: nil, by: self)
-            case .opened(let dial, let pipe):
-                guard dials.removeValue(forKey: dial) != nil else {
-                    pipe.breakOff()
-                    continue
-                }
-                adopt(pipe)
-                events.pipeOpened(pipe, dial: dial, by: self)
-            case .refused(let dial, let error): fail(dial, error)
-            }
-        }
-    }
-
-    private func adopt(_ pipe: MemoryPipe) {
-        pipeCount += 1
-        pipe.number = pipeCount
-        pipe.owner = self
-        pipes[pipeCount] = pipe
-    }
-
-    private func fail(_ dial: DialID, _ error: NighError) {
-        guard let events = running?.events, dials.removeValue(forKey: dial) != nil else { return }
-        events.dialFailed(dial, error: error, by: self)
-    }
-
-    static func address(_ name: String) -> TransportAddress {
-        TransportAddress(scheme: schemeName, value: name)
-    }
-
-    private static let takenAdvice = "leave address= out to have one drawn, or close the other session first"
-
-    private static func isName(_ text: String) -> Bool {
-        (1...63).contains(text.utf8.count)
-            && text.utf8.allSatisfy {
-                switch $0 {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"),
-                    UInt8(ascii: "."):
-                    true
-                default: false
-                }
-            }
     }
 }

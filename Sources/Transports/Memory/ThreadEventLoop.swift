@@ -13,7 +13,7 @@ import Synchronization
 ///
 /// `@unchecked Sendable`: `incoming` and `isAsleep` are guarded by the mutex, `timers` and `turnMoment` are touched by
 /// the loop's thread alone, the rest is atomic or constant.
-public final class ThreadEventLoop: EventLoop, @unchecked Sendable {
+public final class ThreadEventLoop: @unchecked Sendable {
     /// One thing to do. No closure goes into a generic container by itself: that would wrap it, and allocate.
     private enum Work {
         case closure(@Sendable () -> Void)
@@ -63,27 +63,6 @@ public final class ThreadEventLoop: EventLoop, @unchecked Sendable {
         pthread_mutex_destroy(mutex)
         condition.deallocate()
         mutex.deallocate()
-    }
-
-    public var now: Moment { isCurrent ? turnMoment : Self.clock() }
-
-    public var isCurrent: Bool { threadNumber.load(ordering: .relaxed) == UInt(pthread_self()) }
-
-    public func isIsolatingCurrentContext() -> Bool? { isCurrent }
-
-    public func execute(_ work: @escaping @Sendable () -> Void) { add(.closure(work)) }
-
-    public func enqueue(_ job: consuming ExecutorJob) { add(.job(UnownedJob(job))) }
-
-    @discardableResult
-    public func schedule(at moment: Moment, _ work: @escaping @Sendable () -> Void) -> LoopTimer {
-        precondition(isCurrent, "ThreadEventLoop.schedule was called off the loop")
-        return LoopTimer(number: timers.add(TimedWork(run: work), at: moment))
-    }
-
-    public func cancel(_ timer: LoopTimer) {
-        precondition(isCurrent, "ThreadEventLoop.cancel was called off the loop")
-        timers.remove(timer.number)
     }
 
     /// Ends the loop: what is running is finished, what waits (work, timers, jobs of tasks) is dropped, the thread ends.
@@ -167,5 +146,30 @@ public final class ThreadEventLoop: EventLoop, @unchecked Sendable {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return Moment(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+}
+
+// What these do stands with the protocol.
+// swift-format-ignore: AllPublicDeclarationsHaveDocumentation
+extension ThreadEventLoop: EventLoop {
+    public var now: Moment { isCurrent ? turnMoment : Self.clock() }
+
+    public var isCurrent: Bool { threadNumber.load(ordering: .relaxed) == UInt(pthread_self()) }
+
+    public func isIsolatingCurrentContext() -> Bool? { isCurrent }
+
+    public func execute(_ work: @escaping @Sendable () -> Void) { add(.closure(work)) }
+
+    public func enqueue(_ job: consuming ExecutorJob) { add(.job(UnownedJob(job))) }
+
+    @discardableResult
+    public func schedule(at moment: Moment, _ work: @escaping @Sendable () -> Void) -> LoopTimer {
+        precondition(isCurrent, "ThreadEventLoop.schedule was called off the loop")
+        return LoopTimer(number: timers.add(TimedWork(run: work), at: moment))
+    }
+
+    public func cancel(_ timer: LoopTimer) {
+        precondition(isCurrent, "ThreadEventLoop.cancel was called off the loop")
+        timers.remove(timer.number)
     }
 }
