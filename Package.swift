@@ -15,6 +15,10 @@ let package = Package(
         .target(name: "Nigh", dependencies: ["NighCore", "NighMemory"], path: "Sources/Nigh"),
         .target(name: "NighTestKit", dependencies: ["NighCore", "NighMemory"], path: "Sources/TestKit"),
         .testTarget(name: "CoreTests", dependencies: ["NighCore"], path: "Tests/Core"),
+        .testTarget(
+            name: "MemoryTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Memory"),
+        .testTarget(
+            name: "TestKitTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/TestKit"),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,185 @@
+import Glibc
+import NighCore
+import Synchronization
+
+/// An event loop whose time moves only when told: a whole network of sessions runs in one test, as fast as it can,
+/// the same way every time.
+///
+/// Nothing runs by itself. The test calls `run(for:)` or one of its sisters, and all work runs inside that call, on the
+/// calling thread. Time jumps to the next timer, and only when nothing is queued.
+///
+/// Every run has a bound on how many pieces of work it does; reaching it throws ``LiveLock``. So two parties that answer
+/// each other for ever fail a test instead of hanging it.
+///
+/// `isCurrent` is true on the thread that made the loop or that last ran it, also between runs, so that a test may call
+/// what is confined to the loop directly. `execute` may be called from any thread; it is then up to the test when the
+/// work runs.
+///
+/// `@unchecked Sendable`: the queue is guarded; timers and time are touched by the thread that runs the loop.
+public final class VirtualEventLoop: @unchecked Sendable {
+    /// A run did more work than its bound allows.
+    public struct LiveLock: Error, CustomStringConvertible {
+        /// The bound.
+        public let workLimit: Int
+        /// When it was reached.
+        public let moment: Moment
+
+        /// Says what was reached, and when.
+        public var description: String {
+            "the loop is still busy after \(workLimit) pieces of work in one run, at \(moment): "
+                + "something goes round for ever, or the run is too long for VirtualEventLoop(workLimit:)"
+        }
+    }
+
+    private enum Work {
+        case closure(@Sendable () -> Void)
+        case job(UnownedJob)
+    }
+
+    private struct TimedWork {
+        let run: @Sendable () -> Void
+    }
+
+    /// How many pieces of work one run may do.
+    public let workLimit: Int
+
+    private let queue = Mutex<ContiguousArray<Work>>([])
+    private let threadNumber: Atomic<UInt>
+    private var timers = TimerQueue<TimedWork>()
+    private var moment: Moment
+    private var isRunning = false
+    private var workLeft = 0
+
+    /// A loop at the moment `start` of its own clock that does at most `workLimit` pieces of work a run.
+    public init(start: Moment = Moment(nanoseconds: 0), workLimit: Int = 2_000_000) {
+        self.workLimit = workLimit
+        moment = start
+        threadNumber = Atomic(UInt(pthread_self()))
+    }
+
+    /// How many pieces of work are queued, and how many timers wait.
+    public var pending: (work: Int, timers: Int) { (queue.withLock { $0.count }, timers.count) }
+
+    /// When the next timer is due; nil when none waits.
+    public var nextTimer: Moment? { timers.earliest }
+
+    /// Runs the timers due now and what is queued now, once; what that queues in turn waits for the next turn. Returns
+    /// whether there was anything to do. Time stands still.
+    @discardableResult
+    public func runTurn() throws(LiveLock) -> Bool {
+        begin()
+        defer { isRunning = false }
+        return try turn()
+    }
+
+    /// Runs everything that can run without time passing.
+    public func runQueued() throws(LiveLock) {
+        begin()
+        defer { isRunning = false }
+        while try turn() {}
+    }
+
+    /// Lets `duration` pass, running everything that is due in it; stops exactly at its end.
+    public func run(for duration: Duration) throws(LiveLock) {
+        try run(until: moment + Moment.Span(duration))
+    }
+
+    /// Lets time pass until `end`, running everything that is due by then, `end` included.
+    public func run(until end: Moment) throws(LiveLock) {
+        begin()
+        defer { isRunning = false }
+        while true {
+            while try turn() {}
+            guard let next = timers.earliest, next <= end else { break }
+            moment = max(moment, next)
+        }
+        if end != .never { moment = max(moment, end) }
+    }
+
+    /// Runs until `condition` holds, looking after each turn, and for at most `duration` of virtual time. Returns whether
+    /// it held.
+    public func run(until condition: () -> Bool, within duration: Duration) throws(LiveLock) -> Bool {
+        begin()
+        defer { isRunning = false }
+        let end = moment + Moment.Span(duration)
+        while !condition() {
+            if try turn() { continue }
+            guard let next = timers.earliest, next <= end else {
+                moment = max(moment, end)
+                return condition()
+            }
+            moment = max(moment, next)
+        }
+        return true
+    }
+
+    /// Runs until nothing is queued and no timer waits, however far time has to go. With a timer that sets itself anew
+    /// (a keep-alive) that is never, and it throws; use `run(for:)` there.
+    public func runUntilIdle() throws(LiveLock) { try run(until: .never) }
+
+    private func begin() {
+        precondition(!isRunning, "VirtualEventLoop was run from inside itself")
+        threadNumber.store(UInt(pthread_self()), ordering: .relaxed)
+        isRunning = true
+        workLeft = workLimit
+    }
+
+    private func turn() throws(LiveLock) -> Bool {
+        var didWork = false
+        while let due = timers.takeDue(at: moment) {
+            try count()
+            due.run()
+            didWork = true
+        }
+        let batch = queue.withLock { queued in
+            let batch = queued
+            queued = []
+            return batch
+        }
+        for work in batch {
+            try count()
+            switch work {
+            case .closure(let run): run()
+            case .job(let job):
+                job.runSynchronously(
+                    isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+            }
+        }
+        return didWork || !batch.isEmpty
+    }
+
+    private func count() throws(LiveLock) {
+        guard workLeft > 0 else { throw LiveLock(workLimit: workLimit, moment: moment) }
+        workLeft -= 1
+    }
+}
+
+// What these do stands with the protocol.
+// swift-format-ignore: AllPublicDeclarationsHaveDocumentation
+extension VirtualEventLoop: EventLoop {
+    public var now: Moment { moment }
+
+    public var isCurrent: Bool { threadNumber.load(ordering: .relaxed) == UInt(pthread_self()) }
+
+    public func isIsolatingCurrentContext() -> Bool? { isCurrent }
+
+    public func execute(_ work: @escaping @Sendable () -> Void) {
+        queue.withLock { $0.append(.closure(work)) }
+    }
+
+    public func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.withLock { $0.append(.job(job)) }
+    }
+
+    @discardableResult
+    public func schedule(at moment: Moment, _ work: @escaping @Sendable () -> Void) -> LoopTimer {
+        precondition(isCurrent, "VirtualEventLoop.schedule was called off the loop")
+        return LoopTimer(number: timers.add(TimedWork(run: work), at: moment))
+    }
+
+    public func cancel(_ timer: LoopTimer) {
+        precondition(isCurrent, "VirtualEventLoop.cancel was called off the loop")
+        timers.remove(timer.number)
+    }
+}

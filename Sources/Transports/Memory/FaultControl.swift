@@ -1,0 +1,192 @@
+import NighCore
+
+/// Takes a hand in what a ``FaultyTransport`` does, while it runs.
+///
+/// To be used on the transport's loop once that has been started, and not from another thread without `execute`. What a
+/// call changes holds at once for every byte after it; what it brings about for others (a pipe that breaks) is told in
+/// a later turn.
+///
+/// Blocks and stalls are standing rules: one for all, or for an address, also holds for pipes opened later.
+public final class FaultControl: @unchecked Sendable {
+    /// Which pipes are meant.
+    public enum Target: Hashable, Sendable {
+        /// Every pipe.
+        case all
+        /// The pipes whose other end is at this address.
+        case address(TransportAddress)
+        /// The pipe of this number; see ``FaultControl/pipes``.
+        case pipe(Int)
+    }
+
+    /// What happens to dials to a blocked address.
+    public enum BlockedDials: Hashable, Sendable {
+        /// Nobody answers.
+        case timeOut
+        /// They are refused.
+        case refuse
+    }
+
+    /// A pipe that is open now.
+    public struct LivePipe: Hashable, Sendable {
+        /// Counts the pipes of the transport from 1, in the order in which they opened.
+        public let number: Int
+        /// Where the other end is, if the transport can say.
+        public let remoteAddress: TransportAddress?
+        /// Whether the other end dialled.
+        public let isInbound: Bool
+        /// When it opened.
+        public let opened: Moment
+        /// Bytes that are held back, outgoing and incoming.
+        public let heldBytes: Int
+        /// In which direction bytes vanish now; nil when in none.
+        public let mute: FaultPlan.Direction?
+    }
+
+    private struct Rule: Hashable {
+        enum Kind: Hashable {
+            case block(BlockedDials)
+            case stall
+        }
+
+        let kind: Kind
+        let target: Target
+        let direction: FaultPlan.Direction
+    }
+
+    /// What happens to bytes and dials by itself. Set anew, it holds for open pipes too; times in it count from when a
+    /// pipe opened. May be set before the start.
+    public var plan: FaultPlan {
+        didSet {
+            if plan.seed != oldValue.seed { random = SeededGenerator(seed: plan.seed) }
+            for pipe in livePipes() { pipe.apply(plan) }
+        }
+    }
+
+    var loop: (any EventLoop)?
+    private var random: SeededGenerator
+    private var rules: [Rule] = []
+    private var pipesByNumber: [Int: FaultyPipe] = [:]
+    private var pipeCount = 0
+
+    init(plan: FaultPlan) {
+        self.plan = plan
+        random = SeededGenerator(seed: plan.seed)
+    }
+
+    /// The pipes that are open, the oldest first.
+    public var pipes: [LivePipe] {
+        livePipes().filter(\.isOpen).map { pipe in
+            let mute: FaultPlan.Direction? =
+                switch (pipe.outgoing.isMute, pipe.incoming.isMute) {
+                case (true, true): .both
+                case (true, false): .outgoing
+                case (false, true): .incoming
+                case (false, false): nil
+                }
+            return LivePipe(
+                number: pipe.number, remoteAddress: pipe.remoteAddress, isInbound: pipe.isInbound,
+                opened: pipe.opened, heldBytes: pipe.outgoing.heldBytes + pipe.incoming.heldBytes, mute: mute)
+        }
+    }
+
+    /// Breaks pipes: this side is told `pipeClosed` with `.linkLost`, the pipe underneath is closed at once.
+    public func cut(_ target: Target = .all) {
+        for pipe in livePipes() where matches(pipe, target) { pipe.cut() }
+    }
+
+    /// Lets bytes of open pipes vanish without a word, both ways or one way, and keeps new pipes from opening: dials time
+    /// out or are refused, and whoever dials in is not heard. Until ``unblock(_:)``.
+    ///
+    /// A pipe that has lost bytes stays mute in that direction for good, since its stream has a hole. Closing such a pipe
+    /// does not reach the other end before the block is lifted.
+    public func block(
+        _ target: Target = .all, _ direction: FaultPlan.Direction = .both, dials: BlockedDials = .timeOut
+    ) {
+        add(Rule(kind: .block(dials), target: target, direction: direction))
+    }
+
+    /// Takes back what ``block(_:_:dials:)`` said about `target`; with `.all`, every block there is.
+    public func unblock(_ target: Target = .all) {
+        rules.removeAll {
+            guard case .block = $0.kind else { return false }
+            return target == .all || $0.target == target
+        }
+        applyRules()
+    }
+
+    /// Holds bytes back, both ways or one way; nothing is lost, and writers are slowed. Until ``release(_:)``.
+    public func stall(_ target: Target = .all, _ direction: FaultPlan.Direction = .both) {
+        add(Rule(kind: .stall, target: target, direction: direction))
+    }
+
+    /// Takes back what ``stall(_:_:)`` said about `target`; with `.all`, every stall there is.
+    public func release(_ target: Target = .all) {
+        rules.removeAll { $0.kind == .stall && (target == .all || $0.target == target) }
+        applyRules()
+    }
+
+    private func add(_ rule: Rule) {
+        if !rules.contains(rule) { rules.append(rule) }
+        applyRules()
+    }
+
+    private func applyRules() {
+        loop?.checkIsolated()
+        for pipe in livePipes() { applyRules(to: pipe) }
+    }
+
+    private func applyRules(to pipe: FaultyPipe) {
+        let holding = rules.filter { matches(pipe, $0.target) }
+        for lane in [pipe.outgoing, pipe.incoming] {
+            let forLane = holding.filter { $0.direction.covers(lane.direction) }
+            lane.setBlocked(forLane.contains { $0.kind != .stall })
+            lane.setStalled(forLane.contains { $0.kind == .stall })
+        }
+        pipe.unblock()
+    }
+
+    private func matches(_ pipe: FaultyPipe, _ target: Target) -> Bool {
+        switch target {
+        case .all: true
+        case .address(let address): pipe.remoteAddress == address
+        case .pipe(let number): pipe.number == number
+        }
+    }
+
+    private func livePipes() -> [FaultyPipe] { pipesByNumber.keys.sorted().compactMap { pipesByNumber[$0] } }
+}
+
+extension FaultControl {
+    /// What becomes of a dial to `address` by the rules; nil when it is free.
+    func blockedDials(to address: TransportAddress?) -> BlockedDials? {
+        for rule in rules {
+            guard case .block(let dials) = rule.kind else { continue }
+            if rule.target == .all || (address != nil && rule.target == address.map(Target.address)) {
+                return dials
+            }
+        }
+        return nil
+    }
+
+    /// Draws whether something of these odds happens now.
+    func happens(_ odds: FaultPlan.Odds?) -> Bool {
+        guard let odds else { return false }
+        return Int.random(in: 0..<odds.outOf, using: &random) < odds.hits
+    }
+
+    func wrap(_ inner: any Pipe, isInbound: Bool, scheme: String, on loop: any EventLoop) -> FaultyPipe {
+        pipeCount += 1
+        let pipe = FaultyPipe(
+            inner, number: pipeCount, isInbound: isInbound, scheme: scheme, on: loop, random: random.fork())
+        pipesByNumber[pipe.number] = pipe
+        pipe.didFinish = { [weak self] in self?.pipesByNumber[$0.number] = nil }
+        pipe.apply(plan)
+        applyRules(to: pipe)
+        return pipe
+    }
+
+    func abandonAll() {
+        for pipe in livePipes() { pipe.abandon() }
+        pipesByNumber = [:]
+    }
+}

@@ -1,0 +1,274 @@
+import NighCore
+
+/// A pipe around another pipe, with a lane of faults in each direction.
+///
+/// Confined to the loop; `@unchecked Sendable` so that its timers may hold it.
+final class FaultyPipe: Pipe, @unchecked Sendable {
+    private enum Phase {
+        case open
+        /// Closed here; what the lane holds is still being written.
+        case closing
+        /// Closed here, or never told; the other end must not learn of it, so the inner pipe stays, unheard.
+        case orphaned
+        case done
+    }
+
+    let number: Int
+    let isInbound: Bool
+    let opened: Moment
+    let outgoing: FaultLane
+    let incoming: FaultLane
+    /// Called once, when nothing is left of the pipe.
+    var didFinish: (FaultyPipe) -> Void = { _ in }
+
+    private let inner: any Pipe
+    private let loop: any EventLoop
+    private let scheme: String
+    private var handler: (any PipeHandler)?
+    private var phase = Phase.open
+    private var isHeldUp = false
+    private var isInnerPaused = false
+    private var isInnerStarted = false
+    private var timers: [LoopTimer] = []
+    private var lingerTimer: LoopTimer?
+    private var bytesReceived = 0
+    private var bytesWritten = 0
+
+    init(
+        _ inner: any Pipe, number: Int, isInbound: Bool, scheme: String, on loop: any EventLoop,
+        random: SeededGenerator
+    ) {
+        var random = random
+        self.inner = inner
+        self.number = number
+        self.isInbound = isInbound
+        self.scheme = scheme
+        self.loop = loop
+        opened = loop.now
+        outgoing = FaultLane(.outgoing, on: loop, random: random.fork())
+        incoming = FaultLane(.incoming, on: loop, random: random.fork())
+        outgoing.emit = { [unowned self] in goOut($0) }
+        incoming.emit = { [unowned self] in comeIn($0) }
+        outgoing.didRelease = { [unowned self] in tellRoom() }
+        incoming.didRelease = { [unowned self] in throttleInner() }
+    }
+
+    var localAddress: TransportAddress? { inner.localAddress }
+    var remoteAddress: TransportAddress? { inner.remoteAddress }
+    var isOpen: Bool { phase == .open }
+
+    var writableBytes: Int { min(inner.writableBytes, outgoing.highWaterMark) - outgoing.heldBytes }
+
+    var counters: PipeCounters {
+        var counters = PipeCounters()
+        counters.bytesReceived = bytesReceived
+        counters.bytesWritten = bytesWritten
+        counters.bytesWaiting = outgoing.heldBytes + inner.counters.bytesWaiting
+        return counters
+    }
+
+    func start(handler: any PipeHandler) {
+        precondition(self.handler == nil, "a pipe was started twice")
+        guard phase == .open else { return }
+        self.handler = handler
+        startInner()
+    }
+
+    func write(_ queue: inout ByteQueue) {
+        guard phase == .open else { return queue.removeAll() }
+        bytesWritten += queue.byteCount
+        if outgoing.isTransparent {
+            inner.write(&queue)
+        } else {
+            while phase == .open, let slice = queue.popFirst() { outgoing.accept(slice) }
+            queue.removeAll()
+        }
+        if writableBytes <= 0 { isHeldUp = true }
+    }
+
+    func pauseReading() {
+        guard phase == .open else { return }
+        incoming.isPaused = true
+        throttleInner()
+    }
+
+    func resumeReading() {
+        guard phase == .open else { return }
+        incoming.isPaused = false
+        throttleInner()
+    }
+
+    func close(_ manner: PipeCloseManner) {
+        // Also after a cut that has not been told yet.
+        handler = nil
+        guard phase == .open else { return }
+        if outgoing.isMute {
+            orphan()
+        } else if manner == .now {
+            finish(closingInner: .now)
+        } else {
+            phase = .closing
+            lingerTimer = loop.schedule(at: loop.now + MemoryTransport.lingerTime) {
+                if self.outgoing.isMute { self.orphan() } else { self.finish(closingInner: .now) }
+            }
+            outgoing.accept(.drained)
+        }
+    }
+
+    /// Breaks the pipe: the handler is told in a later turn, the inner pipe is closed now.
+    func cut(inner manner: PipeCloseManner = .now) {
+        let told = phase == .open ? handler : nil
+        guard phase != .done else { return }
+        finish(closingInner: manner)
+        guard let told else { return }
+        handler = told
+        let error = NighError(.conversing, .linkLost, transport: scheme)
+        loop.execute {
+            guard let handler = self.handler else { return }
+            self.handler = nil
+            handler.pipeClosed(self, error: error)
+        }
+    }
+
+    /// Leaves the inner pipe open and says nothing more, either way.
+    func orphan() {
+        phase = .orphaned
+        outgoing.stop()
+        incoming.stop()
+        cancelTimers()
+        startInner()
+        if isInnerPaused { inner.resumeReading() }
+    }
+
+    /// Ends it without telling anybody here: the transport shuts down.
+    func abandon() {
+        handler = nil
+        finish(closingInner: .now)
+    }
+
+    /// The rules may no longer keep an orphan from being closed.
+    func unblock() {
+        if phase == .orphaned, !outgoing.isBlocked { finish(closingInner: .now) }
+    }
+
+    /// Takes over `plan`, its times counted from when the pipe opened.
+    func apply(_ plan: FaultPlan) {
+        guard phase == .open else { return }
+        cancelTimers()
+        let now = loop.now
+        for lane in [outgoing, incoming] {
+            lane.apply(plan)
+            lane.setStalledByPlan(false)
+        }
+        let lanes = [outgoing, incoming].filter { plan.direction.covers($0.direction) }
+        if let age = plan.cutAfter { at(opened + Moment.Span(age)) { self.cut() } }
+        if let age = plan.vanishAfter {
+            let start = opened + Moment.Span(age)
+            if start <= now { for lane in lanes { lane.vanish() } }
+            if start > now { at(start) { for lane in lanes { lane.vanish() } } }
+        }
+        if let age = plan.stallAfter {
+            let start = opened + Moment.Span(age)
+            let end = plan.stallFor.map { start + Moment.Span($0) } ?? .never
+            guard now < end else { return }
+            if start <= now { for lane in lanes { lane.setStalledByPlan(true) } }
+            if start > now { at(start) { for lane in lanes { lane.setStalledByPlan(true) } } }
+            if end != .never { at(end) { for lane in lanes { lane.setStalledByPlan(false) } } }
+        }
+    }
+
+    private func at(_ moment: Moment, _ act: @escaping @Sendable () -> Void) {
+        timers.append(loop.schedule(at: moment, act))
+    }
+
+    private func goOut(_ item: FaultLane.Item) {
+        switch item {
+        case .bytes(let bytes):
+            var queue = ByteQueue()
+            queue.append(bytes)
+            inner.write(&queue)
+        case .drained: finish(closingInner: .afterWriting)
+        case .cut: cut(inner: .afterWriting)
+        case .ended, .closed: break
+        }
+    }
+
+    private func comeIn(_ item: FaultLane.Item) {
+        guard phase == .open, let handler else { return }
+        switch item {
+        case .bytes(let bytes):
+            bytesReceived += bytes.count
+            handler.pipe(self, received: bytes)
+        case .ended:
+            handler.pipeEnded(self)
+        case .closed(let error):
+            self.handler = nil
+            finish(closingInner: nil)
+            handler.pipeClosed(self, error: error)
+        case .cut: cut()
+        case .drained: break
+        }
+    }
+
+    private func tellRoom() {
+        guard isHeldUp, phase == .open, let handler else { return }
+        guard outgoing.heldBytes <= outgoing.highWaterMark / 2, writableBytes > 0 else { return }
+        isHeldUp = false
+        handler.pipeBecameWritable(self)
+    }
+
+    /// Pauses the inner pipe while the reader takes nothing or the lane is full.
+    private func throttleInner() {
+        let mark = incoming.highWaterMark
+        let isFull = isInnerPaused ? incoming.heldBytes > mark / 2 : incoming.heldBytes >= mark
+        let pauses = incoming.isPaused || isFull
+        guard phase == .open, pauses != isInnerPaused else { return }
+        isInnerPaused = pauses
+        if pauses { inner.pauseReading() } else { inner.resumeReading() }
+    }
+
+    private func startInner() {
+        guard !isInnerStarted else { return }
+        isInnerStarted = true
+        inner.start(handler: self)
+        if isInnerPaused { inner.pauseReading() }
+    }
+
+    private func cancelTimers() {
+        for timer in timers { loop.cancel(timer) }
+        timers = []
+    }
+
+    private func finish(closingInner manner: PipeCloseManner?) {
+        guard phase != .done else { return }
+        phase = .done
+        handler = nil
+        cancelTimers()
+        if let lingerTimer { loop.cancel(lingerTimer) }
+        outgoing.stop()
+        incoming.stop()
+        if let manner { inner.close(manner) }
+        didFinish(self)
+        didFinish = { _ in }
+    }
+}
+
+extension FaultyPipe: PipeHandler {
+    func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
+        guard phase == .open else { return }
+        incoming.accept(bytes)
+        throttleInner()
+    }
+
+    func pipeBecameWritable(_ pipe: any Pipe) { tellRoom() }
+
+    func pipeEnded(_ pipe: any Pipe) { incoming.accept(.ended) }
+
+    func pipeClosed(_ pipe: any Pipe, error: NighError?) {
+        switch phase {
+        case .open: incoming.accept(.closed(error))
+        case .closing, .orphaned: finish(closingInner: nil)
+        case .done: break
+        }
+    }
+}

@@ -1,0 +1,188 @@
+import NighCore
+
+/// Any transport with faults added: for tests, and for trying out how a program behaves on a bad line.
+///
+/// It passes everything on to the transport it wraps, whose scheme and capabilities it takes, and adds to the bytes of its
+/// pipes and to its dials what its ``FaultPlan`` says and what its ``FaultControl`` is told. Discovery stays as it is.
+/// Faults are added at this end alone: wrap both ends to have them at both.
+///
+/// While bytes are held back they count as waiting, from 1 MiB on a direction counts as backed up, with a `rate` from
+/// half a second's worth on (4 to 256 KiB).
+public final class FaultyTransport: @unchecked Sendable {
+    /// Takes a hand while it runs.
+    public let control: FaultControl
+
+    /// What the wrapped transport offers; it still would, without the faults.
+    public var capabilities: TransportCapabilities { inner.capabilities }
+
+    private struct Dial {
+        let address: TransportAddress
+        let deadline: Moment
+        /// Set while the dial is held here, not in the wrapped transport.
+        var timer: LoopTimer?
+    }
+
+    private let inner: any Transport
+    private var loop: (any EventLoop)?
+    private var events: (any TransportEvents)?
+    private var dials: [DialID: Dial] = [:]
+
+    /// `inner` with the faults of `plan`.
+    public init(_ inner: any Transport, plan: FaultPlan = .none) {
+        self.inner = inner
+        control = FaultControl(plan: plan)
+    }
+
+    /// An entry like `entry` whose transports all have the faults of `plan`.
+    public static func registryEntry(
+        wrapping entry: TransportRegistry.Entry, plan: FaultPlan
+    ) -> TransportRegistry.Entry {
+        TransportRegistry.Entry(
+            scheme: entry.scheme, summary: "\(entry.summary), with faults", options: entry.options,
+            make: { spec throws(NighError) in FaultyTransport(try entry.make(spec), plan: plan) })
+    }
+
+    private func begin(_ dial: DialID) {
+        guard let loop, let record = dials[dial] else { return }
+        let left = record.deadline - loop.now
+        guard left > .zero else { return fail(dial, .timedOut) }
+        dials[dial]?.timer = nil
+        inner.dial(record.address, as: dial, timeout: left.duration)
+    }
+
+    private func hold(_ dial: DialID, until moment: Moment, _ then: @escaping @Sendable () -> Void) {
+        dials[dial]?.timer = loop?.schedule(at: moment, then)
+    }
+
+    private func fail(_ dial: DialID, _ cause: NighError.Cause) {
+        guard let events, dials.removeValue(forKey: dial) != nil else { return }
+        let error = NighError(.connecting, cause, transport: scheme, advice: "this fault was asked for")
+        events.dialFailed(dial, error: error, by: self)
+    }
+
+    private func adopt(_ pipe: any Pipe, _ dial: DialID?) {
+        guard let loop, let events else { return pipe.close(.now) }
+        let record = dial.flatMap { dials[$0] }
+        let wrapped = control.wrap(pipe, isInbound: dial == nil, scheme: scheme, on: loop)
+        switch control.blockedDials(to: record?.address ?? pipe.remoteAddress) {
+        case .timeOut:
+            wrapped.orphan()
+            if let dial, let record { hold(dial, until: record.deadline) { self.fail(dial, .timedOut) } }
+        case .refuse:
+            wrapped.abandon()
+            if let dial { fail(dial, .refused) }
+        case nil:
+            if let dial { dials[dial] = nil }
+            events.pipeOpened(wrapped, dial: dial, by: self)
+        }
+    }
+}
+
+// What these do stands with the protocol.
+// swift-format-ignore: AllPublicDeclarationsHaveDocumentation
+extension FaultyTransport: Transport {
+    public var scheme: String { inner.scheme }
+
+    public func start(on loop: any EventLoop, events: any TransportEvents) {
+        self.loop = loop
+        self.events = events
+        control.loop = loop
+        inner.start(on: loop, events: Listener(owner: self))
+    }
+
+    public func advertise(_ advertisement: Advertisement) { inner.advertise(advertisement) }
+
+    public func updateAdvertisement(_ advertisement: Advertisement) {
+        inner.updateAdvertisement(advertisement)
+    }
+
+    public func stopAdvertising() { inner.stopAdvertising() }
+
+    public func browse(_ service: ServiceName) { inner.browse(service) }
+
+    public func stopBrowsing() { inner.stopBrowsing() }
+
+    public func dial(_ address: TransportAddress, as dial: DialID, timeout: Duration) {
+        guard let loop else { return }
+        let now = loop.now
+        let deadline = now + Moment.Span(timeout)
+        dials[dial] = Dial(address: address, deadline: deadline)
+        let start = min(now + Moment.Span(control.plan.dialDelay), deadline)
+        let blocked = control.blockedDials(to: address)
+        if blocked == .refuse || (blocked == nil && control.happens(control.plan.refuse)) {
+            hold(dial, until: start) { self.fail(dial, .refused) }
+        } else if blocked == .timeOut || control.happens(control.plan.hang) {
+            hold(dial, until: deadline) { self.fail(dial, .timedOut) }
+        } else if start > now {
+            hold(dial, until: start) { self.begin(dial) }
+        } else {
+            inner.dial(address, as: dial, timeout: timeout)
+        }
+    }
+
+    public func cancelDial(_ dial: DialID) {
+        guard let record = dials.removeValue(forKey: dial) else { return }
+        if let timer = record.timer { loop?.cancel(timer) } else { inner.cancelDial(dial) }
+    }
+
+    public func diagnose() -> [Diagnosis] {
+        let plan = control.plan == .none ? "none planned" : "\(control.plan)"
+        return inner.diagnose() + [Diagnosis("faults", .warn, plan, advice: "leave the faults out")]
+    }
+
+    public func shutdown() {
+        events = nil
+        for dial in dials.values { if let timer = dial.timer { loop?.cancel(timer) } }
+        dials = [:]
+        control.abandonAll()
+        inner.shutdown()
+        control.loop = nil
+    }
+}
+
+extension FaultyTransport {
+    /// Hears the wrapped transport and passes it on as this one.
+    /// The cycle ends when the wrapped transport shuts down.
+    private final class Listener: TransportEvents {
+        private let owner: FaultyTransport
+
+        init(owner: FaultyTransport) { self.owner = owner }
+
+        func routeFound(_ sighting: Sighting, by transport: any Transport) {
+            owner.events?.routeFound(sighting, by: owner)
+        }
+
+        func routeChanged(_ sighting: Sighting, by transport: any Transport) {
+            owner.events?.routeChanged(sighting, by: owner)
+        }
+
+        func routeLost(_ address: TransportAddress, by transport: any Transport) {
+            owner.events?.routeLost(address, by: owner)
+        }
+
+        func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
+            owner.adopt(pipe, dial)
+        }
+
+        func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {
+            guard owner.dials.removeValue(forKey: dial) != nil else { return }
+            owner.events?.dialFailed(dial, error: error, by: owner)
+        }
+
+        func advertisingFailed(_ error: NighError, by transport: any Transport) {
+            owner.events?.advertisingFailed(error, by: owner)
+        }
+
+        func browsingFailed(_ error: NighError, by transport: any Transport) {
+            owner.events?.browsingFailed(error, by: owner)
+        }
+
+        func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
+            owner.events?.listeningChanged(addresses, by: owner)
+        }
+
+        func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
+            owner.events?.transportChanged(condition, by: owner)
+        }
+    }
+}

@@ -1,0 +1,175 @@
+import Glibc
+import NighCore
+import Synchronization
+
+/// An event loop on a thread of its own: it sleeps, runs what it is given, and sleeps again.
+///
+/// For transports that watch no descriptors (memory), and for programs and tests that only need a place to run
+/// things. It reads `CLOCK_MONOTONIC`, so its moments can be compared with those of any other `ThreadEventLoop` of
+/// the machine.
+///
+/// The thread starts with the loop and ends with ``shutdown()``; until then it keeps the loop alive. Once its arrays
+/// have grown, `execute` with a closure made beforehand allocates nothing, nor does running a task's job.
+///
+/// `@unchecked Sendable`: `incoming` and `isAsleep` are guarded by the mutex, `timers` and `turnMoment` are touched by
+/// the loop's thread alone, the rest is atomic or constant.
+public final class ThreadEventLoop: @unchecked Sendable {
+    /// One thing to do. No closure goes into a generic container by itself: that would wrap it, and allocate.
+    private enum Work {
+        case closure(@Sendable () -> Void)
+        case job(UnownedJob)
+    }
+
+    private struct TimedWork {
+        let run: @Sendable () -> Void
+    }
+
+    /// Beyond this many, storage that a burst has grown is given back.
+    private static let keptCapacity = 16_384
+
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    @exclusivity(unchecked) private var incoming = ContiguousArray<Work>()
+    @exclusivity(unchecked) private var isAsleep = false
+    @exclusivity(unchecked) private var timers = TimerQueue<TimedWork>()
+    @exclusivity(unchecked) private var turnMoment = Moment(nanoseconds: 0)
+    private var thread = pthread_t()
+    private let threadNumber = Atomic<UInt>(0)
+    private let isStopping = Atomic<Bool>(false)
+    private let isJoined = Atomic<Bool>(false)
+
+    /// Starts the thread.
+    public init() {
+        var attributes = pthread_condattr_t()
+        pthread_condattr_init(&attributes)
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        pthread_cond_init(condition, &attributes)
+        pthread_condattr_destroy(&attributes)
+        pthread_mutex_init(mutex, nil)
+        turnMoment = Self.clock()
+        let status = pthread_create(
+            &thread, nil,
+            { context in
+                guard let context else { return nil }
+                Unmanaged<ThreadEventLoop>.fromOpaque(context).takeRetainedValue().run()
+                return nil
+            }, Unmanaged.passRetained(self).toOpaque())
+        precondition(status == 0, "no thread could be made for an event loop: error \(status)")
+        threadNumber.store(UInt(thread), ordering: .relaxed)
+    }
+
+    deinit {
+        pthread_cond_destroy(condition)
+        pthread_mutex_destroy(mutex)
+        condition.deallocate()
+        mutex.deallocate()
+    }
+
+    /// Ends the loop: what is running is finished, what waits (work, timers, jobs of tasks) is dropped, the thread ends.
+    /// Waits for the thread, except when called on it. Callable from any thread, any number of times.
+    public func shutdown() {
+        let isFirst = !isStopping.exchange(true, ordering: .sequentiallyConsistent)
+        if isFirst {
+            pthread_mutex_lock(mutex)
+            pthread_cond_signal(condition)
+            pthread_mutex_unlock(mutex)
+        }
+        if isCurrent {
+            if !isJoined.exchange(true, ordering: .relaxed) { pthread_detach(thread) }
+        } else if !isJoined.exchange(true, ordering: .relaxed) {
+            pthread_join(thread, nil)
+        }
+    }
+
+    private func add(_ work: Work) {
+        guard !isStopping.load(ordering: .relaxed) else { return }
+        pthread_mutex_lock(mutex)
+        incoming.append(work)
+        if isAsleep {
+            isAsleep = false
+            pthread_cond_signal(condition)
+        }
+        pthread_mutex_unlock(mutex)
+    }
+
+    private func run() {
+        threadNumber.store(UInt(pthread_self()), ordering: .relaxed)
+        let serial = asUnownedSerialExecutor()
+        let tasks = asUnownedTaskExecutor()
+        var batch = ContiguousArray<Work>()
+        while !isStopping.load(ordering: .relaxed) {
+            turnMoment = Self.clock()
+            while let due = timers.takeDue(at: turnMoment) {
+                due.run()
+                if isStopping.load(ordering: .relaxed) { break }
+            }
+            waitForWork(into: &batch)
+            for work in batch {
+                if isStopping.load(ordering: .relaxed) { break }
+                switch work {
+                case .closure(let run): run()
+                case .job(let job): job.runSynchronously(isolatedTo: serial, taskExecutor: tasks)
+                }
+            }
+            batch.removeAll(keepingCapacity: batch.count <= Self.keptCapacity)
+        }
+        // Letting go of closures may run any code, so it happens here on the loop and without the mutex.
+        pthread_mutex_lock(mutex)
+        swap(&incoming, &batch)
+        pthread_mutex_unlock(mutex)
+        batch.removeAll()
+        timers.removeAll()
+        threadNumber.store(0, ordering: .relaxed)
+    }
+
+    /// Sleeps until there is work, a timer is due or the loop stops; then takes all work there is.
+    private func waitForWork(into batch: inout ContiguousArray<Work>) {
+        pthread_mutex_lock(mutex)
+        while incoming.isEmpty, !isStopping.load(ordering: .relaxed) {
+            guard let due = timers.earliest, due != .never else {
+                isAsleep = true
+                pthread_cond_wait(condition, mutex)
+                continue
+            }
+            guard due > Self.clock() else { break }
+            var until = timespec(
+                tv_sec: Int(due.nanoseconds / 1_000_000_000), tv_nsec: Int(due.nanoseconds % 1_000_000_000))
+            isAsleep = true
+            pthread_cond_timedwait(condition, mutex, &until)
+        }
+        isAsleep = false
+        swap(&incoming, &batch)
+        pthread_mutex_unlock(mutex)
+    }
+
+    private static func clock() -> Moment {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Moment(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+}
+
+// What these do stands with the protocol.
+// swift-format-ignore: AllPublicDeclarationsHaveDocumentation
+extension ThreadEventLoop: EventLoop {
+    public var now: Moment { isCurrent ? turnMoment : Self.clock() }
+
+    public var isCurrent: Bool { threadNumber.load(ordering: .relaxed) == UInt(pthread_self()) }
+
+    public func isIsolatingCurrentContext() -> Bool? { isCurrent }
+
+    public func execute(_ work: @escaping @Sendable () -> Void) { add(.closure(work)) }
+
+    public func enqueue(_ job: consuming ExecutorJob) { add(.job(UnownedJob(job))) }
+
+    @discardableResult
+    public func schedule(at moment: Moment, _ work: @escaping @Sendable () -> Void) -> LoopTimer {
+        precondition(isCurrent, "ThreadEventLoop.schedule was called off the loop")
+        return LoopTimer(number: timers.add(TimedWork(run: work), at: moment))
+    }
+
+    public func cancel(_ timer: LoopTimer) {
+        precondition(isCurrent, "ThreadEventLoop.cancel was called off the loop")
+        timers.remove(timer.number)
+    }
+}

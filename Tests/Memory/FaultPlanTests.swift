@@ -1,0 +1,44 @@
+import NighCore
+import NighMemory
+import Testing
+
+struct FaultPlanTests {
+    @Test func aSpecIsReadAndWrittenBack() throws {
+        let text =
+            "delay=200ms,jitter=50us,rate=65536,split=7,flip=1/100000,stall-after=1s,stall-for=2m,"
+            + "vanish-after=3s,cut-after=5s,cut-after-bytes=1024,direction=out,refuse=1/3,hang=all,"
+            + "dial-delay=1s,seed=7"
+        let plan = try FaultPlan(parsing: text)
+        #expect(plan.delay == .milliseconds(200))
+        #expect(plan.bytesPerSecond == 65_536)
+        #expect(plan.stallFor == .seconds(120))
+        #expect(plan.direction == .outgoing)
+        #expect(plan.hang == .all)
+        #expect(plan.description == text)
+        #expect(try FaultPlan(parsing: "rate=64k,split=1m").description == "rate=65536,split=1048576")
+    }
+
+    @Test func nothingIsNoFault() throws {
+        #expect(try FaultPlan(parsing: "") == .none)
+        #expect(FaultPlan.none.description == "")
+    }
+
+    @Test(arguments: [
+        ("dely=5s", "known are: cut-after, cut-after-bytes, delay,"),
+        ("delay", "faults are written key=value"),
+        ("delay=5", "write a time such as 200ms"),
+        ("delay=-5s", "write a time"),
+        ("delay=99999999999999999m", "write a time"),
+        ("rate=0", "at least 1"),
+        ("rate=9999999999999999m", "write a number of bytes"),
+        ("flip=2/1", "write odds such as 1/100"),
+        ("direction=up", "write out, in or both"),
+        ("seed=x", "write a whole number"),
+        ("seed=1,seed=2", "given twice"),
+        ("delay=1s,", "faults are written key=value"),
+    ])
+    func whatIsWrongIsSaid(_ text: String, _ words: String) {
+        let error = #expect(throws: NighError.self) { try FaultPlan(parsing: text) }
+        #expect(error?.description.contains(words) == true, "\(String(describing: error))")
+    }
+}

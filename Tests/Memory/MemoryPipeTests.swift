@@ -1,0 +1,126 @@
+import NighCore
+import NighMemory
+import NighTestKit
+import Testing
+
+struct MemoryPipeTests {
+    @Test func closingAfterWritingDeliversEverythingFirst() throws {
+        let pair = try Pair()
+        let (client, server) = try pair.connect()
+        client.send(Array(repeating: 7, count: 3_000_000))
+        client.pipe.close(.afterWriting)
+        client.pipe.close(.now)
+        server.send([1])
+        try pair.loop.runUntilIdle()
+        #expect(server.receivedCount == 3_000_000)
+        #expect(server.log == ["ended", "closed"])
+        #expect(client.log == [] && client.received == [])
+    }
+
+    @Test func aPausedReaderIsWaitedForAWhile() throws {
+        let pair = try Pair()
+        let (client, server) = try pair.connect()
+        server.pipe.pauseReading()
+        client.send([1, 2, 3])
+        client.pipe.close(.afterWriting)
+        try pair.loop.run(for: .seconds(9))
+        #expect(server.log == [])
+        server.pipe.resumeReading()
+        try pair.loop.runQueued()
+        #expect(server.received == [1, 2, 3])
+        #expect(server.log == ["ended", "closed"])
+        #expect(pair.loop.pending.timers == 0)
+    }
+
+    @Test func whoNeverReadsLosesWhatWasWritten() throws {
+        let pair = try Pair()
+        let (client, server) = try pair.connect()
+        server.pipe.pauseReading()
+        client.send([1, 2, 3])
+        client.pipe.close(.afterWriting)
+        try pair.loop.runUntilIdle()
+        #expect(server.received == [])
+        #expect(server.log == ["closed: the link was lost"])
+        #expect(pair.loop.now == Moment(nanoseconds: 0) + MemoryTransport.lingerTime)
+    }
+
+    @Test func closingWhileTheOtherLingersEndsItsWait() throws {
+        let pair = try Pair()
+        let (client, server) = try pair.connect()
+        server.pipe.pauseReading()
+        client.send([1, 2, 3])
+        client.pipe.close(.afterWriting)
+        server.pipe.close(.now)
+        try pair.loop.runQueued()
+        #expect(pair.loop.pending.timers == 0)
+        #expect(client.log == [] && server.log == [])
+    }
+
+    @Test func bothCloseAtOnceWithBytesUnderWay() throws {
+        let pair = try Pair()
+        let (client, server) = try pair.connect()
+        client.send([1])
+        server.send([2])
+        client.pipe.close(.afterWriting)
+        server.pipe.close(.afterWriting)
+        try pair.loop.runQueued()
+        #expect(pair.loop.pending.timers == 0)
+        #expect(client.log == [] && server.log == [])
+    }
+
+    @Test func closingNowDropsWhatWaits() throws {
+        let pair = try Pair()
+        let (client, server) = try pair.connect()
+        client.pipe.close(.now)
+        try pair.loop.runQueued()
+        #expect(server.log == ["closed"])
+        let (second, accepted) = try pair.connect()
+        second.send([1])
+        second.pipe.close(.now)
+        try pair.loop.runQueued()
+        #expect(accepted.log == ["closed: the link was lost"])
+        #expect(accepted.received == [])
+    }
+
+    @Test func aFullPipeSaysSoAndSaysWhenItIsNot() throws {
+        let pair = try Pair()
+        let (client, server) = try pair.connect()
+        server.pipe.pauseReading()
+        #expect(client.pipe.writableBytes == MemoryTransport.defaultHighWaterMark)
+        client.send(Array(repeating: 0, count: MemoryTransport.defaultHighWaterMark + 5))
+        #expect(client.pipe.writableBytes == -5)
+        #expect(client.pipe.counters.bytesWaiting == MemoryTransport.defaultHighWaterMark + 5)
+        try pair.loop.runUntilIdle()
+        #expect(client.log == [] && server.receivedCount == 0)
+        server.pipe.resumeReading()
+        try pair.loop.runUntilIdle()
+        #expect(client.log == ["writable"])
+        #expect(client.pipe.writableBytes == MemoryTransport.defaultHighWaterMark)
+        #expect(server.pipe.counters.bytesReceived == server.receivedCount)
+    }
+
+    @Test func pausingInsideACallbackHoldsTheRest() throws {
+        let pair = try Pair()
+        let (client, server) = try pair.connect()
+        server.onReceived = { $0.pipe.pauseReading() }
+        for _ in 0..<3 { client.send([1, 2]) }
+        try pair.loop.runQueued()
+        #expect(server.receivedCount == 2)
+        server.pipe.resumeReading()
+        server.pipe.resumeReading()
+        try pair.loop.runQueued()
+        #expect(server.receivedCount == 4)
+    }
+
+    @Test func slicesPassByReference() throws {
+        let pair = try Pair()
+        let (client, server) = try pair.connect()
+        let slice = ByteSlice(Array(repeating: 9, count: 1000))
+        var queue = ByteQueue()
+        queue.append(slice)
+        client.pipe.write(&queue)
+        #expect(queue.isEmpty)
+        try pair.loop.runQueued()
+        #expect(server.lastPlace == slice.withUnsafeBytes { $0.baseAddress })
+    }
+}

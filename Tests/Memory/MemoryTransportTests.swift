@@ -1,0 +1,144 @@
+import NighCore
+import NighMemory
+import NighTestKit
+import Testing
+
+struct MemoryTransportTests {
+    @Test func advertisesBrowsesAndDials() throws {
+        let pair = try Pair()
+        #expect(pair.server.takeLog() == ["listening [memory://server]"])
+        pair.client.transport.browse("test")
+        try pair.loop.runQueued()
+        #expect(pair.client.takeLog() == ["found memory://server Server"])
+        let (client, server) = try pair.connect()
+        #expect(pair.client.takeLog() == ["dialled 1"])
+        #expect(pair.server.takeLog() == ["accepted"])
+        #expect(server.pipe.remoteAddress?.description == "memory://client")
+        #expect(client.pipe.remoteAddress?.description == "memory://server")
+        client.send("ping".utf8)
+        #expect(server.received.isEmpty)
+        try pair.loop.runQueued()
+        #expect(server.received == Array("ping".utf8))
+        server.send("pong".utf8)
+        try pair.loop.runQueued()
+        #expect(client.received == Array("pong".utf8))
+    }
+
+    @Test func whatIsAdvertisedChangesAndGoes() throws {
+        let pair = try Pair()
+        pair.client.transport.browse("test")
+        try pair.loop.runQueued()
+        pair.server.transport.updateAdvertisement(advertisement("Puma"))
+        pair.server.transport.updateAdvertisement(advertisement("Puma"))
+        try pair.loop.runQueued()
+        pair.server.transport.stopAdvertising()
+        try pair.loop.runQueued()
+        #expect(
+            pair.client.takeLog() == [
+                "found memory://server Server", "changed memory://server Puma", "lost memory://server",
+            ])
+        #expect(pair.server.takeLog() == ["listening [memory://server]", "listening []"])
+        pair.client.dial(Pair.serverAddress)
+        try pair.loop.runQueued()
+        #expect(pair.client.takeLog() == ["failed 1: nobody listens there"])
+    }
+
+    @Test func aServiceIsSeenByItsOwnBrowsersOnly() throws {
+        let pair = try Pair()
+        pair.client.transport.browse("other")
+        try pair.loop.runQueued()
+        #expect(pair.client.takeLog() == [])
+        pair.server.transport.advertise(advertisement("Server", service: "other"))
+        try pair.loop.runQueued()
+        #expect(pair.client.takeLog() == ["found memory://server Server"])
+        pair.client.transport.browse("test")
+        pair.server.transport.advertise(advertisement("Server"))
+        try pair.loop.runQueued()
+        #expect(pair.client.takeLog() == ["found memory://server Server"])
+    }
+
+    @Test func aTakenAddressIsToldAndTakenOverLater() throws {
+        let loop = VirtualEventLoop()
+        let hub = MemoryHub()
+        let first = Recorder(MemoryTransport(hub: hub, address: "x"), on: loop)
+        let second = Recorder(MemoryTransport(hub: hub, address: "x"), on: loop)
+        first.transport.advertise(advertisement("First"))
+        second.transport.advertise(advertisement("Second"))
+        try loop.runQueued()
+        #expect(second.takeLog().first?.contains("which is taken; leave address= out") == true)
+        #expect(second.transport.diagnose().contains { $0.verdict == .fail })
+        first.transport.shutdown()
+        try loop.runQueued()
+        #expect(second.takeLog() == ["listening [memory://x]"])
+    }
+
+    @Test func drawnAddressesDiffer() throws {
+        let loop = VirtualEventLoop()
+        let hub = MemoryHub()
+        let recorders = (0..<3).map { _ in Recorder(MemoryTransport(hub: hub), on: loop) }
+        for recorder in recorders { recorder.transport.advertise(advertisement("X")) }
+        try loop.runQueued()
+        #expect(Set(recorders.map { $0.takeLog() }).count == 3)
+    }
+
+    @Test func nobodyAnswersAtASilentAddress() throws {
+        let loop = VirtualEventLoop()
+        let hub = MemoryHub()
+        let client = Recorder(MemoryTransport(hub: hub), on: loop)
+        client.dial(hub.makeSilentAddress(), timeout: .seconds(3))
+        try loop.run(for: .milliseconds(2_999))
+        #expect(client.takeLog() == [])
+        try loop.run(for: .milliseconds(1))
+        #expect(client.takeLog() == ["failed 1: no answer in time"])
+    }
+
+    @Test func aCancelledDialIsHeardOfNoMore() throws {
+        let pair = try Pair()
+        let dial = pair.client.dial(Pair.serverAddress)
+        pair.client.transport.cancelDial(dial)
+        try pair.loop.runUntilIdle()
+        #expect(pair.client.takeLog() == [])
+        #expect(pair.server.takeLog().last == "accepted")
+        #expect(pair.server.lastPipe.log == ["closed"])
+    }
+
+    @Test func anAddressOfAnotherSchemeIsRefused() throws {
+        let pair = try Pair()
+        pair.client.dial(TransportAddress(scheme: "tcp", value: "[::1]:1"))
+        try pair.loop.runQueued()
+        #expect(pair.client.takeLog() == ["failed 1: invalid address tcp://[::1]:1"])
+    }
+
+    @Test func theRegistryMakesIt() throws {
+        var registry = TransportRegistry()
+        try registry.register(MemoryTransport.registryEntry)
+        #expect(try registry.make(TransportSpec(parsing: "memory")).scheme == "memory")
+        let loop = VirtualEventLoop()
+        let transports = try ["one", "two"].map {
+            try registry.make(TransportSpec(parsing: "memory:hub=registry,address=\($0)"))
+        }
+        let recorders = transports.map { Recorder($0, on: loop) }
+        recorders[0].transport.advertise(advertisement("One"))
+        recorders[1].transport.browse("test")
+        try loop.runQueued()
+        #expect(recorders[1].takeLog() == ["found memory://one One"])
+        #expect(MemoryHub.named("registry") === MemoryHub.named("registry"))
+        #expect(throws: NighError.self) { try registry.make(TransportSpec(parsing: "memory:address=a b")) }
+        #expect(throws: NighError.self) { try registry.make(TransportSpec(parsing: "memory:port=1")) }
+    }
+
+    @Test func shutdownTellsTheOthersAndNotItself() throws {
+        let pair = try Pair()
+        pair.client.transport.browse("test")
+        let (client, server) = try pair.connect()
+        _ = (pair.client.takeLog(), pair.server.takeLog())
+        server.send(Array(repeating: 1, count: 10))
+        pair.server.transport.shutdown()
+        try pair.loop.runUntilIdle()
+        #expect(pair.server.takeLog() == [])
+        #expect(server.log == [])
+        #expect(pair.client.takeLog() == ["lost memory://server"])
+        #expect(client.log == ["closed: the link was lost"])
+        #expect(client.received == [])
+    }
+}

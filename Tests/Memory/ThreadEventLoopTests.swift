@@ -1,0 +1,115 @@
+import NighCore
+import NighMemory
+import Synchronization
+import Testing
+
+struct ThreadEventLoopTests {
+    /// What work on a loop leaves behind for the test.
+    final class Notes: Sendable {
+        private let notes = Mutex<[String]>([])
+        func add(_ note: String) { notes.withLock { $0.append(note) } }
+        var all: [String] { notes.withLock { $0 } }
+    }
+
+    /// Waits until all that was queued on `loop` before has run.
+    private func settle(_ loop: ThreadEventLoop) async {
+        await withCheckedContinuation { continuation in loop.execute { continuation.resume() } }
+    }
+
+    @Test func runsWorkInOrderAndNeverInsideTheCall() async {
+        let loop = ThreadEventLoop()
+        defer { loop.shutdown() }
+        let notes = Notes()
+        loop.execute {
+            #expect(loop.isCurrent)
+            loop.execute { notes.add("inner") }
+            notes.add("outer")
+        }
+        await settle(loop)
+        await settle(loop)
+        #expect(notes.all == ["outer", "inner"])
+        #expect(!loop.isCurrent)
+    }
+
+    @Test func timersRunInTheOrderOfTheirMomentsAndNeverEarly() async {
+        let loop = ThreadEventLoop()
+        defer { loop.shutdown() }
+        let notes = Notes()
+        await withCheckedContinuation { continuation in
+            loop.execute {
+                let start = loop.now
+                for delay in [3, 1, 2] as [Int64] {
+                    let due = start + .milliseconds(delay)
+                    loop.schedule(at: due) { notes.add(loop.now >= due ? "\(delay)" : "early") }
+                }
+                let taken = loop.schedule(at: start + .milliseconds(2)) { notes.add("cancelled") }
+                loop.cancel(taken)
+                loop.schedule(at: start + .milliseconds(4)) { continuation.resume() }
+            }
+        }
+        #expect(notes.all == ["1", "2", "3"])
+    }
+
+    @Test func timeAdvancesAlsoForOthers() async {
+        let loop = ThreadEventLoop()
+        defer { loop.shutdown() }
+        let before = loop.now
+        await settle(loop)
+        #expect(loop.now > before)
+    }
+
+    @Test func anActorCanLiveOnIt() async {
+        actor Resident {
+            nonisolated let loop: ThreadEventLoop
+            nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+            init(loop: ThreadEventLoop) { self.loop = loop }
+            var isAtHome: Bool { loop.isCurrent }
+        }
+        let loop = ThreadEventLoop()
+        defer { loop.shutdown() }
+        #expect(await Resident(loop: loop).isAtHome)
+        let task = Task(executorPreference: loop) { loop.isCurrent }
+        #expect(await task.value)
+    }
+
+    @Test func whatWaitsAtShutdownIsDropped() async {
+        let loop = ThreadEventLoop()
+        let notes = Notes()
+        await withCheckedContinuation { continuation in
+            loop.execute {
+                loop.schedule(at: loop.now) { notes.add("timer") }
+                loop.execute { notes.add("queued") }
+                loop.shutdown()
+                continuation.resume()
+            }
+        }
+        loop.shutdown()
+        loop.execute { notes.add("late") }
+        #expect(notes.all == [])
+    }
+
+    @Test func manyThreadsMayGiveWork() async {
+        let loop = ThreadEventLoop()
+        defer { loop.shutdown() }
+        let notes = Notes()
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    for _ in 0..<500 { loop.execute { notes.add("one") } }
+                }
+            }
+        }
+        await settle(loop)
+        #expect(notes.all.count == 4000)
+    }
+
+    @Test func aStoppedLoopIsLetGo() {
+        weak var forgotten: ThreadEventLoop?
+        do {
+            let loop = ThreadEventLoop()
+            forgotten = loop
+            loop.shutdown()
+        }
+        #expect(forgotten == nil)
+    }
+}
