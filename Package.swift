@@ -14,7 +14,9 @@ let package = Package(
         .target(name: "NighMemory", dependencies: ["NighCore"], path: "Sources/Transports/Memory"),
         .target(name: "Nigh", dependencies: ["NighCore", "NighMemory"], path: "Sources/Nigh"),
         .target(name: "NighTestKit", dependencies: ["NighCore", "NighMemory"], path: "Sources/TestKit"),
-        .testTarget(name: "CoreTests", dependencies: ["NighCore"], path: "Tests/Core"),
+        .executableTarget(name: "greet", dependencies: ["Nigh"], path: "Sources/Tools/greet"),
+        .testTarget(
+            name: "CoreTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Core"),
         .testTarget(
             name: "MemoryTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Memory"),
         .testTarget(

@@ -1,0 +1,22 @@
+import NighMemory
+import NighTestKit
+import Testing
+
+@testable import NighCore
+
+@Suite struct ConnectingTests {
+    @Test func twoSessionsFindEachOtherConnectAndTalk() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair()
+        #expect(puma.outcomes == [.success(lynx.id)])
+        #expect(puma.moves(of: lynx.id) == [.available, .connecting, .connected])
+        #expect(lynx.moves(of: puma.id) == [.available, .connecting, .connected])
+
+        try puma.session.trySend(Array("hello".utf8), to: lynx.id)
+        try lynx.session.trySend(Array("hello yourself".utf8), to: puma.id)
+        try place.run(.milliseconds(10))
+        #expect(lynx.texts == ["hello"])
+        #expect(puma.texts == ["hello yourself"])
+        #expect(lynx.messages[0].origin == MessageOrigin(peer: puma.id, lane: .main, isReliable: true))
+    }
+}
