@@ -17,17 +17,20 @@ public struct Moment: Comparable, Hashable, Sendable, CustomStringConvertible {
     @inlinable
     public static func < (left: Moment, right: Moment) -> Bool { left.nanoseconds < right.nanoseconds }
 
-    /// The moment `span` later; saturates at ``never`` instead of overflowing.
+    /// The moment `span` later; saturates at ``never``, or at the earliest moment there is, instead of overflowing.
     @inlinable
     public static func + (moment: Moment, span: Span) -> Moment {
         let (sum, overflow) = moment.nanoseconds.addingReportingOverflow(span.nanoseconds)
-        return overflow ? .never : Moment(nanoseconds: sum)
+        guard overflow else { return Moment(nanoseconds: sum) }
+        return span.nanoseconds > 0 ? .never : Moment(nanoseconds: .min)
     }
 
-    /// The time from `right` to `left`.
+    /// The time from `right` to `left`, saturating.
     @inlinable
     public static func - (left: Moment, right: Moment) -> Span {
-        Span(nanoseconds: left.nanoseconds &- right.nanoseconds)
+        let (difference, overflow) = left.nanoseconds.subtractingReportingOverflow(right.nanoseconds)
+        guard overflow else { return Span(nanoseconds: difference) }
+        return Span(nanoseconds: left < right ? .min : .max)
     }
 
     /// The time since the clock's origin, rounded down to a unit people read.
@@ -56,13 +59,19 @@ public struct Moment: Comparable, Hashable, Sendable, CustomStringConvertible {
         /// No time at all.
         public static let zero = Span(nanoseconds: 0)
 
-        /// `count` milliseconds.
+        /// `count` milliseconds, saturating.
         @inlinable
-        public static func milliseconds(_ count: Int64) -> Span { Span(nanoseconds: count * 1_000_000) }
+        public static func milliseconds(_ count: Int64) -> Span { Span(count, unit: 1_000_000) }
 
-        /// `count` seconds.
+        /// `count` seconds, saturating.
         @inlinable
-        public static func seconds(_ count: Int64) -> Span { Span(nanoseconds: count * 1_000_000_000) }
+        public static func seconds(_ count: Int64) -> Span { Span(count, unit: 1_000_000_000) }
+
+        @inlinable
+        init(_ count: Int64, unit: Int64) {
+            let (product, overflow) = count.multipliedReportingOverflow(by: unit)
+            nanoseconds = overflow ? (count < 0 ? .min : .max) : product
+        }
 
         /// The same length as a standard library `Duration`.
         public var duration: Duration { .nanoseconds(nanoseconds) }
@@ -75,12 +84,12 @@ public struct Moment: Comparable, Hashable, Sendable, CustomStringConvertible {
         @inlinable
         public static func + (left: Span, right: Span) -> Span {
             let (sum, overflow) = left.nanoseconds.addingReportingOverflow(right.nanoseconds)
-            return Span(nanoseconds: overflow ? .max : sum)
+            return Span(nanoseconds: overflow ? (left.nanoseconds < 0 ? .min : .max) : sum)
         }
 
         /// The length, rounded down to a unit people read.
         public var description: String {
-            switch abs(nanoseconds) {
+            switch nanoseconds.magnitude {
             case 0..<1_000: "\(nanoseconds) ns"
             case 1_000..<1_000_000: "\(nanoseconds / 1_000) µs"
             case 1_000_000..<10_000_000_000: "\(nanoseconds / 1_000_000) ms"

@@ -74,8 +74,9 @@ public struct DiscoveryInfo: Hashable, Sendable {
     private init(unchecked pairs: [String: String]) { self.pairs = pairs }
 
     /// Checks `pairs`: keys of 1 to 9 printable ASCII characters without `=`, not `v` or `id` (those are Nigh's own), no
-    /// pair over 255 bytes, 400 bytes in all.
+    /// two that differ in case only (DNS text records ignore it), no pair over 255 bytes, 400 bytes in all.
     public init(_ pairs: [String: String]) throws(NighError) {
+        var folded: Set<String> = []
         for (key, value) in pairs {
             guard (1...9).contains(key.utf8.count),
                 key.utf8.allSatisfy({ (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "=") })
@@ -84,10 +85,15 @@ public struct DiscoveryInfo: Hashable, Sendable {
                     .configuring, .invalid("discovery info key \"\(key)\""),
                     advice: "keys are 1 to 9 printable ASCII characters without '='")
             }
-            guard key != "v", key != "id" else {
+            guard !["v", "id"].contains(key.lowercased()) else {
                 throw NighError(
                     .configuring, .invalid("discovery info key \"\(key)\""),
                     advice: "'v' and 'id' are taken; choose another key")
+            }
+            guard folded.insert(key.lowercased()).inserted else {
+                throw NighError(
+                    .configuring, .invalid("discovery info key \"\(key)\", given twice"),
+                    advice: "upper and lower case are the same in a key")
             }
             guard key.utf8.count + value.utf8.count + 1 <= 255 else {
                 throw NighError(

@@ -51,7 +51,7 @@ public struct NighError: Error, Hashable, Sendable {
         /// Opening a pipe.
         case connecting
         /// The secure channel's handshake.
-        case securing
+        case securing = "securing the link"
         /// Exchanging prefaces and hellos.
         case greeting
         /// Waiting for an invitation's answer, or answering one.
@@ -141,12 +141,25 @@ extension NighError: CustomStringConvertible {
     /// The whole error in one sentence, for a person.
     public var description: String {
         var text = stage.rawValue
-        if let peer { text += stage == .conversing ? " with \(peer)" : " to \(peer)" }
+        if let peer { text += " \(stage.preposition)\(peer)" }
         if let transport { text += " over \(transport)" }
         text += ": \(cause)"
         if !attempts.isEmpty { text += " (" + attempts.map(\.description).joined(separator: "; ") + ")" }
         if let advice { text += "; \(advice)" }
         return text
+    }
+}
+
+extension NighError.Stage {
+    /// What stands between the stage and a peer's name, with the space behind it.
+    fileprivate var preposition: String {
+        switch self {
+        case .connecting, .securing, .sending: "to "
+        case .receiving: "from "
+        case .resuming, .conversing: "with "
+        case .greeting, .inviting, .pinging: ""
+        case .configuring, .identity, .starting, .advertising, .browsing: "for "
+        }
     }
 }
 

@@ -30,8 +30,6 @@ private let knownKey = """
 
     @Test func theFirstLoadMakesAFileForItsOwnerAlone() throws {
         let file = IdentityFile(path: folder.path + "/share/nigh/identity.pem")
-        let before = umask(0o022)
-        defer { umask(before) }
         let identity = try file.load()
         #expect(TemporaryFolder.mode(of: file.path) == 0o600)
         #expect(TemporaryFolder.mode(of: folder.path + "/share") == 0o700)

@@ -1,0 +1,90 @@
+import NighCore
+import Testing
+
+@Suite struct MomentTests {
+    typealias Span = Moment.Span
+
+    @Test func momentsAreOrderedAndShiftedBySpans() {
+        let start = Moment(nanoseconds: 1_000)
+        #expect(start + .milliseconds(2) == Moment(nanoseconds: 2_001_000))
+        #expect(start + Span(nanoseconds: -400) == Moment(nanoseconds: 600))
+        #expect(start < start + Span(nanoseconds: 1))
+        #expect(start + .seconds(3) - start == .seconds(3))
+        #expect(start - (start + .seconds(3)) == Span(nanoseconds: -3_000_000_000))
+        #expect(start < .never)
+    }
+
+    /// A deadline far away must stay far away; one that wrapped round would be due at once.
+    @Test func nothingWrapsRoundAtTheEndsOfTime() {
+        let late = Moment(nanoseconds: .max - 5)
+        let early = Moment(nanoseconds: .min + 5)
+        #expect(late + .seconds(1) == .never)
+        #expect(Moment.never + .seconds(1) == .never)
+        #expect(early + Span(nanoseconds: -10) == Moment(nanoseconds: .min))
+        #expect(late - early == Span(nanoseconds: .max))
+        #expect(early - late == Span(nanoseconds: .min))
+        #expect(Moment.never - Moment(nanoseconds: -1) == Span(nanoseconds: .max))
+        #expect(Span(nanoseconds: .max) + .seconds(1) == Span(nanoseconds: .max))
+        #expect(Span(nanoseconds: .min) + Span(nanoseconds: -1) == Span(nanoseconds: .min))
+        #expect(Span.seconds(.max) == Span(nanoseconds: .max))
+        #expect(Span.seconds(.min) == Span(nanoseconds: .min))
+        #expect(Span.milliseconds(.max) == Span(nanoseconds: .max))
+        #expect(Span.milliseconds(.min) == Span(nanoseconds: .min))
+    }
+
+    @Test func durationsBecomeSpansAndBack() {
+        #expect(Span(.milliseconds(1_500)) == .milliseconds(1_500))
+        #expect(Span(.nanoseconds(-7)) == Span(nanoseconds: -7))
+        #expect(Span(.milliseconds(-1_500)) == .milliseconds(-1_500))
+        #expect(Span(.zero) == .zero)
+        #expect(Span.milliseconds(1_500).duration == .milliseconds(1_500))
+        #expect(Span(.seconds(300 * 365 * 86_400)) == Span(nanoseconds: .max), "300 years are too many")
+        #expect(Span(.seconds(-300 * 365 * 86_400)) == Span(nanoseconds: .min))
+        #expect(Span(.seconds(Int64.max)) == Span(nanoseconds: .max))
+        #expect(Span(.nanoseconds(Int64.max)) == Span(nanoseconds: .max))
+    }
+
+    @Test(arguments: [
+        (0, "0 ns"), (999, "999 ns"), (1_000, "1 µs"), (-1_500, "-1 µs"), (1_999_999, "1 ms"),
+        (9_999_000_000, "9999 ms"), (10_000_000_000, "10 s"), (Int64.max, "9223372036 s"),
+        (Int64.min, "-9223372036 s"),
+    ])
+    func spansReadWell(nanoseconds: Int64, text: String) {
+        #expect(Span(nanoseconds: nanoseconds).description == text)
+    }
+
+    @Test func theEndOfTimeReadsAsNever() {
+        #expect("\(Moment.never)" == "never")
+        #expect("\(Moment(nanoseconds: 5_000_000))" == "5 ms")
+    }
+}
+
+@Suite struct SeededGeneratorTests {
+    /// A seed in a bug report must mean the same run on the reader's machine: the reference outputs of SplitMix64.
+    @Test func aSeedMeansTheSameNumbersEverywhere() {
+        var generator = SeededGenerator(seed: 1_234_567)
+        let expected: [UInt64] = [
+            6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423,
+            4_593_380_528_125_082_431, 16_408_922_859_458_223_821,
+        ]
+        for number in expected { #expect(generator.next() == number) }
+    }
+
+    @Test func aForkDoesNotDependOnWhatIsDrawnLater() {
+        var one = SeededGenerator(seed: 9)
+        var other = SeededGenerator(seed: 9)
+        var forkOfOne = one.fork()
+        var forkOfOther = other.fork()
+        for _ in 0..<100 { _ = other.next() }
+        for _ in 0..<10 { #expect(forkOfOne.next() == forkOfOther.next()) }
+        #expect(one.next() != forkOfOne.next())
+    }
+
+    @Test func chancesComeAboutAsOftenAsTheySay() {
+        var generator = SeededGenerator(seed: 3)
+        let hits = (0..<10_000).count { _ in generator.oneIn(10) }
+        #expect((900...1_100).contains(hits))
+        let certain = [generator.oneIn(1), generator.oneIn(0)]
+        #expect(certain == [true, true], "also of fewer chances than one")
+    }
+}

@@ -1,0 +1,85 @@
+import NighCore
+import Testing
+
+@Suite struct TimerQueueTests {
+    @Test func whatIsDueComesInTheOrderOfMomentsThenOfAdding() {
+        var queue = TimerQueue<String>()
+        queue.add("late", at: Moment(nanoseconds: 20))
+        queue.add("first", at: Moment(nanoseconds: 10))
+        queue.add("second", at: Moment(nanoseconds: 10))
+        queue.add("third", at: Moment(nanoseconds: 10))
+        #expect(queue.earliest == Moment(nanoseconds: 10))
+        #expect(queue.takeDue(at: Moment(nanoseconds: 9)) == nil, "never early")
+        let now = Moment(nanoseconds: 10)
+        #expect(
+            [queue.takeDue(at: now), queue.takeDue(at: now), queue.takeDue(at: now)] == [
+                "first", "second", "third",
+            ])
+        #expect(queue.takeDue(at: now) == nil)
+        #expect(queue.takeDue(at: .never) == "late")
+        #expect(queue.count == 0 && queue.earliest == nil)
+    }
+
+    @Test func whatIsRemovedDoesNotCome() {
+        var queue = TimerQueue<Int>()
+        let numbers = (0..<10).map { queue.add($0, at: Moment(nanoseconds: Int64($0))) }
+        #expect(queue.remove(numbers[4]) == true)
+        #expect(queue.remove(numbers[4]) == false, "taken back already")
+        #expect(queue.takeDue(at: .never) == 0)
+        #expect(queue.remove(numbers[0]) == false, "it has come already")
+        var rest: [Int] = []
+        while let next = queue.takeDue(at: .never) { rest.append(next) }
+        #expect(rest == [1, 2, 3, 5, 6, 7, 8, 9])
+        queue.add(1, at: .never)
+        queue.removeAll()
+        #expect(queue.count == 0 && queue.takeDue(at: .never) == nil)
+    }
+
+    /// Against a plain sorted array, with few different moments so that many are equal.
+    @Test(arguments: 0..<20 as Range<UInt64>)
+    func itDoesWhatASortedArrayDoes(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var queue = TimerQueue<Int>()
+        var reference: [(moment: Moment, number: UInt64, element: Int)] = []
+        for step in 0..<2_000 {
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0..<5:
+                let moment = Moment(nanoseconds: Int64.random(in: 0..<40, using: &random))
+                let number = queue.add(step, at: moment)
+                let place = reference.firstIndex { $0.moment > moment } ?? reference.count
+                reference.insert((moment, number, step), at: place)
+            case 5..<8:
+                let now = Moment(nanoseconds: Int64.random(in: 0..<40, using: &random))
+                let expected = reference.first.flatMap { $0.moment <= now ? $0.element : nil }
+                #expect(queue.takeDue(at: now) == expected)
+                if expected != nil { reference.removeFirst() }
+            default:
+                guard let victim = reference.randomElement(using: &random) else { continue }
+                #expect(queue.remove(victim.number) == true)
+                reference.removeAll { $0.number == victim.number }
+            }
+            #expect(queue.count == reference.count)
+            #expect(queue.earliest == reference.first?.moment)
+        }
+        for entry in reference { #expect(queue.takeDue(at: .never) == entry.element) }
+        #expect(queue.takeDue(at: .never) == nil)
+    }
+
+    @Test func elementsAreLetGoOfOnceTaken() {
+        final class Witness {}
+        var queue = TimerQueue<Witness>()
+        weak var taken: Witness?
+        weak var removed: Witness?
+        do {
+            let one = Witness()
+            let other = Witness()
+            taken = one
+            removed = other
+            queue.add(one, at: Moment(nanoseconds: 1))
+            queue.remove(queue.add(other, at: Moment(nanoseconds: 2)))
+        }
+        #expect(taken != nil && removed == nil)
+        _ = queue.takeDue(at: .never)
+        #expect(taken == nil)
+    }
+}

@@ -1,0 +1,88 @@
+import Testing
+
+@testable import NighCore
+
+@Suite struct PeerIDTests {
+    let random = PeerID(bytes: (0..<32).map { UInt8($0 * 37 & 255) })!
+
+    @Test func bytesAndTextsAreTheSamePeer() {
+        #expect(PeerID(bytes: random.bytes) == random)
+        #expect(PeerID(random.description) == random)
+        #expect(random.description.utf8.count == 52)
+        #expect(random.short == random.description.prefix(8))
+        let zero = PeerID(bytes: [UInt8](repeating: 0, count: 32))
+        #expect(zero?.description == String(repeating: "a", count: 52))
+        #expect(PeerID(String(repeating: "a", count: 52)) == zero)
+        let ones = PeerID(bytes: [UInt8](repeating: 255, count: 32))
+        #expect(ones?.description == String(repeating: "7", count: 51) + "q")
+    }
+
+    @Test func anyOtherLengthIsNoPeer() {
+        for count in [0, 1, 31, 33, 64] {
+            #expect(PeerID(bytes: [UInt8](repeating: 1, count: count)) == nil)
+        }
+        let text = random.description
+        #expect(PeerID("") == nil)
+        #expect(PeerID(String(text.dropLast())) == nil)
+        #expect(PeerID(text + "a") == nil)
+        #expect(PeerID(text + "====") == nil, "no padding")
+    }
+
+    /// One peer must have one spelling, or lists of trusted peers can be deceived.
+    @Test func everyOtherSpellingIsRefused() {
+        let text = random.description
+        #expect(PeerID(text.uppercased()) == nil)
+        #expect(PeerID(" " + text.dropFirst()) == nil)
+        #expect(PeerID("0" + text.dropFirst()) == nil)
+        #expect(PeerID("1" + text.dropFirst()) == nil)
+        #expect(PeerID("ä" + text.dropFirst(2)) == nil)
+        // The last character carries one bit of the PeerID and four that must be zero.
+        let alphabet = "abcdefghijklmnopqrstuvwxyz234567"
+        let accepted = alphabet.filter { PeerID(String(text.dropLast()) + String($0)) != nil }
+        #expect(accepted == "aq")
+    }
+
+    @Test func theOrderIsThatOfTheBytes() {
+        var generator = SeededGenerator(seed: 4)
+        let peers = (0..<200).map { _ -> PeerID in
+            // Alike in front, so that the order is often decided further back.
+            let shared = Int.random(in: 0..<32, using: &generator)
+            return PeerID(
+                bytes: (0..<32).map { $0 < shared ? 200 : .random(in: 0...255, using: &generator) })!
+        }
+        for (left, right) in zip(peers, peers.dropFirst()) {
+            #expect((left < right) == left.bytes.lexicographicallyPrecedes(right.bytes))
+            #expect((left == right) == (left.bytes == right.bytes))
+        }
+        #expect(Set(peers).count == Set(peers.map(\.bytes)).count)
+    }
+
+    @Test func peersThatDifferInOneByteAreTwo() {
+        for index in 0..<32 {
+            var bytes = random.bytes
+            bytes[index] ^= 1
+            #expect(PeerID(bytes: bytes) != random)
+        }
+    }
+
+    /// RFC 4648, section 10, in lower case and without padding.
+    @Test(arguments: [
+        ("", ""), ("f", "my"), ("fo", "mzxq"), ("foo", "mzxw6"), ("foob", "mzxw6yq"), ("fooba", "mzxw6ytb"),
+        ("foobar", "mzxw6ytboi"),
+    ])
+    func base32IsThatOfTheStandard(plain: String, encoded: String) {
+        #expect(Base32.encode(Array(plain.utf8)) == encoded)
+        #expect(Base32.decode(encoded) == Array(plain.utf8))
+    }
+
+    @Test func base32OfAnyBytesIsReadBack() {
+        var generator = SeededGenerator(seed: 5)
+        for count in 0..<70 {
+            let bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
+            #expect(Base32.decode(Base32.encode(bytes)) == bytes)
+        }
+        for impossible in ["a", "aaa", "aaaaaa", "mz", "mzxr", "my="] {
+            #expect(Base32.decode(impossible) == nil, "\(impossible)")
+        }
+    }
+}
