@@ -18,9 +18,11 @@ let package = Package(
         .testTarget(
             name: "CoreTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Core"),
         .testTarget(
-            name: "MemoryTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Memory"),
+            name: "MemoryTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Memory"
+        ),
         .testTarget(
-            name: "TestKitTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/TestKit"),
+            name: "TestKitTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"],
+            path: "Tests/TestKit"),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -423,7 +423,8 @@ extension LinkClose {
     var cause: NighError.Cause {
         switch code {
         case .left, .sessionClosed: .peerLeft
-        case .protocolViolation: .protocolViolation(words.isEmpty ? "said the other side" : "said the other side: \(words)")
+        case .protocolViolation:
+            .protocolViolation(words.isEmpty ? "said the other side" : "said the other side: \(words)")
         case .superseded: .superseded
         case .selfDial: .selfDial
         case .sameIdentity: .sameIdentity

@@ -54,12 +54,14 @@ public struct MessageSequence: AsyncSequence, Sendable {
         return unread.message
     }
 
+    /// What `for await` reads with.
     public func makeAsyncIterator() -> Iterator { Iterator(sequence: self) }
 
     /// Reads the sequence it was made from.
     public struct Iterator: AsyncIteratorProtocol {
         let sequence: MessageSequence
 
+        /// The next element, as the sequence's own `next` gives it.
         public mutating func next() async -> Message? { await sequence.next() }
     }
 }
@@ -77,12 +79,14 @@ public struct EventSequence: AsyncSequence, Sendable {
     /// The next event; nil after the last, or when the task is cancelled.
     public func next() async -> SessionEvent? { await inbox.next() }
 
+    /// What `for await` reads with.
     public func makeAsyncIterator() -> Iterator { Iterator(inbox: inbox) }
 
     /// Reads the sequence it was made from.
     public struct Iterator: AsyncIteratorProtocol {
         let inbox: Inbox<SessionEvent>
 
+        /// The next element, as the sequence's own `next` gives it.
         public mutating func next() async -> SessionEvent? { await inbox.next() }
     }
 }

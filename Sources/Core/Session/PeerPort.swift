@@ -82,7 +82,9 @@ final class PeerPort: Sendable {
         try state.withLock { state throws(NighError) in
             try admitLocked(bytes.count, isNext, &state)
             if bytes.count > largestWholeMessage {
-                append(StagedRun(lane: lane, bytes: ByteSlice(copying: bytes), isLarge: true, messageCount: 1), &state)
+                append(
+                    StagedRun(lane: lane, bytes: ByteSlice(copying: bytes), isLarge: true, messageCount: 1),
+                    &state)
             } else {
                 let needed = FrameHeader.byteCount &+ bytes.count
                 if state.chunk.map({ $0.room < needed }) ?? true {
@@ -92,7 +94,8 @@ final class PeerPort: Sendable {
                 let start = chunk.filled
                 EncodedMessage.write(bytes, on: lane, to: chunk)
                 append(
-                    StagedRun(lane: lane, bytes: chunk.slice(from: start), isLarge: false, messageCount: 1), &state)
+                    StagedRun(lane: lane, bytes: chunk.slice(from: start), isLarge: false, messageCount: 1),
+                    &state)
             }
         }
     }

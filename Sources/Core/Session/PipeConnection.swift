@@ -70,10 +70,12 @@ extension SessionDriver {
             return
         }
         conversation.becameUnread(delivery.cost)
-        let origin = MessageOrigin(peer: conversation.peer, lane: delivery.lane, isReliable: delivery.isReliable)
+        let origin = MessageOrigin(
+            peer: conversation.peer, lane: delivery.lane, isReliable: delivery.isReliable)
         inbox.append(
             UnreadMessage(
-                message: Message(origin: origin, payload: delivery.retained(from: link)), port: conversation.port,
+                message: Message(origin: origin, payload: delivery.retained(from: link)),
+                port: conversation.port,
                 cost: delivery.cost, tellAfter: window / 4))
     }
 
@@ -88,7 +90,9 @@ extension SessionDriver: TransportEvents {
 
     func routeFound(_ sighting: Sighting, by transport: any Transport) { routeSeen(sighting, by: transport) }
 
-    func routeChanged(_ sighting: Sighting, by transport: any Transport) { routeSeen(sighting, by: transport) }
+    func routeChanged(_ sighting: Sighting, by transport: any Transport) {
+        routeSeen(sighting, by: transport)
+    }
 
     private func routeSeen(_ sighting: Sighting, by transport: any Transport) {
         guard let index = index(of: transport), !isClosed else { return }

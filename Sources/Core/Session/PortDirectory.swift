@@ -16,7 +16,8 @@ final class PortDirectory: Sendable {
     func port(of peer: PeerID) throws(NighError) -> PeerPort {
         guard let port = ports.withLock({ $0[peer] }) else {
             throw NighError(
-                .sending, .notConnected, peer: peer.short, advice: "invite the peer and wait until it is connected")
+                .sending, .notConnected, peer: peer.short,
+                advice: "invite the peer and wait until it is connected")
         }
         return port
     }

@@ -57,7 +57,9 @@ struct ReceiveLane {
     /// The next bytes of the large message; the whole of it once it is complete.
     mutating func append(_ bytes: UnsafeRawBufferPointer) throws(WireError) -> ByteSlice? {
         guard var chunk = assembly else { throw .malformed("a piece of no message") }
-        guard chunk.filled &+ bytes.count <= expected else { throw .malformed("pieces beyond their message's end") }
+        guard chunk.filled &+ bytes.count <= expected else {
+            throw .malformed("pieces beyond their message's end")
+        }
         if chunk.room < bytes.count {
             let larger = Chunk(capacity: min(expected, max(chunk.capacity &* 4, chunk.filled &+ bytes.count)))
             larger.append(UnsafeRawBufferPointer(start: chunk.base, count: chunk.filled))

@@ -95,7 +95,8 @@ struct SendLane {
         while acknowledged < count, let first = segments.first {
             let left = first.messageCount &- acknowledgedInFirst
             if count &- acknowledged >= UInt64(left) {
-                freed &+= first.bytes.count &- acknowledgedBytes
+                freed &+=
+                    first.bytes.count &- acknowledgedBytes
                     &+ (first.isLarge ? FrameHeader.byteCount : 0)
                 acknowledged &+= UInt64(left)
                 removeFirst(pool: &pool)
@@ -157,7 +158,8 @@ struct SendLane {
 
     /// Gives the link up to about `budget` bytes, as far as `granted` allows; returns how many it gave.
     mutating func gather(
-        into queue: inout ByteQueue, budget: Int, granted: UInt64, pieceLimit: Int, header: inout ControlWriter
+        into queue: inout ByteQueue, budget: Int, granted: UInt64, pieceLimit: Int,
+        header: inout ControlWriter
     ) -> Int {
         var given = 0
         while given < budget, sent < accepted {
@@ -196,7 +198,9 @@ struct SendLane {
         return count
     }
 
-    private static func wholeFrames(in run: ByteSlice, from start: Int, room: Int) -> (end: Int, messages: Int) {
+    private static func wholeFrames(in run: ByteSlice, from start: Int, room: Int) -> (
+        end: Int, messages: Int
+    ) {
         run.withUnsafeBytes { bytes in
             var position = start
             var messages = 0
@@ -210,7 +214,8 @@ struct SendLane {
     }
 
     private mutating func gatherLarge(
-        _ segment: Segment, into queue: inout ByteQueue, room: Int, pieceLimit: Int, header: inout ControlWriter
+        _ segment: Segment, into queue: inout ByteQueue, room: Int, pieceLimit: Int,
+        header: inout ControlWriter
     ) -> Int {
         var count = 0
         if cursorBytes == 0 {

@@ -14,6 +14,7 @@ public struct PartialSendError: Error, CustomStringConvertible {
     /// To whom it did not go, and why. It went to all others.
     public let failures: [PeerID: NighError]
 
+    /// All reasons, in one line.
     public var description: String {
         failures.sorted { $0.key < $1.key }.map(\.value.description).joined(separator: "; ")
     }
@@ -114,7 +115,9 @@ extension Session {
     }
 
     /// Sends a payload reliably to several peers, or with nil to all that are connected, waiting for room at each in turn.
-    public func send(_ payload: ByteSlice, to peers: [PeerID]?, on lane: Lane = .main) async throws(PartialSendError) {
+    public func send(_ payload: ByteSlice, to peers: [PeerID]?, on lane: Lane = .main)
+        async throws(PartialSendError)
+    {
         var failures: [PeerID: NighError] = [:]
         for peer in peers ?? connectedPeers {
             do throws(NighError) {
@@ -126,7 +129,8 @@ extension Session {
         if !failures.isEmpty { throw PartialSendError(failures: failures) }
     }
 
-    private func stage(_ payload: ByteSlice, to port: PeerPort, on lane: Lane, isNext: Bool) throws(NighError) {
+    private func stage(_ payload: ByteSlice, to port: PeerPort, on lane: Lane, isNext: Bool) throws(NighError)
+    {
         if loop.isCurrent {
             try driver.send(payload, to: port.peer, on: lane, isNext: isNext)
         } else {
@@ -166,7 +170,8 @@ extension Session {
         let copy = ByteSlice(copying: bytes)
         loop.execute { [driver] in
             // Whoever left meanwhile gets nothing, as with any unreliable message that comes too late.
-            try? copy.withUnsafeBytes { bytes throws(NighError) in try driver.sendUnreliable(bytes, to: peer) }
+            try? copy.withUnsafeBytes { bytes throws(NighError) in try driver.sendUnreliable(bytes, to: peer)
+            }
         }
     }
 }

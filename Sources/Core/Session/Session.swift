@@ -29,18 +29,21 @@ public final class Session: Sendable {
     /// - Parameter identity: the key pair whose hash is this session's PeerID; load it from an `IdentityFile` to be the
     ///   same peer at every start.
     public init(
-        _ configuration: SessionConfiguration, identity: Identity, transports: [any Transport], loop: any EventLoop
+        _ configuration: SessionConfiguration, identity: Identity, transports: [any Transport],
+        loop: any EventLoop
     ) {
         var seeds = SeededGenerator(seed: configuration.seed ?? .random(in: .min ... .max))
         let hello = Hello(
-            peer: identity.peerID, incarnation: seeds.next(), service: configuration.service, name: configuration.name,
+            peer: identity.peerID, incarnation: seeds.next(), service: configuration.service,
+            name: configuration.name,
             maximumFrame: configuration.limits.frame, maximumMessage: configuration.limits.message)
         let machine = SessionMachine(
             hello: hello, limits: configuration.limits, timings: configuration.timings,
             transports: transports.map { .init(scheme: $0.scheme, priority: $0.capabilities.priority) },
             offer: .plaintext, seed: seeds.next())
         let advertisement = Advertisement(
-            service: configuration.service, peer: identity.peerID, name: configuration.name, info: configuration.info)
+            service: configuration.service, peer: identity.peerID, name: configuration.name,
+            info: configuration.info)
         let driver = SessionDriver(
             machine: machine, loop: loop, transports: transports, advertisement: advertisement,
             role: configuration.role, directory: directory)
@@ -116,7 +119,8 @@ public final class Session: Sendable {
         onLoop { driver in
             guard let token = driver.newCall(whenDone) else { return }
             driver.inTurn {
-                driver.machine.invite(peer, context: context, timeout: timeout, token: token, now: driver.loop.now)
+                driver.machine.invite(
+                    peer, context: context, timeout: timeout, token: token, now: driver.loop.now)
             }
         }
     }
@@ -129,13 +133,16 @@ public final class Session: Sendable {
         onLoop { driver in
             guard let token = driver.newCall(whenDone) else { return }
             driver.inTurn {
-                driver.machine.call(address, context: context, timeout: timeout, token: token, now: driver.loop.now)
+                driver.machine.call(
+                    address, context: context, timeout: timeout, token: token, now: driver.loop.now)
             }
         }
     }
 
     /// Asks a peer for a conversation and waits until it is connected. Cancelling the task takes the invitation back.
-    public func invite(_ peer: PeerID, context: [UInt8] = [], timeout: Duration = .seconds(30)) async throws(NighError) {
+    public func invite(_ peer: PeerID, context: [UInt8] = [], timeout: Duration = .seconds(30))
+        async throws(NighError)
+    {
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 invite(peer, context: context, timeout: timeout) { continuation.resume(returning: $0) }
@@ -164,7 +171,9 @@ public final class Session: Sendable {
     /// Says yes to an invitation. When it has ended meanwhile nothing happens: an `invitationEnded` was told.
     public func accept(_ invitation: Invitation) {
         onLoop { driver in
-            driver.inTurn { driver.machine.accept(invitation: invitation.number, token: nil, now: driver.loop.now) }
+            driver.inTurn {
+                driver.machine.accept(invitation: invitation.number, token: nil, now: driver.loop.now)
+            }
         }
     }
 
@@ -180,7 +189,9 @@ public final class Session: Sendable {
     /// Ends the conversation with a peer in good order: what was sent is still delivered, for as long as
     /// `timings.linger` allows; from now on nothing more can be sent. `whenDone` gets an error if something may not have
     /// arrived. Also takes back an invitation, and declines one.
-    public func disconnect(_ peer: PeerID, whenDone: @escaping @Sendable (Result<PeerID, NighError>) -> Void = { _ in }) {
+    public func disconnect(
+        _ peer: PeerID, whenDone: @escaping @Sendable (Result<PeerID, NighError>) -> Void = { _ in }
+    ) {
         onLoop { driver in
             guard let token = driver.newCall(whenDone) else { return }
             driver.inTurn { driver.machine.leave(peer, token: token, now: driver.loop.now) }
@@ -199,14 +210,17 @@ public final class Session: Sendable {
     public func disconnectAll() {
         onLoop { driver in
             driver.inTurn {
-                for peer in driver.machine.sortedPeers { driver.machine.leave(peer.id, token: nil, now: driver.loop.now) }
+                for peer in driver.machine.sortedPeers {
+                    driver.machine.leave(peer.id, token: nil, now: driver.loop.now)
+                }
             }
         }
     }
 
     /// Measures the round trip to a connected peer, which answers by itself; small, so that it overtakes what waits.
     public func ping(
-        _ peer: PeerID, payload: [UInt8] = [], whenDone: @escaping @Sendable (Result<Duration, NighError>) -> Void
+        _ peer: PeerID, payload: [UInt8] = [],
+        whenDone: @escaping @Sendable (Result<Duration, NighError>) -> Void
     ) {
         onLoop { $0.ping(peer, payload: payload, whenDone) }
     }

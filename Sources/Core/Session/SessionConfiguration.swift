@@ -31,7 +31,9 @@ public struct SessionConfiguration: Sendable {
     public var seed: UInt64?
 
     /// A session of `service` called `name`, with defaults for the rest.
-    public init(service: ServiceName, name: DisplayName, role: SessionRole = .peer, info: DiscoveryInfo = .none) {
+    public init(
+        service: ServiceName, name: DisplayName, role: SessionRole = .peer, info: DiscoveryInfo = .none
+    ) {
         self.service = service
         self.name = name
         self.role = role

@@ -37,7 +37,8 @@ final class SessionDriver: @unchecked Sendable {
     private static let writeShare = 1 << 20
 
     init(
-        machine: SessionMachine, loop: any EventLoop, transports: [any Transport], advertisement: Advertisement,
+        machine: SessionMachine, loop: any EventLoop, transports: [any Transport],
+        advertisement: Advertisement,
         role: SessionRole, directory: PortDirectory
     ) {
         self.machine = machine
@@ -352,7 +353,10 @@ final class SessionDriver: @unchecked Sendable {
         return token
     }
 
-    func ping(_ peer: PeerID, payload: [UInt8], _ whenDone: @escaping @Sendable (Result<Duration, NighError>) -> Void) {
+    func ping(
+        _ peer: PeerID, payload: [UInt8],
+        _ whenDone: @escaping @Sendable (Result<Duration, NighError>) -> Void
+    ) {
         guard hasStarted, !isClosed else { return whenDone(.failure(NighError(.pinging, .closed))) }
         let token = CallToken(number: machine.nextNumber())
         pings[token] = whenDone

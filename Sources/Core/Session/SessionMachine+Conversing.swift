@@ -4,7 +4,9 @@ extension SessionMachine {
     /// The conversation `id` with `peer`, made now if it is new.
     func conversation(_ id: UInt64, with peer: PeerRecord, link: Link) -> Conversation {
         if let conversation = peer.conversation, conversation.id == id { return conversation }
-        guard let hello = link.machine.peerHello else { preconditionFailure("a conversation before the hello") }
+        guard let hello = link.machine.peerHello else {
+            preconditionFailure("a conversation before the hello")
+        }
         let port = PeerPort(peer: peer.id, limits: limits, peerHello: hello)
         let conversation = Conversation(id: id, peer: hello, port: port, limits: limits, timings: timings)
         peer.conversation = conversation
@@ -39,7 +41,8 @@ extension SessionMachine {
             // This side had not noticed yet that the old link was gone.
             conversation.statistics.reconnects += 1
             output(.tell(.peerChanged(snapshot(of: peer))))
-        case .unavailable, .available, .disconnected: preconditionFailure("a link for a peer that is \(peer.state)")
+        case .unavailable, .available, .disconnected:
+            preconditionFailure("a link for a peer that is \(peer.state)")
         }
         markDirty(link)
         watch(link)
@@ -151,7 +154,9 @@ extension SessionMachine {
     /// taken back.
     func leave(_ id: PeerID, token: CallToken?, now: Moment) {
         guard let peer = peers[id] else { return finish(token, id) }
-        if let invitation = peer.invitation { decline(invitation: invitation.number, words: "", retryAfter: .zero) }
+        if let invitation = peer.invitation {
+            decline(invitation: invitation.number, words: "", retryAfter: .zero)
+        }
         guard let conversation = peer.conversation else {
             fail(attemptOf: peer, with: .cancelled, now: now)
             return finish(token, id)
@@ -160,7 +165,8 @@ extension SessionMachine {
             if let token { peer.departure?.tokens.append(token) }
             return
         }
-        peer.departure = Departure(deadline: now + Moment.Span(timings.linger), tokens: token.map { [$0] } ?? [])
+        peer.departure = Departure(
+            deadline: now + Moment.Span(timings.linger), tokens: token.map { [$0] } ?? [])
         while let run = conversation.port.takeStaged() { conversation.accept(run, pool: &pool) }
         conversation.port.close(NighError(.sending, .left, peer: peer.label))
         if conversation.isDrained { return finishDeparture(of: peer, now: now) }

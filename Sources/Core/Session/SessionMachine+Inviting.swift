@@ -33,7 +33,9 @@ extension SessionMachine {
             return
         }
         guard !isClosing else { return refuse(token, .closed, peer: peer.label) }
-        guard engagedPeers < limits.peers else { return refuse(token, .limit("peers", limits.peers), peer: peer.label) }
+        guard engagedPeers < limits.peers else {
+            return refuse(token, .limit("peers", limits.peers), peer: peer.label)
+        }
         begin(
             Attempt(
                 kind: .invite(conversation: generator.next(), context: context), tokens: [token],
@@ -54,7 +56,8 @@ extension SessionMachine {
         }
         guard !isClosing else { return refuse(token, .closed, peer: address.description) }
         guard context.count <= limits.invitationContext else {
-            return refuse(token, .limit("invitation context", limits.invitationContext), peer: address.description)
+            return refuse(
+                token, .limit("invitation context", limits.invitationContext), peer: address.description)
         }
         let call = AddressCall(
             token: token, address: address, transport: transport, context: context,
@@ -115,14 +118,17 @@ extension SessionMachine {
     }
 
     func dial(
-        _ address: TransportAddress, transport: Int, for purpose: DialPurpose, until deadline: Moment, now: Moment
+        _ address: TransportAddress, transport: Int, for purpose: DialPurpose, until deadline: Moment,
+        now: Moment
     ) {
         let dial = DialID(number: nextNumber())
         dials[dial] = Dial(transport: transport, purpose: purpose)
         statistics.dials += 1
         if case .peer(let id) = purpose { peers[id]?.attempt?.dial = dial }
         let left = (deadline - now).duration
-        output(.dial(dial, transport: transport, address, timeout: min(timings.dial, max(left, .milliseconds(1)))))
+        output(
+            .dial(
+                dial, transport: transport, address, timeout: min(timings.dial, max(left, .milliseconds(1)))))
     }
 
     /// Tries the next route of an attempt, or ends it when none is left.
@@ -133,7 +139,8 @@ extension SessionMachine {
             return fail(attemptOf: peer, with: failures.count == 1 ? failures[0].cause : .allFailed, now: now)
         }
         peer.attempt?.routesLeft.removeFirst()
-        dial(route.address, transport: route.transport, for: .peer(peer.id), until: attempt.deadline, now: now)
+        dial(
+            route.address, transport: route.transport, for: .peer(peer.id), until: attempt.deadline, now: now)
     }
 
     /// A transport could not open a pipe.
@@ -186,10 +193,13 @@ extension SessionMachine {
     func addressAnswered(_ call: AddressCall, link: Link, hello: Hello, now: Moment) {
         guard let peer = record(of: hello.peer, name: hello.name) else {
             close(link, .tooManyLinks)
-            return refuse(call.token, .limit("known peers", limits.knownPeers), peer: call.address.description)
+            return refuse(
+                call.token, .limit("known peers", limits.knownPeers), peer: call.address.description)
         }
         peer.name = hello.name
-        if !peer.routes.contains(where: { $0.address == call.address }), peer.routes.count < limits.routesPerPeer {
+        if !peer.routes.contains(where: { $0.address == call.address }),
+            peer.routes.count < limits.routesPerPeer
+        {
             peer.routes.append(RouteRecord(transport: call.transport, address: call.address, isManual: true))
         }
         if peer.state == .unavailable { settle(peer) }
@@ -202,14 +212,16 @@ extension SessionMachine {
         begin(
             Attempt(
                 kind: .invite(conversation: generator.next(), context: call.context), tokens: [call.token],
-                deadline: call.deadline, routesLeft: preferredRoutes(of: peer).filter { $0.address != call.address },
+                deadline: call.deadline,
+                routesLeft: preferredRoutes(of: peer).filter { $0.address != call.address },
                 dial: link.dial, link: link), with: peer)
         sendRequest(on: link, to: peer, now: now)
     }
 
     /// The peer said yes to this session's request.
     func requestAccepted(_ acceptance: ConversationAcceptance, on link: Link, now: Moment) {
-        guard let peer = link.peer, let attempt = peer.attempt, attempt.link === link, link.purpose == .asking else {
+        guard let peer = link.peer, let attempt = peer.attempt, attempt.link === link, link.purpose == .asking
+        else {
             return violated(link, "an answer nobody asked for", now: now)
         }
         let expected: UInt64
@@ -229,7 +241,8 @@ extension SessionMachine {
 
     /// The peer said no.
     func requestRefused(_ refusal: ConversationRefusal, on link: Link, now: Moment) {
-        guard let peer = link.peer, let attempt = peer.attempt, attempt.link === link, link.purpose == .asking else {
+        guard let peer = link.peer, let attempt = peer.attempt, attempt.link === link, link.purpose == .asking
+        else {
             return violated(link, "an answer nobody asked for", now: now)
         }
         let cause: NighError.Cause =
@@ -311,7 +324,9 @@ extension SessionMachine {
             }
             let sameKind = isResume == (attempt.kind == .resume)
             if sameKind, attempt.requestSent, hello.peer > peer.id { return close(link, .superseded) }
-            if !isResume, attempt.kind != .resume { return settleAttempt(of: peer, by: request, on: link, now: now) }
+            if !isResume, attempt.kind != .resume {
+                return settleAttempt(of: peer, by: request, on: link, now: now)
+            }
         }
         if let conversation = peer.conversation {
             if conversation.id == request.conversation {
@@ -329,7 +344,9 @@ extension SessionMachine {
     }
 
     /// Both sides want each other: this session's own request is settled by accepting the peer's.
-    private func settleAttempt(of peer: PeerRecord, by request: ConversationRequest, on link: Link, now: Moment) {
+    private func settleAttempt(
+        of peer: PeerRecord, by request: ConversationRequest, on link: Link, now: Moment
+    ) {
         let tokens = peer.attempt?.tokens ?? []
         abandonAttempt(of: peer, code: .superseded)
         finish(tokens, with: peer, agreed: agree(to: request, on: link, with: peer, now: now))

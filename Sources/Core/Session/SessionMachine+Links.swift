@@ -30,7 +30,8 @@ extension SessionMachine {
                 do throws(WireError) {
                     try conversation.receivedMessage(on: lane, frame, now: now)
                     return Delivery(
-                        conversation: conversation, lane: lane, isReliable: true, bytes: frame.bytes, whole: nil,
+                        conversation: conversation, lane: lane, isReliable: true, bytes: frame.bytes,
+                        whole: nil,
                         frame: frame)
                 } catch {
                     violated(link, error.asViolation.description, now: now)
@@ -72,15 +73,19 @@ extension SessionMachine {
                 try conversation(on: link).receivedBeginning(on: lane, size: size, now: now)
             case .piece(let lane, let frame):
                 let conversation = try conversation(on: link)
-                guard let whole = try conversation.receivedPiece(on: lane, frame, now: now) else { return nil }
+                guard let whole = try conversation.receivedPiece(on: lane, frame, now: now) else {
+                    return nil
+                }
                 return Delivery(
-                    conversation: conversation, lane: lane, isReliable: true, bytes: whole.pointer, whole: whole,
+                    conversation: conversation, lane: lane, isReliable: true, bytes: whole.pointer,
+                    whole: whole,
                     frame: nil)
             case .unreliable(let frame):
                 let conversation = try conversation(on: link)
                 conversation.statistics.unreliableReceived &+= 1
                 return Delivery(
-                    conversation: conversation, lane: .main, isReliable: false, bytes: frame.bytes, whole: nil,
+                    conversation: conversation, lane: .main, isReliable: false, bytes: frame.bytes,
+                    whole: nil,
                     frame: frame)
             case .pong(let token, let roundTrip):
                 if let waiting = pings.removeValue(forKey: token) {
@@ -97,14 +102,18 @@ extension SessionMachine {
     }
 
     private func conversation(on link: Link) throws(WireError) -> Conversation {
-        guard let conversation = link.conversation else { throw .malformed("a message before a conversation") }
+        guard let conversation = link.conversation else {
+            throw .malformed("a message before a conversation")
+        }
         return conversation
     }
 
     private func acknowledged(on link: Link, now: Moment) throws(WireError) {
         let conversation = try conversation(on: link)
         if try conversation.apply(link.machine.peerStanding, pool: &pool) { markDirty(link) }
-        if let peer = link.peer, peer.departure != nil, conversation.isDrained { finishDeparture(of: peer, now: now) }
+        if let peer = link.peer, peer.departure != nil, conversation.isDrained {
+            finishDeparture(of: peer, now: now)
+        }
     }
 
     /// The hellos are exchanged: find out what the link is for.
@@ -137,7 +146,8 @@ extension SessionMachine {
 
     /// A peer that was started anew knows nothing of the conversation it had: end it at once.
     private func noteIncarnation(of hello: Hello) {
-        guard let peer = peers[hello.peer], peer.conversation != nil, peer.incarnation != hello.incarnation else {
+        guard let peer = peers[hello.peer], peer.conversation != nil, peer.incarnation != hello.incarnation
+        else {
             return
         }
         endConversation(of: peer, cause: .restarted)
@@ -149,7 +159,8 @@ extension SessionMachine {
         guard link.purpose != .finished else { return }
         link.machine.close(.protocolViolation, what)
         linkEnded(
-            link, .init(cause: .protocolViolation(what), code: .protocolViolation, saidByPeer: false), now: now)
+            link, .init(cause: .protocolViolation(what), code: .protocolViolation, saidByPeer: false),
+            now: now)
     }
 
     /// A link is over, for whatever reason that was not this session's own decision.
@@ -160,7 +171,9 @@ extension SessionMachine {
         count(end: end.cause)
         switch purpose {
         case .carrying:
-            if let peer = link.peer, peer.link === link { carrierEnded(of: peer, end, wasDialled: link.dial != nil, now: now) }
+            if let peer = link.peer, peer.link === link {
+                carrierEnded(of: peer, end, wasDialled: link.dial != nil, now: now)
+            }
         case .asking: askingLinkEnded(link, end, now: now)
         case .invited:
             if let peer = link.peer, peer.invitation?.link === link {
@@ -176,14 +189,16 @@ extension SessionMachine {
     }
 
     private func askingLinkEnded(_ link: Link, _ end: LinkMachine.LinkEnd, now: Moment) {
-        guard let peer = link.peer, let attempt = peer.attempt, attempt.link === link, let dial = attempt.dial else {
+        guard let peer = link.peer, let attempt = peer.attempt, attempt.link === link, let dial = attempt.dial
+        else {
             return
         }
         if end.saidByPeer, end.code == .superseded {
             peer.attempt?.link = nil
             peer.attempt?.dial = nil
             peer.attempt?.requestSent = false
-            peer.attempt?.yieldsUntil = now + Moment.Span(timings.firstRetry) + Moment.Span(timings.firstRetry)
+            peer.attempt?.yieldsUntil =
+                now + Moment.Span(timings.firstRetry) + Moment.Span(timings.firstRetry)
             return watch(peer)
         }
         let error = NighError(.inviting, end.cause, transport: transports[link.transport].scheme)

@@ -69,7 +69,9 @@ extension SessionMachine {
     func preferredRoutes(of peer: PeerRecord) -> [RouteRecord] {
         guard peer.routes.count > 1 else { return peer.routes }
         return peer.routes.enumerated().sorted { left, right in
-            let priorities = (transports[left.element.transport].priority, transports[right.element.transport].priority)
+            let priorities = (
+                transports[left.element.transport].priority, transports[right.element.transport].priority
+            )
             if priorities.0 != priorities.1 { return priorities.0 < priorities.1 }
             let qualities = (left.element.quality ?? 0.5, right.element.quality ?? 0.5)
             if qualities.0 != qualities.1 { return qualities.0 > qualities.1 }

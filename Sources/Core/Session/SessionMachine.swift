@@ -95,7 +95,9 @@ final class SessionMachine {
             guard dials[dial] != nil else { return nil }
         } else {
             statistics.pipesAccepted += 1
-            let strangers = links.values.reduce(0) { $0 + ($1.purpose == .unsettled && $1.dial == nil ? 1 : 0) }
+            let strangers = links.values.reduce(0) {
+                $0 + ($1.purpose == .unsettled && $1.dial == nil ? 1 : 0)
+            }
             guard strangers < limits.unauthenticatedPipes, !isClosing else {
                 statistics.pipesRefused += 1
                 return nil
@@ -118,7 +120,8 @@ final class SessionMachine {
         guard link.purpose != .finished else { return }
         link.machine.pipeClosed()
         linkEnded(
-            link, LinkMachine.LinkEnd(cause: error?.cause ?? .linkLost, code: nil, saidByPeer: false), now: now)
+            link, LinkMachine.LinkEnd(cause: error?.cause ?? .linkLost, code: nil, saidByPeer: false),
+            now: now)
     }
 
     /// Ends a link from this side, with a goodbye that says why.
@@ -186,7 +189,9 @@ final class SessionMachine {
     }
 
     private func linkTimeArrived(_ link: Link, now: Moment) {
-        if let conversation = link.conversation, conversation.acknowledgeBy <= now { acknowledge(conversation, on: link) }
+        if let conversation = link.conversation, conversation.acknowledgeBy <= now {
+            acknowledge(conversation, on: link)
+        }
         if link.machine.timeArrived(now: now), let peer = link.peer, link === peer.link {
             output(.tell(.suspected(peer.id, true)))
         }
@@ -213,8 +218,12 @@ final class SessionMachine {
     }
 
     private func peerTimeArrived(_ peer: PeerRecord, now: Moment) {
-        if let departure = peer.departure, departure.deadline <= now { return finishDeparture(of: peer, now: now) }
-        if let recovery = peer.recovery, recovery.deadline <= now { return giveUpRecovery(of: peer, now: now) }
+        if let departure = peer.departure, departure.deadline <= now {
+            return finishDeparture(of: peer, now: now)
+        }
+        if let recovery = peer.recovery, recovery.deadline <= now {
+            return giveUpRecovery(of: peer, now: now)
+        }
         if let invitation = peer.invitation, invitation.deadline <= now {
             endInvitation(of: peer, cause: .timedOut, code: .cancelled)
         }

@@ -31,10 +31,12 @@ struct Standing: Equatable {
 
     init(reading reader: inout FieldReader) throws(WireError) {
         received = [
-            try reader.number(UInt64.self, "a count of messages"), try reader.number(UInt64.self, "a count of messages"),
+            try reader.number(UInt64.self, "a count of messages"),
+            try reader.number(UInt64.self, "a count of messages"),
         ]
         granted = [
-            try reader.number(UInt64.self, "a grant of bytes"), try reader.number(UInt64.self, "a grant of bytes"),
+            try reader.number(UInt64.self, "a grant of bytes"),
+            try reader.number(UInt64.self, "a grant of bytes"),
         ]
     }
 }

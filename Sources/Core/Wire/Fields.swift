@@ -39,7 +39,9 @@ struct FieldReader {
         return UnsafeRawBufferPointer(rebasing: bytes[position..<position &+ count])
     }
 
-    mutating func number<Number: FixedWidthInteger>(_ type: Number.Type, _ what: String) throws(WireError) -> Number {
+    mutating func number<Number: FixedWidthInteger>(_ type: Number.Type, _ what: String) throws(WireError)
+        -> Number
+    {
         let raw = try take(MemoryLayout<Number>.size, what)
         return Number(bigEndian: raw.loadUnaligned(as: Number.self))
     }

@@ -152,7 +152,9 @@ struct FrameDecoder {
 
     /// Makes sure the assembly chunk has `capacity` and that nobody kept a slice of it; `capacity` was checked.
     private mutating func prepareAssembly(capacity: Int) {
-        if let chunk = assembly, chunk.capacity >= capacity, assembled > 0 || isKnownUniquelyReferenced(&assembly) {
+        if let chunk = assembly, chunk.capacity >= capacity,
+            assembled > 0 || isKnownUniquelyReferenced(&assembly)
+        {
             return
         }
         let larger = Chunk(capacity: max(capacity, 256))

@@ -55,7 +55,9 @@ extension Hello {
         self.peer = peer
         incarnation = try reader.number(UInt64.self, "the hello's incarnation")
         maximumFrame = Int(try reader.number(UInt32.self, "the hello's frame limit"))
-        guard maximumFrame >= Self.leastMaximumFrame else { throw .malformed("the hello's frame limit is too small") }
+        guard maximumFrame >= Self.leastMaximumFrame else {
+            throw .malformed("the hello's frame limit is too small")
+        }
         maximumMessage = Int(try reader.number(UInt32.self, "the hello's message limit"))
         guard let service = ServiceName(try reader.short("the hello's service")) else {
             throw .malformed("the hello's service name is invalid")
@@ -67,7 +69,8 @@ extension Hello {
         self.name = name
         while reader.remaining > 0 {
             let tag = try reader.number(UInt8.self, "a hello field's tag")
-            _ = try reader.take(Int(try reader.number(UInt16.self, "a hello field's length")), "a hello field")
+            _ = try reader.take(
+                Int(try reader.number(UInt16.self, "a hello field's length")), "a hello field")
             guard tag < 0x80 else { throw .malformed("the hello has an unknown critical field \(tag)") }
         }
     }

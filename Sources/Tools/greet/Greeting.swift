@@ -18,7 +18,8 @@ enum Greeting {
     }
 
     private static func session(_ name: String, role: SessionRole) -> Session {
-        let configuration = SessionConfiguration(service: "greet", name: DisplayName(fitting: name), role: role)
+        let configuration = SessionConfiguration(
+            service: "greet", name: DisplayName(fitting: name), role: role)
         return Session(
             configuration, identity: .ephemeral(), transports: [MemoryTransport()], loop: ThreadEventLoop())
     }

@@ -37,13 +37,18 @@ final class Neighbourhood {
         /// The states a peer went through here, in order.
         func moves(of peer: PeerID) -> [PeerState] {
             events.compactMap {
-                if case .stateChanged(let changed, _, _) = $0, changed.id == peer { changed.state } else { nil }
+                if case .stateChanged(let changed, _, _) = $0, changed.id == peer {
+                    changed.state
+                } else {
+                    nil
+                }
             }
         }
 
         /// Why the peer came into its latest state.
         func lastCause(of peer: PeerID) -> NighError? {
-            for case .stateChanged(let changed, _, let cause) in events.reversed() where changed.id == peer && cause != nil {
+            for case .stateChanged(let changed, _, let cause) in events.reversed()
+            where changed.id == peer && cause != nil {
                 return cause
             }
             return nil
@@ -64,10 +69,12 @@ final class Neighbourhood {
     /// A new session, started. By default it accepts every invitation.
     func join(
         _ name: String, role: SessionRole = .peer, seed: UInt64? = nil, reading: Reading = .handler,
-        accepting: Bool = true, plan: FaultPlan = .none, adjust: (inout SessionConfiguration) -> Void = { _ in }
+        accepting: Bool = true, plan: FaultPlan = .none,
+        adjust: (inout SessionConfiguration) -> Void = { _ in }
     ) -> Member {
         count += 1
-        var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: name), role: role)
+        var configuration = SessionConfiguration(
+            service: "test", name: DisplayName(fitting: name), role: role)
         configuration.seed = count &* 7919
         adjust(&configuration)
         let transport = FaultyTransport(MemoryTransport(hub: hub, address: "\(name)-\(count)"), plan: plan)
@@ -100,7 +107,8 @@ final class Neighbourhood {
 
     /// Two members that are connected; `first` invited.
     func pair(
-        _ reading: Reading = .handler, plan: FaultPlan = .none, adjust: (inout SessionConfiguration) -> Void = { _ in }
+        _ reading: Reading = .handler, plan: FaultPlan = .none,
+        adjust: (inout SessionConfiguration) -> Void = { _ in }
     ) throws -> (first: Member, second: Member) {
         let first = join("first", reading: reading, plan: plan, adjust: adjust)
         let second = join("second", reading: reading, plan: plan, adjust: adjust)
