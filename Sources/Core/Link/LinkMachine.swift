@@ -331,9 +331,10 @@ final class LinkMachine {
     /// Moves what is to be written to `queue`, at most about `budget` bytes: first what keeps the link alive, then
     /// unreliable messages, then the lanes of `conversation`. Unreliable messages that find no room are dropped.
     func gather(into queue: inout ByteQueue, budget: Int, conversation: Conversation?) {
+        let before = queue.byteCount
+        defer { statistics.bytesSent &+= queue.byteCount &- before }
         queue.append(contentsOf: &wire)
         guard let channel, channel.isEstablished else { return }
-        let before = queue.byteCount
         control.drain(into: &plain)
         if unreliable.byteCount > 0 {
             if budget > plain.byteCount {
@@ -352,7 +353,6 @@ final class LinkMachine {
         } catch {
             finish(error.cause, code: nil)
         }
-        statistics.bytesSent &+= queue.byteCount &- before
     }
 
     // MARK: Time and end
