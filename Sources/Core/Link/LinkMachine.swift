@@ -125,14 +125,15 @@ final class LinkMachine {
             let channel = settings.offer.make(kind, side)
             self.channel = channel
             phase = .securing
-            try begin(channel)
+            begin(channel)
+            guard phase == .securing else { return }
             feed(bytes[min(missing, bytes.count)..<bytes.count], through: channel)
         } catch {
             finish(error.asViolation, code: nil)
         }
     }
 
-    private func begin(_ channel: any SecureChannel) throws(WireError) {
+    private func begin(_ channel: any SecureChannel) {
         do throws(NighError) {
             try channel.begin(wire: &wire)
         } catch {
