@@ -25,6 +25,9 @@ final class SessionDriver: @unchecked Sendable {
 
     var connections: [UInt64: PipeConnection] = [:]
     private var outgoing = ByteQueue()
+    /// Closed pipes that may still have bytes to write; of interest when the session closes.
+    private var partingPipes: [any Pipe] = []
+    private var isParting = false
     private var depth = 0
     private var flushIsDue = false
     private var armedFor = Moment.never
@@ -35,6 +38,8 @@ final class SessionDriver: @unchecked Sendable {
 
     /// The most a link writes before others get their turn.
     private static let writeShare = 1 << 20
+    /// How often a closing session looks whether its goodbyes have left.
+    private static let partingLook = Moment.Span.milliseconds(5)
 
     init(
         machine: SessionMachine, loop: any EventLoop, transports: [any Transport],
@@ -101,11 +106,19 @@ final class SessionDriver: @unchecked Sendable {
         inTurn { machine.close(now: loop.now) }
     }
 
+    /// All conversations have ended: gives the goodbyes the time to leave this process, then takes everything down.
+    private func part(until deadline: Moment) {
+        flush()
+        partingPipes.removeAll { $0.counters.bytesWaiting == 0 }
+        guard !isClosed, !partingPipes.isEmpty, loop.now < deadline else { return finishClosing() }
+        loop.schedule(at: loop.now + Self.partingLook) { [weak self] in self?.part(until: deadline) }
+    }
+
     private func finishClosing() {
         guard !isClosed else { return }
-        flush()
         isClosed = true
-        for (_, connection) in connections { connection.pipe.close(.afterWriting) }
+        partingPipes.removeAll()
+        for (_, connection) in connections { connection.pipe.close(.now) }
         connections.removeAll()
         if hasStarted { for transport in transports { transport.shutdown() } }
         tell(.closed)
@@ -323,7 +336,10 @@ final class SessionDriver: @unchecked Sendable {
         case .answerPing(let token, let result): pings.removeValue(forKey: token)?(result.map(\.duration))
         case .openPort(let port): directory.add(port)
         case .closePort(let port): directory.remove(port)
-        case .allLeft: finishClosing()
+        case .allLeft:
+            guard !isParting else { return }
+            isParting = true
+            part(until: loop.now + Moment.Span(machine.timings.goodbye))
         }
     }
 
@@ -333,6 +349,8 @@ final class SessionDriver: @unchecked Sendable {
         if !outgoing.isEmpty { connection.pipe.write(&outgoing) }
         outgoing.removeAll()
         connection.pipe.close(.afterWriting)
+        partingPipes.removeAll { $0.counters.bytesWaiting == 0 }
+        partingPipes.append(connection.pipe)
     }
 
     func tell(_ event: SessionEvent) {

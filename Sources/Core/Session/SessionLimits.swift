@@ -51,6 +51,8 @@ public struct SessionTimings: Hashable, Sendable {
     public var longestRetry: Duration = .seconds(2)
     /// How long leaving waits for messages to be acknowledged before it gives them up.
     public var linger: Duration = .seconds(5)
+    /// How long a closing session waits at most for its last bytes to leave the process.
+    public var goodbye: Duration = .seconds(1)
     /// How long a received message may go unacknowledged when nothing else is written.
     public var acknowledge: Duration = .milliseconds(100)
 
