@@ -209,8 +209,11 @@ final class Conversation {
     /// The program has read so many bytes; true when the peer should be told at once.
     func becameRead(_ bytes: Int) -> Bool {
         unread &-= bytes
-        let gain = receiving[0].grantGain(window: limits.receiveWindow, unread: unread)
-        return gain &* 4 >= limits.receiveWindow
+        for lane in 0..<2 {
+            let gain = receiving[lane].grantGain(window: limits.receiveWindow, unread: unread)
+            if gain &* 4 >= limits.receiveWindow { return true }
+        }
+        return false
     }
 
     /// The counts a person may see, completed with what is only known here.
