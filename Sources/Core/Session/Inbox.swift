@@ -8,6 +8,7 @@ final class Inbox<Element: Sendable>: Sendable {
         var waiting = Ring<Element>()
         var reader: CheckedContinuation<Element?, Never>?
         var isFinished = false
+        var dropped = 0
     }
 
     private enum Outcome {
@@ -31,21 +32,24 @@ final class Inbox<Element: Sendable>: Sendable {
         reader?.resume(returning: element)
     }
 
-    /// Adds an element; where more than `limit` would wait, the oldest make room and their number is returned.
-    func append(_ element: Element, droppingOldestBeyond limit: Int) -> Int {
-        let dropped = state.withLock { state -> Int in
-            var dropped = 0
+    /// Adds an element; where more than `limit` would wait, the oldest make room and are counted.
+    func append(_ element: Element, droppingOldestBeyond limit: Int) {
+        state.withLock { state in
             while state.waiting.count >= max(limit, 1) {
                 state.waiting.popFirst()
-                dropped += 1
+                state.dropped += 1
             }
-            return dropped
         }
         append(element)
-        return dropped
     }
 
-    var count: Int { state.withLock { $0.waiting.count } }
+    /// How many elements were dropped since the last call.
+    func takeDropped() -> Int {
+        state.withLock { state in
+            defer { state.dropped = 0 }
+            return state.dropped
+        }
+    }
 
     /// The next element without waiting; nil when there is none now.
     func poll() -> Element? { state.withLock { $0.waiting.popFirst() } }

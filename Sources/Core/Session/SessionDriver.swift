@@ -17,7 +17,6 @@ final class SessionDriver: @unchecked Sendable {
     private var onEvent: EventHandler?
     private var hasStarted = false
     private(set) var isClosed = false
-    private var missedEvents = 0
 
     private var calls: [CallToken: @Sendable (Result<PeerID, NighError>) -> Void] = [:]
     private var pings: [CallToken: @Sendable (Result<Duration, NighError>) -> Void] = [:]
@@ -355,10 +354,7 @@ final class SessionDriver: @unchecked Sendable {
 
     func tell(_ event: SessionEvent) {
         if let onEvent { return onEvent(event) }
-        missedEvents += events.append(event, droppingOldestBeyond: machine.limits.unreadEvents)
-        guard missedEvents > 0, events.count < machine.limits.unreadEvents else { return }
-        _ = events.append(.missed(missedEvents), droppingOldestBeyond: machine.limits.unreadEvents)
-        missedEvents = 0
+        events.append(event, droppingOldestBeyond: machine.limits.unreadEvents)
     }
 
     func newCall(_ whenDone: @escaping @Sendable (Result<PeerID, NighError>) -> Void) -> CallToken? {
