@@ -17,6 +17,7 @@ let package = Package(
         .executableTarget(name: "greet", dependencies: ["Nigh"], path: "Sources/Tools/greet"),
         .testTarget(
             name: "CoreTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Core"),
+        .testTarget(name: "NighTests", dependencies: ["Nigh"], path: "Tests/Nigh"),
         .testTarget(
             name: "MemoryTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Memory"
         ),
