@@ -12,7 +12,7 @@ func chatOnce(as name: String, identity: Identity) async throws -> String? {
         if peer.state == .available { try? await session.invite(peer.id) }
         if peer.state == .connected { break }
     }
-    try session.trySend(ByteSlice("Hello from \(name)!".utf8), to: nil)
+    try session.trySendToAll(ByteSlice("Hello from \(name)!".utf8))
     let answer = await session.messages.next()
     await session.close()
     return answer.map { String(decoding: $0.bytes, as: UTF8.self) }

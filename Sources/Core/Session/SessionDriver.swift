@@ -136,12 +136,13 @@ final class SessionDriver: @unchecked Sendable {
         for done in finished { done() }
     }
 
-    /// Nobody holds the session any more: like a crash, but in good order for this process. Peers notice the broken links.
+    /// Nobody holds the session any more: it closes as if told to, and tells nobody.
     func abandon() {
         guard !isClosed else { return }
         onEvent = nil
         onMessage = nil
-        finishClosing()
+        // What waits for the end keeps the driver until then.
+        close { withExtendedLifetime(self) {} }
     }
 
     // MARK: Sending
@@ -229,17 +230,12 @@ final class SessionDriver: @unchecked Sendable {
             attention.take(into: &attentive)
             for port in attentive {
                 port.unlist()
-                guard let peer = machine.peers[port.peer], let conversation = peer.conversation,
-                    conversation.port === port
-                else { continue }
-                if port.hasStaged {
+                guard let peer = machine.peers[port.peer] else { continue }
+                if let conversation = peer.conversation, conversation.port === port, port.hasStaged {
                     takeStaged(from: port, into: conversation)
                     if let link = peer.link { machine.markDirty(link) }
                 }
-                let read = port.takeRead()
-                if read > 0, conversation.becameRead(read), let link = peer.link {
-                    machine.acknowledge(conversation, on: link)
-                }
+                machine.wasRead(port.takeRead(), from: peer)
             }
             attentive.removeAll(keepingCapacity: true)
         }
@@ -357,22 +353,21 @@ final class SessionDriver: @unchecked Sendable {
         events.append(event, droppingOldestBeyond: machine.limits.unreadEvents)
     }
 
-    func newCall(_ whenDone: @escaping @Sendable (Result<PeerID, NighError>) -> Void) -> CallToken? {
-        guard hasStarted, !isClosed else {
-            whenDone(.failure(NighError(.inviting, .closed)))
-            return nil
-        }
-        let token = CallToken(number: machine.nextNumber())
+    /// Runs `call` on the machine, which tells the outcome under `token`; `whenDone` gets it.
+    func begin(
+        _ token: CallToken, _ whenDone: @escaping @Sendable (Result<PeerID, NighError>) -> Void,
+        _ call: (SessionMachine, Moment) -> Void
+    ) {
+        guard hasStarted, !isClosed else { return whenDone(.failure(NighError(.inviting, .closed))) }
         calls[token] = whenDone
-        return token
+        inTurn { call(machine, loop.now) }
     }
 
     func ping(
-        _ peer: PeerID, payload: [UInt8],
+        _ peer: PeerID, payload: [UInt8], token: CallToken,
         _ whenDone: @escaping @Sendable (Result<Duration, NighError>) -> Void
     ) {
         guard hasStarted, !isClosed else { return whenDone(.failure(NighError(.pinging, .closed))) }
-        let token = CallToken(number: machine.nextNumber())
         pings[token] = whenDone
         inTurn { machine.ping(peer, payload: payload, token: token, now: loop.now) }
     }

@@ -175,7 +175,7 @@ import Testing
         for guest in guests { guest.session.invite(host.id) { _ in } }
         try place.run(.seconds(1))
         #expect(host.session.connectedPeers == guests.map(\.id).sorted())
-        try host.session.trySend(ByteSlice("to all".utf8), to: nil)
+        try host.session.trySendToAll(ByteSlice("to all".utf8))
         try place.run(.seconds(1))
         #expect(guests.map(\.texts) == [["to all"], ["to all"], ["to all"]])
 
