@@ -152,11 +152,8 @@ struct FrameDecoder {
 
     /// Makes sure the assembly chunk has `capacity` and that nobody kept a slice of it; `capacity` was checked.
     private mutating func prepareAssembly(capacity: Int) {
-        if let chunk = assembly, chunk.capacity >= capacity,
-            assembled > 0 || isKnownUniquelyReferenced(&assembly)
-        {
-            return
-        }
+        let isOurs = assembled > 0 || isKnownUniquelyReferenced(&assembly)
+        if isOurs, let assembly, assembly.capacity >= capacity { return }
         let larger = Chunk(capacity: max(capacity, 256))
         if assembled > 0, let assembly { larger.base.copyMemory(from: assembly.base, byteCount: assembled) }
         assembly = larger
