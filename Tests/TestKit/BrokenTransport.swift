@@ -33,7 +33,8 @@ enum Defect: String, CaseIterable, Sendable {
 }
 
 final class BrokenTransport: Transport, @unchecked Sendable {
-    let defect: Defect
+    /// Nil for a transport that is right.
+    let defect: Defect?
     private let inner = MemoryTransport(hub: hub)
     private var loop: (any EventLoop)!
     private var events: (any TransportEvents)?
@@ -44,7 +45,7 @@ final class BrokenTransport: Transport, @unchecked Sendable {
     @TaskLocal static var hub = MemoryHub()
     static let otherLoop = ThreadEventLoop()
 
-    init(_ defect: Defect) { self.defect = defect }
+    init(_ defect: Defect?) { self.defect = defect }
 
     var scheme: String { inner.scheme }
     var capabilities: TransportCapabilities { inner.capabilities }
@@ -128,7 +129,7 @@ final class BrokenPipe: Pipe, PipeHandler, @unchecked Sendable {
     private let inner: any Pipe
     private let owner: BrokenTransport
     private let loop: any EventLoop
-    private var defect: Defect { owner.defect }
+    private var defect: Defect? { owner.defect }
     private var handler: (any PipeHandler)?
 
     init(_ inner: any Pipe, owner: BrokenTransport, loop: any EventLoop) {
@@ -175,7 +176,10 @@ final class BrokenPipe: Pipe, PipeHandler, @unchecked Sendable {
         } else {
             inner.close(manner)
         }
-        guard defect == .callsBackAfterClose else { return }
+        guard defect == .callsBackAfterClose else {
+            handler = nil
+            return
+        }
         loop.execute { self.handler?.pipeClosed(self, error: nil) }
     }
 
@@ -193,7 +197,9 @@ final class BrokenPipe: Pipe, PipeHandler, @unchecked Sendable {
     func pipeEnded(_ pipe: any Pipe) { if defect != .endsAfterClosed { handler?.pipeEnded(self) } }
     func pipeClosed(_ pipe: any Pipe, error: NighError?) {
         if defect == .keepsAWriterWaiting { return }
-        handler?.pipeClosed(self, error: error)
-        if defect == .endsAfterClosed { handler?.pipeEnded(self) }
+        let told = handler
+        handler = nil
+        told?.pipeClosed(self, error: error)
+        if defect == .endsAfterClosed { told?.pipeEnded(self) }
     }
 }
