@@ -137,6 +137,7 @@ final class Bench: @unchecked Sendable {
             violated("\(error)")
         }
         for loop in loops { rig.stopLoop(loop) }
+        for station in stations { station.forgetPipes() }
         monitor.change { stations = [] }
     }
 
