@@ -1,5 +1,3 @@
-import Synchronization
-
 /// A queue from the loop to one reading task. The loop never waits; what bounds it is told by its owner.
 ///
 /// The lock is held for a few memory operations, never while resuming anybody.
@@ -16,7 +14,7 @@ final class Inbox<Element: Sendable>: Sendable {
         case give(Element?)
     }
 
-    private let state = Mutex(State())
+    private let state = Guarded(State())
 
     /// Adds an element, or hands it to the task that waits.
     func append(_ element: Element) {

@@ -24,7 +24,7 @@ final class PeerPort: Sendable {
     private let stagedCount = Atomic<Int>(0)
     private let isListed = Atomic<Bool>(false)
     private let waiterCount = Atomic<Int>(0)
-    private let state = Mutex(State())
+    private let state = Guarded(State())
 
     private struct State {
         var closed: NighError?
