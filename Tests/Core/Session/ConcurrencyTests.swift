@@ -14,6 +14,7 @@ import Testing
         var sessions: [Session] = []
         for name in ["Puma", "Lynx"] {
             var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: name))
+            configuration.timings = .patient
             adjust(&configuration)
             let session = Session(
                 configuration, identity: .ephemeral(), transports: [MemoryTransport(hub: hub)],
@@ -30,7 +31,7 @@ import Testing
                 break
             }
         }
-        try await first.invite(second.id)
+        try await first.invite(second.id, timeout: .seconds(600))
         return (first, second)
     }
 

@@ -97,14 +97,15 @@ import Testing
     @Test func cancellingATaskTakesItsInvitationBack() async throws {
         let hub = MemoryHub()
         let loop = ThreadEventLoop()
+        var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: "Puma"))
+        configuration.timings = .patient
         let puma = Session(
-            SessionConfiguration(service: "test", name: DisplayName(fitting: "Puma")), identity: .ephemeral(),
-            transports: [MemoryTransport(hub: hub)], loop: loop)
+            configuration, identity: .ephemeral(), transports: [MemoryTransport(hub: hub)], loop: loop)
         let silent = hub.makeSilentAddress()
         puma.start()
         let call = Task { () -> NighError? in
             do throws(NighError) {
-                _ = try await puma.invite(at: silent)
+                _ = try await puma.invite(at: silent, timeout: .seconds(600))
                 return nil
             } catch {
                 return error
