@@ -127,14 +127,15 @@ final class LinkMachine {
             let channel = settings.offer.make(kind, side)
             self.channel = channel
             phase = .securing
-            try begin(channel)
+            begin(channel)
+            guard phase == .securing else { return }
             feed(bytes[min(missing, bytes.count)..<bytes.count], through: channel)
         } catch {
             finish(error.asViolation, code: nil)
         }
     }
 
-    private func begin(_ channel: any SecureChannel) throws(WireError) {
+    private func begin(_ channel: any SecureChannel) {
         do throws(NighError) {
             try channel.begin(wire: &wire)
         } catch {
@@ -332,9 +333,10 @@ final class LinkMachine {
     /// Moves what is to be written to `queue`, at most about `budget` bytes: first what keeps the link alive, then
     /// unreliable messages, then the lanes of `conversation`. Unreliable messages that find no room are dropped.
     func gather(into queue: inout ByteQueue, budget: Int, conversation: Conversation?) {
+        let before = queue.byteCount
+        defer { statistics.bytesSent &+= queue.byteCount &- before }
         queue.append(contentsOf: &wire)
         guard let channel, channel.isEstablished else { return }
-        let before = queue.byteCount
         control.drain(into: &plain)
         if unreliable.byteCount > 0 {
             if budget > plain.byteCount {
@@ -353,7 +355,6 @@ final class LinkMachine {
         } catch {
             finish(error.cause, code: nil)
         }
-        statistics.bytesSent &+= queue.byteCount &- before
     }
 
     // MARK: Time and end

@@ -116,11 +116,11 @@ final class Conversation {
     /// Applies what the peer says it has and allows; fails when it claims what was never sent. Returns whether more
     /// may be written now.
     func apply(_ standing: Standing, pool: inout ChunkPool) throws(WireError) -> Bool {
+        for lane in 0..<2 where standing.received[lane] > sending[lane].sent {
+            throw .malformed("the acknowledgement of a message that was not sent")
+        }
         var freed = 0
         for lane in 0..<2 {
-            guard standing.received[lane] <= sending[lane].sent else {
-                throw .malformed("the acknowledgement of a message that was not sent")
-            }
             freed &+= sending[lane].acknowledge(upTo: standing.received[lane], pool: &pool)
             granted[lane] = max(granted[lane], standing.granted[lane])
         }
@@ -131,11 +131,13 @@ final class Conversation {
     /// Begins to use a link on which the peer has stated its `standing`. Fails when it claims what was never sent, or has
     /// lost what it acknowledged.
     func startLink(peerStanding standing: Standing, pool: inout ChunkPool) throws(WireError) {
-        var freed = 0
         for lane in 0..<2 {
             guard standing.received[lane] <= sending[lane].everSent,
                 standing.received[lane] >= sending[lane].acknowledged
             else { throw .malformed("a count of messages that cannot be") }
+        }
+        var freed = 0
+        for lane in 0..<2 {
             freed &+= sending[lane].acknowledge(upTo: standing.received[lane], pool: &pool)
             statistics.messagesResent &+= Int(clamping: sending[lane].startLink())
             granted[lane] = standing.granted[lane]

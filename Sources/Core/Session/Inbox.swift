@@ -5,6 +5,10 @@ final class Inbox<Element: Sendable>: Sendable {
     private struct State {
         var waiting = Ring<Element>()
         var reader: CheckedContinuation<Element?, Never>?
+        /// Counts those who came to wait.
+        var readersSeen: UInt64 = 0
+        /// Which of them `reader` is.
+        var readerNumber: UInt64 = 0
         var isFinished = false
         var dropped = 0
     }
@@ -49,6 +53,9 @@ final class Inbox<Element: Sendable>: Sendable {
         }
     }
 
+    /// Whether a task waits for the next element.
+    var hasReader: Bool { state.withLock { $0.reader != nil } }
+
     /// The next element without waiting; nil when there is none now.
     func poll() -> Element? { state.withLock { $0.waiting.popFirst() } }
 
@@ -56,23 +63,30 @@ final class Inbox<Element: Sendable>: Sendable {
     /// one task at a time: a second one that waits too gets nil at once.
     func next() async -> Element? {
         if let element = poll() { return element }
+        let number = state.withLock { state in
+            state.readersSeen += 1
+            return state.readersSeen
+        }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let outcome = state.withLock { state -> Outcome in
                     if let element = state.waiting.popFirst() { return .give(element) }
                     if state.isFinished || state.reader != nil || Task.isCancelled { return .give(nil) }
                     state.reader = continuation
+                    state.readerNumber = number
                     return .wait
                 }
                 if case .give(let element) = outcome { continuation.resume(returning: element) }
             }
         } onCancel: {
-            takeReader()?.resume(returning: nil)
+            cancelReader(number)?.resume(returning: nil)
         }
     }
 
-    private func takeReader() -> CheckedContinuation<Element?, Never>? {
+    /// Takes reader `number` off its place, if it is the one that waits.
+    private func cancelReader(_ number: UInt64) -> CheckedContinuation<Element?, Never>? {
         state.withLock { state in
+            guard state.readerNumber == number else { return nil }
             defer { state.reader = nil }
             return state.reader
         }

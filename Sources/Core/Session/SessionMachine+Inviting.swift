@@ -254,6 +254,10 @@ extension SessionMachine {
         }
         noteRequestsSeen(acceptance.attempt, from: peer, on: link)
         peer.attempt = nil
+        if attempt.kind != .resume {
+            // The invitation granted the peer a first window before there was a conversation to remember it.
+            _ = conversation(expected, with: peer, link: link).standingForNewLink()
+        }
         let carries = carry(
             acceptance.conversation, on: link, with: peer, peerStanding: acceptance.standing, now: now)
         finish(attempt.tokens, with: peer, agreed: carries)
