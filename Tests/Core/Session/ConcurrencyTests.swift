@@ -35,6 +35,25 @@ import Testing
         return (first, second)
     }
 
+    /// A pair in which the first sends until it has to wait, for ever, since nobody reads; the task's value says what
+    /// ended that.
+    private func pairWithAWaitingSender() async throws -> (Session, Session, Task<NighError?, Never>) {
+        let (puma, lynx) = try await connectedPair {
+            $0.limits.sendBuffer = 32 << 10
+            $0.limits.receiveWindow = 32 << 10
+            $0.timings.linger = .milliseconds(50)
+        }
+        let sender = Task { () -> NighError? in
+            do throws(NighError) {
+                while true { try await puma.send([UInt8](repeating: 1, count: 8_000), to: lynx.id) }
+            } catch {
+                return error
+            }
+        }
+        while await puma.statistics().peers[lynx.id]?.bytesWaiting ?? 0 < 32 << 10 { await Task.yield() }
+        return (puma, lynx, sender)
+    }
+
     @Test func fourTasksSendAndEachOnesOrderHolds() async throws {
         let (puma, lynx) = try await connectedPair()
         let each = 2_000
@@ -87,19 +106,7 @@ import Testing
     }
 
     @Test func aCancelledSenderStopsWaiting() async throws {
-        let (puma, lynx) = try await connectedPair {
-            $0.limits.sendBuffer = 32 << 10
-            $0.limits.receiveWindow = 32 << 10
-            $0.timings.linger = .milliseconds(50)
-        }
-        let sender = Task { () -> NighError? in
-            do throws(NighError) {
-                while true { try await puma.send([UInt8](repeating: 1, count: 8_000), to: lynx.id) }
-            } catch {
-                return error
-            }
-        }
-        while await puma.statistics().peers[lynx.id]?.bytesWaiting ?? 0 < 32 << 10 { await Task.yield() }
+        let (puma, lynx, sender) = try await pairWithAWaitingSender()
         sender.cancel()
         #expect(await sender.value?.cause == .cancelled)
         await puma.close()
@@ -107,19 +114,7 @@ import Testing
     }
 
     @Test func waitingSendersAreToldWhenThePeerGoes() async throws {
-        let (puma, lynx) = try await connectedPair {
-            $0.limits.sendBuffer = 32 << 10
-            $0.limits.receiveWindow = 32 << 10
-            $0.timings.linger = .milliseconds(50)
-        }
-        let sender = Task { () -> NighError? in
-            do throws(NighError) {
-                while true { try await puma.send([UInt8](repeating: 1, count: 8_000), to: lynx.id) }
-            } catch {
-                return error
-            }
-        }
-        while await puma.statistics().peers[lynx.id]?.bytesWaiting ?? 0 < 32 << 10 { await Task.yield() }
+        let (puma, lynx, sender) = try await pairWithAWaitingSender()
         await lynx.close()
         let cause = await sender.value?.cause
         #expect(cause == .peerLeft || cause == .notConnected)

@@ -45,12 +45,17 @@ import Testing
         }
     }
 
-    @Test func aPeerSeenOnTwoTransportsIsOnePeerAndTheBetterIsDialledFirst() throws {
+    private func twoWithTwoWays() throws -> (Neighbourhood, TwoWays, TwoWays) {
         let place = Neighbourhood()
         let slowHub = MemoryHub()
         let puma = TwoWays("Puma", seed: 1, place: place, slowHub: slowHub)
         let lynx = TwoWays("Lynx", seed: 2, place: place, slowHub: slowHub)
         try place.run(.seconds(1))
+        return (place, puma, lynx)
+    }
+
+    @Test func aPeerSeenOnTwoTransportsIsOnePeerAndTheBetterIsDialledFirst() throws {
+        let (place, puma, lynx) = try twoWithTwoWays()
         #expect(puma.session.driver.machine.peers.count == 1)
         #expect(puma.peer(lynx.session.id)?.routes.map(\.address.scheme) == ["fast", "slow"])
         puma.session.invite(lynx.session.id) { _ in }
@@ -60,11 +65,7 @@ import Testing
     }
 
     @Test func whenTheBetterRouteFailsTheOtherIsTaken() throws {
-        let place = Neighbourhood()
-        let slowHub = MemoryHub()
-        let puma = TwoWays("Puma", seed: 1, place: place, slowHub: slowHub)
-        let lynx = TwoWays("Lynx", seed: 2, place: place, slowHub: slowHub)
-        try place.run(.seconds(1))
+        let (place, puma, lynx) = try twoWithTwoWays()
         var plan = FaultPlan()
         plan.refuse = .all
         puma.fast.plan = plan
@@ -76,11 +77,7 @@ import Testing
     }
 
     @Test func whenEveryRouteFailsTheErrorListsThemAll() throws {
-        let place = Neighbourhood()
-        let slowHub = MemoryHub()
-        let puma = TwoWays("Puma", seed: 1, place: place, slowHub: slowHub)
-        let lynx = TwoWays("Lynx", seed: 2, place: place, slowHub: slowHub)
-        try place.run(.seconds(1))
+        let (place, puma, lynx) = try twoWithTwoWays()
         var plan = FaultPlan()
         plan.refuse = .all
         puma.fast.plan = plan
@@ -102,11 +99,7 @@ import Testing
     }
 
     @Test func aConversationMovesToTheOtherTransportWhenItsOwnDies() throws {
-        let place = Neighbourhood()
-        let slowHub = MemoryHub()
-        let puma = TwoWays("Puma", seed: 1, place: place, slowHub: slowHub)
-        let lynx = TwoWays("Lynx", seed: 2, place: place, slowHub: slowHub)
-        try place.run(.seconds(1))
+        let (place, puma, lynx) = try twoWithTwoWays()
         puma.session.invite(lynx.session.id) { _ in }
         try place.run(.seconds(1))
         for number in 0..<20 {
