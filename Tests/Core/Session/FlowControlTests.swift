@@ -50,4 +50,19 @@ import Testing
         }
         #expect(read == sent)
     }
+
+    /// Both sides must count a message in pieces alike to the byte: what one forgets, the other never gets back.
+    @Test func piecesNeverUseTheWindowUp() throws {
+        let place = Neighbourhood()
+        let (first, second) = try place.pair { $0.limits.receiveWindow = 16 << 10 }
+        let message = ByteSlice([UInt8](repeating: 7, count: 40_000))
+        for _ in 0..<1_600 {
+            try first.session.trySend(message, to: second.id)
+            try place.loop.runQueued()
+        }
+        try place.run(.milliseconds(200))
+        #expect(second.messages.count == 1_600)
+        let counts = try #require(first.statistics.peers[second.id])
+        #expect(counts.bytesWaiting == 0)
+    }
 }
