@@ -403,7 +403,13 @@ final class LinkMachine {
 
     private func finish(_ cause: NighError.Cause, code: LinkClose.Code?) {
         guard phase != .closed else { return }
-        if let code { sayGoodbye(LinkClose(code, code == .protocolViolation ? cause.description : "")) }
+        if let code {
+            if case .protocolViolation(let words) = cause {
+                sayGoodbye(LinkClose(code, words))
+            } else {
+                sayGoodbye(LinkClose(code))
+            }
+        }
         phase = .closed
         end = LinkEnd(cause: cause, code: code, saidByPeer: false)
     }

@@ -26,7 +26,7 @@ extension SessionMachine {
         do throws(WireError) {
             try conversation.startLink(peerStanding: peerStanding, pool: &pool)
         } catch {
-            close(link, .protocolViolation, error.asViolation.description)
+            close(link, .protocolViolation, error.words)
             endConversation(of: peer, cause: error.asViolation)
             return false
         }
