@@ -81,7 +81,9 @@ final class LinkMachine {
     private static let controlBacklog = 64 << 10
     /// The longest frame before the hellos; a hello is far shorter.
     private static let helloLimit = 4_096
-    private static let pingsRemembered = 64
+    /// The longest payload of a ping that is answered, whatever this side sends itself.
+    static let pingPayloadLimit = 1_024
+    private static let pingsRemembered = 256
 
     init(side: LinkSide, settings: Settings, now: Moment) {
         self.side = side
@@ -207,15 +209,14 @@ final class LinkMachine {
             try reader.finish("an acknowledgement")
             return .acknowledged
         case .ping:
-            guard frame.bytes.count >= 8, frame.bytes.count <= 8 + settings.limits.pingPayload else {
+            guard frame.bytes.count >= 8, frame.bytes.count <= 8 + Self.pingPayloadLimit else {
                 throw .malformed("a ping of \(frame.bytes.count) bytes")
             }
             control.write(.pong, bytes: frame.bytes)
             return nil
         case .pong: return try interpretPong(frame, now: now)
         case .invite, .resume:
-            let limit = settings.limits.invitationContext
-            let request = try ConversationRequest(reading: frame.bytes, contextLimit: limit)
+            let request = try ConversationRequest(reading: frame.bytes)
             peerStanding = request.standing
             return .request(request, isResume: type == .resume)
         case .accept:

@@ -21,7 +21,7 @@ final class Conversation {
     let peerMessageLimit: Int
 
     /// Received bytes the program has not read.
-    private(set) var unread = 0
+    private(set) var unread: Int
     private var unacknowledgedBytes = 0
     /// When an acknowledgement must leave, if none has until then.
     private(set) var acknowledgeBy = Moment.never
@@ -30,7 +30,11 @@ final class Conversation {
     private static let mainShare = 64 << 10
     private static let bulkShare = 16 << 10
 
-    init(id: UInt64, peer: Hello, port: PeerPort, limits: SessionLimits, timings: SessionTimings) {
+    /// - Parameter unread: bytes of earlier conversations that the program has not read.
+    init(
+        id: UInt64, peer: Hello, port: PeerPort, unread: Int, limits: SessionLimits, timings: SessionTimings
+    ) {
+        self.unread = unread
         self.id = id
         self.peer = peer.peer
         self.port = port

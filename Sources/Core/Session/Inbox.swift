@@ -1,5 +1,3 @@
-import Synchronization
-
 /// A queue from the loop to one reading task. The loop never waits; what bounds it is told by its owner.
 ///
 /// The lock is held for a few memory operations, never while resuming anybody.
@@ -12,6 +10,7 @@ final class Inbox<Element: Sendable>: Sendable {
         /// Which of them `reader` is.
         var readerNumber: UInt64 = 0
         var isFinished = false
+        var dropped = 0
     }
 
     private enum Outcome {
@@ -19,7 +18,7 @@ final class Inbox<Element: Sendable>: Sendable {
         case give(Element?)
     }
 
-    private let state = Mutex(State())
+    private let state = Guarded(State())
 
     /// Adds an element, or hands it to the task that waits.
     func append(_ element: Element) {
@@ -35,21 +34,24 @@ final class Inbox<Element: Sendable>: Sendable {
         reader?.resume(returning: element)
     }
 
-    /// Adds an element; where more than `limit` would wait, the oldest make room and their number is returned.
-    func append(_ element: Element, droppingOldestBeyond limit: Int) -> Int {
-        let dropped = state.withLock { state -> Int in
-            var dropped = 0
+    /// Adds an element; where more than `limit` would wait, the oldest make room and are counted.
+    func append(_ element: Element, droppingOldestBeyond limit: Int) {
+        state.withLock { state in
             while state.waiting.count >= max(limit, 1) {
                 state.waiting.popFirst()
-                dropped += 1
+                state.dropped += 1
             }
-            return dropped
         }
         append(element)
-        return dropped
     }
 
-    var count: Int { state.withLock { $0.waiting.count } }
+    /// How many elements were dropped since the last call.
+    func takeDropped() -> Int {
+        state.withLock { state in
+            defer { state.dropped = 0 }
+            return state.dropped
+        }
+    }
 
     /// Whether a task waits for the next element.
     var hasReader: Bool { state.withLock { $0.reader != nil } }

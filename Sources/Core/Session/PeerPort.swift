@@ -24,7 +24,7 @@ final class PeerPort: Sendable {
     private let stagedCount = Atomic<Int>(0)
     private let isListed = Atomic<Bool>(false)
     private let waiterCount = Atomic<Int>(0)
-    private let state = Mutex(State())
+    private let state = Guarded(State())
 
     private struct State {
         var closed: NighError?
@@ -210,13 +210,20 @@ final class PeerPort: Sendable {
         waiter?.resume(nil)
     }
 
-    /// Ends sending for good; everybody who waits is told `error`.
+    /// Ends sending for good and forgets what is staged; everybody who waits is told `error`.
     func close(_ error: NighError) {
+        stop(error)
+        state.withLock { state in
+            state.staged.removeAll()
+            stagedCount.store(0, ordering: .relaxed)
+        }
+    }
+
+    /// Admits nothing more; what is staged can still be taken. Everybody who waits is told `error`.
+    func stop(_ error: NighError) {
         let waiters = state.withLock { state -> [Waiter] in
             guard state.closed == nil else { return [] }
             state.closed = error
-            state.staged.removeAll()
-            stagedCount.store(0, ordering: .relaxed)
             var waiters: [Waiter] = []
             while let waiter = state.waiters.popFirst() { waiters.append(waiter) }
             waiterCount.store(0, ordering: .relaxed)

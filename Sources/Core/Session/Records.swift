@@ -74,11 +74,13 @@ final class PeerRecord {
     var recovery: Recovery?
     var departure: Departure?
 
-    /// Counts this session's requests to the peer, and the highest number seen from the incarnation below.
-    var requestsMade: UInt64 = 0
+    /// The highest request number seen from the peer, in the incarnation below.
     var requestsSeen: UInt64 = 0
     var requestsSeenFrom: UInt64 = 0
 
+    /// Bytes of ended conversations with the peer that the program has not read yet. They count against the next one, so
+    /// that coming and going gives nobody more room.
+    var unreadLeft = 0
     /// How many links there are whose hello named this peer.
     var linkCount = 0
     var wakesAt = Moment.never
@@ -95,7 +97,7 @@ final class PeerRecord {
     /// Whether forgetting the record would lose anything.
     var isIdle: Bool {
         state == .unavailable && conversation == nil && attempt == nil && invitation == nil && routes.isEmpty
-            && linkCount == 0
+            && linkCount == 0 && unreadLeft == 0
     }
 }
 

@@ -8,7 +8,9 @@ extension SessionMachine {
             preconditionFailure("a conversation before the hello")
         }
         let port = PeerPort(peer: peer.id, limits: limits, peerHello: hello)
-        let conversation = Conversation(id: id, peer: hello, port: port, limits: limits, timings: timings)
+        let conversation = Conversation(
+            id: id, peer: hello, port: port, unread: peer.unreadLeft, limits: limits, timings: timings)
+        peer.unreadLeft = 0
         peer.conversation = conversation
         peer.incarnation = hello.incarnation
         output(.openPort(port))
@@ -53,6 +55,7 @@ extension SessionMachine {
     /// The link that carried the conversation is over.
     func carrierEnded(of peer: PeerRecord, _ end: LinkMachine.LinkEnd, wasDialled: Bool, now: Moment) {
         peer.link = nil
+        failPings(to: peer, with: NighError(.pinging, end.cause, peer: peer.label))
         switch end.code {
         case .left?, .sessionClosed?, .restarted?, .protocolViolation?:
             return endConversation(of: peer, cause: end.cause)
@@ -118,6 +121,7 @@ extension SessionMachine {
         }
         let error = NighError(.conversing, cause, peer: peer.label, attempts: attempts)
         peer.conversation = nil
+        peer.unreadLeft = conversation.unread
         peer.recovery = nil
         statistics.conversationsEnded[cause.label, default: 0] += 1
         var counts = conversation.snapshot
@@ -167,8 +171,8 @@ extension SessionMachine {
         }
         peer.departure = Departure(
             deadline: now + Moment.Span(timings.linger), tokens: token.map { [$0] } ?? [])
+        conversation.port.stop(NighError(.sending, .left, peer: peer.label))
         while let run = conversation.port.takeStaged() { conversation.accept(run, pool: &pool) }
-        conversation.port.close(NighError(.sending, .left, peer: peer.label))
         if conversation.isDrained { return finishDeparture(of: peer, now: now) }
         if let link = peer.link { markDirty(link) }
         watch(peer)
@@ -201,6 +205,19 @@ extension SessionMachine {
         if !peers.values.contains(where: { $0.conversation != nil }) { output(.allLeft) }
     }
 
+    // MARK: Reading
+
+    /// The program has read so many bytes of what the peer sent, in this conversation or an earlier one.
+    func wasRead(_ bytes: Int, from peer: PeerRecord) {
+        guard bytes > 0 else { return }
+        guard let conversation = peer.conversation else {
+            peer.unreadLeft -= bytes
+            if peer.isIdle { peers[peer.id] = nil }
+            return
+        }
+        if conversation.becameRead(bytes), let link = peer.link { acknowledge(conversation, on: link) }
+    }
+
     // MARK: Pings
 
     /// Asks the peer for an answer over the link in use.
@@ -211,6 +228,11 @@ extension SessionMachine {
         }
         guard payload.count <= limits.pingPayload else {
             let error = NighError(.pinging, .limit("ping payload", limits.pingPayload), peer: peer.label)
+            return output(.answerPing(token, .failure(error)))
+        }
+        let waiting = pings.values.reduce(0) { $0 + ($1.peer == id ? 1 : 0) }
+        guard waiting < limits.pendingPings else {
+            let error = NighError(.pinging, .limit("pending pings", limits.pendingPings), peer: peer.label)
             return output(.answerPing(token, .failure(error)))
         }
         let number = nextNumber()

@@ -71,6 +71,26 @@ extension SessionMachine {
         fail(attemptOf: peer, with: .cancelled, now: now)
     }
 
+    /// The task that made a call does not want it any more.
+    func cancel(_ token: CallToken, now: Moment) {
+        for (dial, dialled) in dials {
+            guard case .address(let call) = dialled.purpose, call.token == token else { continue }
+            dials[dial] = nil
+            if let link = links.values.first(where: { $0.dial == dial }) { close(link, .cancelled) }
+            output(.cancelDial(dial, transport: dialled.transport))
+            return output(
+                .finish(token, .failure(NighError(.inviting, .cancelled, peer: call.address.description))))
+        }
+        guard let peer = peers.values.first(where: { $0.attempt?.tokens.contains(token) ?? false }) else {
+            return
+        }
+        guard peer.attempt?.tokens.count ?? 0 > 1 else {
+            return fail(attemptOf: peer, with: .cancelled, now: now)
+        }
+        peer.attempt?.tokens.removeAll { $0 == token }
+        refuse(token, .cancelled, peer: peer.label)
+    }
+
     private func refuse(_ token: CallToken?, _ cause: NighError.Cause, peer: String) {
         guard let token else { return }
         output(.finish(token, .failure(NighError(.inviting, cause, peer: peer))))
@@ -171,8 +191,8 @@ extension SessionMachine {
         link.purpose = .asking
         peer.attempt?.link = link
         peer.attempt?.requestSent = true
-        peer.requestsMade += 1
-        var request = ConversationRequest(conversation: 0, attempt: peer.requestsMade, standing: Standing())
+        requestsMade += 1
+        var request = ConversationRequest(conversation: 0, attempt: requestsMade, standing: Standing())
         switch attempt.kind {
         case .invite(let conversation, let context):
             request.conversation = conversation
@@ -411,7 +431,7 @@ extension SessionMachine {
         if let old = peer.link, old !== link { close(old, .superseded) }
         link.machine.send(
             ConversationAcceptance(
-                conversation: request.conversation, attempt: peer.requestsMade,
+                conversation: request.conversation, attempt: requestsMade,
                 standing: conversation.standingForNewLink()))
         return carry(request.conversation, on: link, with: peer, peerStanding: request.standing, now: now)
     }

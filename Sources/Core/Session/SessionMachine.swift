@@ -35,6 +35,9 @@ final class SessionMachine {
     private var dirtyLinks = Ring<Link>()
     private var wakeups = TimerQueue<Wakeup>()
     private var lastNumber: UInt64 = 0
+    /// Numbers this session's requests, whomever they go to: a peer can tell a late one from the latest, also after its
+    /// record here was forgotten in between.
+    var requestsMade: UInt64 = 0
 
     private enum Wakeup {
         case link(UInt64)

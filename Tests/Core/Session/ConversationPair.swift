@@ -20,7 +20,7 @@ final class ConversationPair {
             self.limits = limits
             let port = PeerPort(peer: peer.peer, limits: limits, peerHello: peer)
             conversation = Conversation(
-                id: 1, peer: peer, port: port, limits: limits, timings: SessionTimings())
+                id: 1, peer: peer, port: port, unread: 0, limits: limits, timings: SessionTimings())
             decoder = FrameDecoder(maximumPayload: limits.frame)
         }
 

@@ -35,8 +35,8 @@ import Testing
                 sent += 1
             } catch {
                 try place.run(.seconds(2))
-                let waiting = second.session.driver.inbox.count
-                #expect(waiting <= 300, "more than the window waits to be read")
+                let waiting = second.statistics.peers[first.id]?.bytesUnread ?? 0
+                #expect(waiting <= 300 * 1_000, "more than the window waits to be read")
                 while let message = second.session.messages.poll() {
                     #expect(message.bytes.first == UInt8(read & 0xFF))
                     read += 1
@@ -49,5 +49,20 @@ import Testing
             while second.session.messages.poll() != nil { read += 1 }
         }
         #expect(read == sent)
+    }
+
+    /// Both sides must count a message in pieces alike to the byte: what one forgets, the other never gets back.
+    @Test func piecesNeverUseTheWindowUp() throws {
+        let place = Neighbourhood()
+        let (first, second) = try place.pair { $0.limits.receiveWindow = 16 << 10 }
+        let message = ByteSlice([UInt8](repeating: 7, count: 40_000))
+        for _ in 0..<1_600 {
+            try first.session.trySend(message, to: second.id)
+            try place.loop.runQueued()
+        }
+        try place.run(.milliseconds(200))
+        #expect(second.messages.count == 1_600)
+        let counts = try #require(first.statistics.peers[second.id])
+        #expect(counts.bytesWaiting == 0)
     }
 }

@@ -35,14 +35,13 @@ import Testing
                 conversation: .max, attempt: .max, standing: standing, timeoutMilliseconds: .max,
                 context: context)
             try check(request, request.payload) { bytes throws(WireError) in
-                try ConversationRequest(reading: bytes, contextLimit: 4_096)
+                try ConversationRequest(reading: bytes)
             }
         }
         let request = ConversationRequest(
-            conversation: 1, attempt: 2, standing: standing, context: [UInt8](repeating: 7, count: 11))
-        #expect(throws: WireError.malformed("an invitation's context has 11 bytes, the limit is 10")) {
-            try reading(request.payload) { bytes throws(WireError) in
-                try ConversationRequest(reading: bytes, contextLimit: 10)
+            conversation: 1, attempt: 2, standing: standing, context: [UInt8](repeating: 7, count: 4_097))
+        #expect(throws: WireError.malformed("an invitation's context has 4097 bytes, the limit is 4096")) {
+            try reading(request.payload) { bytes throws(WireError) in try ConversationRequest(reading: bytes)
             }
         }
     }
