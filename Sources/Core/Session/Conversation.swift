@@ -2,7 +2,7 @@
 /// until acknowledged, and sent again on the next link.
 ///
 /// Sans I/O like the machines around it. The session machine owns it from the first request to the end; on the loop only.
-final class Conversation {
+package final class Conversation {
     let id: UInt64
     let peer: PeerID
     /// The part of it that other threads may touch.
