@@ -113,6 +113,12 @@ package final class Conversation {
         }
     }
 
+    /// Whether what is kept is what was admitted and is not acknowledged; nothing may be staged meanwhile.
+    var isConsistent: Bool {
+        sending[0].isInOrder && sending[1].isInOrder && unread >= 0
+            && sending[0].heldCost &+ sending[1].heldCost == port.outstanding
+    }
+
     /// Applies what the peer says it has and allows; fails when it claims what was never sent. Returns whether more
     /// may be written now.
     func apply(_ standing: Standing, pool: inout ChunkPool) throws(WireError) -> Bool {

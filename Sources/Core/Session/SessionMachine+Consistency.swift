@@ -38,6 +38,9 @@ extension SessionMachine {
         expect((peer.link != nil) == (peer.state == .connected), "link: \(peer.link != nil)")
         expect((peer.recovery != nil) == (peer.state == .reconnecting), "recovery: \(peer.recovery != nil)")
         expect(peer.departure == nil || isEngaged, "leaves without a conversation")
+        if let conversation = peer.conversation, !conversation.port.hasStaged {
+            expect(conversation.isConsistent, "messages miscounted")
+        }
         switch peer.state {
         case .connected:
             expect(peer.link.map { links[$0.number] === $0 } ?? false, "carried by a link that is gone")
