@@ -22,6 +22,7 @@ final class SessionDriver: @unchecked Sendable {
     private var calls: [CallToken: @Sendable (Result<PeerID, NighError>) -> Void] = [:]
     private var pings: [CallToken: @Sendable (Result<Duration, NighError>) -> Void] = [:]
     private var whenClosed: [@Sendable () -> Void] = []
+    var unansweredCalls: Int { calls.count + pings.count }
 
     var connections: [UInt64: PipeConnection] = [:]
     private var outgoing = ByteQueue()
