@@ -133,7 +133,7 @@ extension SessionMachine {
         } else {
             move(peer, to: .disconnected, cause: error)
         }
-        let undelivered = conversation.isDrained || cause != .left ? nil : conversation.port.outstanding
+        let undelivered = conversation.isDrained ? nil : conversation.port.outstanding
         for token in tokens { output(.finish(token, departureResult(of: peer, undelivered: undelivered))) }
         dropManualRoutes(of: peer)
         settle(peer)

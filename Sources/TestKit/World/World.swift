@@ -128,6 +128,9 @@ public final class World: @unchecked Sendable {
         heal()
         run(for: plan.settling)
         guard finding == nil else { return end() }
+        // A pipe whose bytes had vanished waits for this to really close.
+        for inhabitant in inhabitants { inhabitant.life?.faults.unblock() }
+        run(for: .seconds(1))
         judgeRest()
         prove()
         rest()
