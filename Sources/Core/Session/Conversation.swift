@@ -211,7 +211,9 @@ final class Conversation {
     /// The program has read so many bytes; true when the peer should be told at once.
     func becameRead(_ bytes: Int) -> Bool {
         unread &-= bytes
-        let gain = receiving[0].grantGain(window: limits.receiveWindow, unread: unread)
+        let gain = max(
+            receiving[0].grantGain(window: limits.receiveWindow, unread: unread),
+            receiving[1].grantGain(window: limits.receiveWindow, unread: unread))
         return gain &* 4 >= limits.receiveWindow
     }
 
