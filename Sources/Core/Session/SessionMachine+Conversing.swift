@@ -10,6 +10,7 @@ extension SessionMachine {
         let port = PeerPort(peer: peer.id, limits: limits, peerHello: hello)
         let conversation = Conversation(id: id, peer: hello, port: port, limits: limits, timings: timings)
         peer.conversation = conversation
+        peer.briefLinks = 0
         peer.incarnation = hello.incarnation
         output(.openPort(port))
         return conversation
@@ -29,6 +30,7 @@ extension SessionMachine {
             return false
         }
         link.purpose = .carrying
+        link.carriesSince = now
         link.conversation = conversation
         peer.link = link
         peer.recovery = nil
@@ -51,7 +53,7 @@ extension SessionMachine {
     }
 
     /// The link that carried the conversation is over.
-    func carrierEnded(of peer: PeerRecord, _ end: LinkMachine.LinkEnd, wasDialled: Bool, now: Moment) {
+    func carrierEnded(of peer: PeerRecord, _ link: Link, _ end: LinkMachine.LinkEnd, now: Moment) {
         peer.link = nil
         switch end.code {
         case .left?, .sessionClosed?, .restarted?, .protocolViolation?:
@@ -64,12 +66,15 @@ extension SessionMachine {
             return finishDeparture(of: peer, now: now)
         }
         // Who dialled the lost link dials again at once; the other waits a little, so that they seldom collide.
-        // After "superseded" the other side's new link is on its way.
-        let redials = wasDialled && end.code != .superseded
-        let retryAt = redials ? now : now + jittered(timings.firstRetry)
+        // After "superseded" the other side's new link is on its way. Where link after link breaks as soon as it
+        // carries, both wait, and longer each time.
+        let isBrief = now - link.carriesSince < Moment.Span(timings.longestRetry)
+        peer.briefLinks = isBrief ? peer.briefLinks + 1 : 0
+        let redials = link.dial != nil && end.code != .superseded && peer.briefLinks <= 1
+        let pause = min(timings.firstRetry * (1 << min(max(peer.briefLinks - 1, 0), 16)), timings.longestRetry)
+        let retryAt = redials ? now : now + jittered(pause)
         peer.recovery = Recovery(
-            deadline: now + Moment.Span(timings.grace), retryAt: retryAt, pause: timings.firstRetry,
-            cause: end.cause)
+            deadline: now + Moment.Span(timings.grace), retryAt: retryAt, pause: pause, cause: end.cause)
         move(peer, to: .reconnecting, cause: NighError(.conversing, end.cause, peer: peer.label))
         if redials { beginResuming(peer, now: now) }
         watch(peer)
