@@ -74,14 +74,16 @@ final class LinkMachine {
     private var control: ControlWriter
     private var unreliable: ControlWriter
     private var pingsSent: [UInt64: Moment] = [:]
-    private var nextAutomaticPing: UInt64 = 1 << 63
+    private var nextAutomaticPing = LinkMachine.firstAutomaticPing
+    private static let firstAutomaticPing: UInt64 = 1 << 63
 
     /// The most control bytes that may wait before the link stops reading: a flood of pings is answered at the
     /// speed at which the answers are taken.
     private static let controlBacklog = 64 << 10
     /// The longest frame before the hellos; a hello is far shorter.
     private static let helloLimit = 4_096
-    private static let pingsRemembered = 64
+    /// The most pings that may wait for their answers.
+    static let pingsRemembered = 64
 
     init(side: LinkSide, settings: Settings, now: Moment) {
         self.side = side
@@ -294,11 +296,17 @@ final class LinkMachine {
         standing.write(to: control.reserve(.acknowledge, payloadLength: Standing.byteCount))
     }
 
+    /// Whether another ping of the program's would be remembered until its answer comes.
+    var hasRoomForPing: Bool { pingsSent.count < Self.pingsRemembered }
+
     /// Sends a ping whose pong will be a `Step.pong` with `token`; the highest bit of tokens is the link's own.
     func ping(token: UInt64, payload: [UInt8], now: Moment) {
         guard phase == .open else { return }
-        if pingsSent.count >= Self.pingsRemembered, let oldest = pingsSent.min(by: { $0.value < $1.value }) {
-            pingsSent.removeValue(forKey: oldest.key)
+        // The program's are never more than that; of the link's own, those without an answer give way.
+        if pingsSent.count >= Self.pingsRemembered,
+            let oldest = pingsSent.keys.filter({ $0 >= Self.firstAutomaticPing }).min()
+        {
+            pingsSent.removeValue(forKey: oldest)
         }
         pingsSent[token] = now
         var writer = FieldWriter()
@@ -309,7 +317,7 @@ final class LinkMachine {
 
     private func sendAutomaticPing(now: Moment) {
         ping(token: nextAutomaticPing, payload: [], now: now)
-        nextAutomaticPing = (nextAutomaticPing &+ 1) | 1 << 63
+        nextAutomaticPing = (nextAutomaticPing &+ 1) | Self.firstAutomaticPing
     }
 
     /// Queues an unreliable message for this turn's write; the caller has looked whether the pipe is backed up.

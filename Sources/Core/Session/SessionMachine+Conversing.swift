@@ -117,18 +117,18 @@ extension SessionMachine {
     func endConversation(of peer: PeerRecord, cause: NighError.Cause, attempts: [NighError] = []) {
         guard let conversation = peer.conversation else { return }
         abandonAttempt(of: peer)
+        let error = NighError(.conversing, cause, peer: peer.label, attempts: attempts)
         if let link = peer.link {
             peer.link = nil
+            failPings(on: link, with: error)
             close(link, cause == .restarted ? .restarted : .left)
         }
-        let error = NighError(.conversing, cause, peer: peer.label, attempts: attempts)
         peer.conversation = nil
         peer.recovery = nil
         statistics.conversationsEnded[cause.label, default: 0] += 1
         var counts = conversation.snapshot
         counts.bytesWaiting = 0
         peer.lastStatistics = counts
-        failPings(to: peer, with: error)
         conversation.end(error)
         output(.closePort(conversation.port))
         let tokens = peer.departure?.tokens ?? []
@@ -218,14 +218,21 @@ extension SessionMachine {
             let error = NighError(.pinging, .limit("ping payload", limits.pingPayload), peer: peer.label)
             return output(.answerPing(token, .failure(error)))
         }
+        guard link.machine.hasRoomForPing else {
+            let error = NighError(
+                .pinging, .limit("pings under way", LinkMachine.pingsRemembered), peer: peer.label)
+            return output(.answerPing(token, .failure(error)))
+        }
         let number = nextNumber()
-        pings[number] = (token, id)
+        pings[number] = (token, link)
         link.machine.ping(token: number, payload: payload, now: now)
         markDirty(link)
     }
 
-    private func failPings(to peer: PeerRecord, with error: NighError) {
-        for (number, waiting) in pings.sorted(by: { $0.key < $1.key }) where waiting.peer == peer.id {
+    /// A ping's answer comes on the link it was sent on, or never.
+    func failPings(on link: Link, with error: NighError) {
+        guard !pings.isEmpty else { return }
+        for (number, waiting) in pings.sorted(by: { $0.key < $1.key }) where waiting.link === link {
             pings[number] = nil
             output(.answerPing(waiting.token, .failure(error)))
         }
