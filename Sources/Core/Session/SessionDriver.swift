@@ -22,6 +22,10 @@ final class SessionDriver: @unchecked Sendable {
     private var calls: [CallToken: @Sendable (Result<PeerID, NighError>) -> Void] = [:]
     private var pings: [CallToken: @Sendable (Result<Duration, NighError>) -> Void] = [:]
     private var whenClosed: [@Sendable () -> Void] = []
+    /// Closed pipes whose last words may still be on their way.
+    private var parting: [any Pipe] = []
+    private var partingEnds = Moment.never
+    private static let longestParting = Moment.Span.seconds(1)
     var unansweredCalls: Int { calls.count + pings.count }
 
     var connections: [UInt64: PipeConnection] = [:]
@@ -102,12 +106,31 @@ final class SessionDriver: @unchecked Sendable {
         inTurn { machine.close(now: loop.now) }
     }
 
+    /// Transports drop at shutdown what their pipes have not written: peers would not hear that this session left. So
+    /// wait a little until the last words are out.
+    private func part() {
+        guard !isClosed, partingEnds == .never else { return }
+        partingEnds = loop.now + Self.longestParting
+        flush()
+        waitForParting()
+    }
+
+    private func waitForParting() {
+        guard !isClosed else { return }
+        parting.removeAll { $0.counters.bytesWaiting == 0 }
+        guard !parting.isEmpty, loop.now < partingEnds else { return finishClosing() }
+        loop.schedule(at: min(partingEnds, loop.now + .milliseconds(10))) { [weak self] in
+            self?.waitForParting()
+        }
+    }
+
     private func finishClosing() {
         guard !isClosed else { return }
         flush()
         isClosed = true
         for (_, connection) in connections { connection.pipe.close(.afterWriting) }
         connections.removeAll()
+        parting.removeAll()
         if hasStarted { for transport in transports { transport.shutdown() } }
         tell(.closed)
         onEvent = nil
@@ -324,7 +347,7 @@ final class SessionDriver: @unchecked Sendable {
         case .answerPing(let token, let result): pings.removeValue(forKey: token)?(result.map(\.duration))
         case .openPort(let port): directory.add(port)
         case .closePort(let port): directory.remove(port)
-        case .allLeft: finishClosing()
+        case .allLeft: part()
         }
     }
 
@@ -334,6 +357,8 @@ final class SessionDriver: @unchecked Sendable {
         if !outgoing.isEmpty { connection.pipe.write(&outgoing) }
         outgoing.removeAll()
         connection.pipe.close(.afterWriting)
+        parting.removeAll { $0.counters.bytesWaiting == 0 }
+        if connection.pipe.counters.bytesWaiting > 0 { parting.append(connection.pipe) }
     }
 
     func tell(_ event: SessionEvent) {

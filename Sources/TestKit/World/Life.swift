@@ -250,7 +250,7 @@ final class Life: @unchecked Sendable {
         isClosing = true
         pending = [:]
         note(.life, 0, 2, "closes")
-        let call = call("close", within: timings.linger + .milliseconds(500))
+        let call = call("close", within: timings.linger + .milliseconds(1_200))
         session.close { [self] in
             answered(call, "done")
             if !toldClosed, !wasKilled { found(.silence, "has closed and was not told so") }
