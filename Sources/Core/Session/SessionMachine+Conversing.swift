@@ -58,7 +58,10 @@ extension SessionMachine {
         switch end.code {
         case .left?, .sessionClosed?, .restarted?, .protocolViolation?:
             return endConversation(of: peer, cause: end.cause)
-        case nil, .superseded?, .selfDial?, .sameIdentity?, .cancelled?, .silent?, .noCommonVersion?,
+        case .cancelled?:
+            // The invitation was taken back while the yes to it was on its way.
+            return endConversation(of: peer, cause: .peerLeft)
+        case nil, .superseded?, .selfDial?, .sameIdentity?, .silent?, .noCommonVersion?,
             .noCommonSecurity?, .wrongService?, .wrongPeer?, .tooManyLinks?, .tooSlow?, .other?:
             break
         }

@@ -35,6 +35,8 @@ final class Life: @unchecked Sendable {
     struct Line {
         let stream: Int
         let receiver: Life?
+        /// What the machines call the conversation; the same at both ends.
+        let conversation: UInt64
         /// Taken by a task that sends on the bulk lane, waiting for room.
         var bulkIsTaken = false
     }
@@ -162,17 +164,19 @@ final class Life: @unchecked Sendable {
         case (.connecting, .connected):
             conversations[other, default: 0] += 1
             world.counts.conversations += 1
-            let incarnation = session?.inspection.peers.first { $0.id == peer.id }?.incarnation
+            let inside = session?.inspection.peers.first { $0.id == peer.id }
             lines[other] = Line(
                 stream: world.ledger.open(from: index, life: number, to: other),
-                receiver: incarnation.flatMap { world.life(of: $0) })
+                receiver: inside.flatMap { world.life(of: $0.incarnation) },
+                conversation: inside?.conversation ?? 0)
+            world.toldConnected[inside?.conversation ?? 0, default: 0] += 1
         case (.connected, .reconnecting):
             world.counts.interruptions += 1
             if world.plan.kind == .calm { found(.endurance, "lost \(other) without any fault: \(cause!)") }
         case (.reconnecting, .connected): world.counts.reconnects += 1
         case (_, .disconnected):
+            if let cause, let line = lines[other] { world.conversationEnded(self, other, line, cause) }
             lines[other] = nil
-            if let cause { world.conversationEnded(self, other, cause) }
         default: break
         }
         world.reacts(self, to: peer, from: last)

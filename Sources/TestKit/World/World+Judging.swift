@@ -14,10 +14,12 @@ extension World {
     }
 
     /// A conversation ended as one side was told: in milder worlds not everything may be the reason.
-    func conversationEnded(_ life: Life, _ other: Int, _ error: NighError) {
+    func conversationEnded(_ life: Life, _ other: Int, _ line: Life.Line, _ error: NighError) {
         guard plan.kind != .storm else { return }
         switch error.cause {
         case .left, .peerLeft: break
+        // The link was cut after one side had said yes and before the other knew: for that one there is no conversation.
+        case .unknownConversation where toldConnected[line.conversation] == 1: break
         default: life.found(.endurance, "the conversation with \(other) ended: \(error)")
         }
     }

@@ -24,6 +24,8 @@ public final class World: @unchecked Sendable {
     var counts = WorldCounts()
     /// The users have stopped doing things by themselves, and nothing breaks any more.
     var isQuiet = false
+    /// How many ends were told of a conversation.
+    var toldConnected: [UInt64: Int] = [:]
     private(set) var finding: Finding?
     private var agenda = TimerQueue<() -> Void>()
     private var indexByPeer: [PeerID: Int] = [:]
