@@ -15,11 +15,14 @@ extension World {
 
     /// A conversation ended as one side was told: in milder worlds not everything may be the reason.
     func conversationEnded(_ life: Life, _ other: Int, _ line: Life.Line, _ error: NighError) {
+        let hasEndedThere = !toldEnded.insert(line.conversation).inserted
         guard plan.kind != .storm else { return }
         switch error.cause {
         case .left, .peerLeft: break
-        // The link was cut after one side had said yes and before the other knew: for that one there is no conversation.
-        case .unknownConversation where toldConnected[line.conversation] == 1: break
+        // The link was cut under a goodbye, or after one side had said yes and before the other knew.
+        case .unknownConversation, .linkLost:
+            guard !hasEndedThere, toldConnected[line.conversation] != 1 else { return }
+            life.found(.endurance, "the conversation with \(other) ended: \(error)")
         default: life.found(.endurance, "the conversation with \(other) ended: \(error)")
         }
     }

@@ -26,6 +26,8 @@ public final class World: @unchecked Sendable {
     var isQuiet = false
     /// How many ends were told of a conversation.
     var toldConnected: [UInt64: Int] = [:]
+    /// Conversations that have ended for one end at least.
+    var toldEnded: Set<UInt64> = []
     private(set) var finding: Finding?
     private var agenda = TimerQueue<() -> Void>()
     private var indexByPeer: [PeerID: Int] = [:]
