@@ -77,8 +77,7 @@ final class PeerRecord {
     /// How many links in a row have broken shortly after they began to carry the conversation.
     var briefLinks = 0
 
-    /// Counts this session's requests to the peer, and the highest number seen from the incarnation below.
-    var requestsMade: UInt64 = 0
+    /// The highest number of a request seen from the incarnation below.
     var requestsSeen: UInt64 = 0
     var requestsSeenFrom: UInt64 = 0
 

@@ -74,7 +74,8 @@ extension SessionMachine {
         let isBrief = now - link.carriesSince < Moment.Span(timings.longestRetry)
         peer.briefLinks = isBrief ? peer.briefLinks + 1 : 0
         let redials = link.dial != nil && end.code != .superseded && peer.briefLinks <= 1
-        let pause = min(timings.firstRetry * (1 << min(max(peer.briefLinks - 1, 0), 16)), timings.longestRetry)
+        let pause = min(
+            timings.firstRetry * (1 << min(max(peer.briefLinks - 1, 0), 16)), timings.longestRetry)
         let retryAt = redials ? now : now + jittered(pause)
         peer.recovery = Recovery(
             deadline: now + Moment.Span(timings.grace), retryAt: retryAt, pause: pause, cause: end.cause)

@@ -171,8 +171,8 @@ extension SessionMachine {
         link.purpose = .asking
         peer.attempt?.link = link
         peer.attempt?.requestSent = true
-        peer.requestsMade += 1
-        var request = ConversationRequest(conversation: 0, attempt: peer.requestsMade, standing: Standing())
+        requestsMade += 1
+        var request = ConversationRequest(conversation: 0, attempt: requestsMade, standing: Standing())
         switch attempt.kind {
         case .invite(let conversation, let context):
             request.conversation = conversation
@@ -407,7 +407,7 @@ extension SessionMachine {
         if let old = peer.link, old !== link { close(old, .superseded) }
         link.machine.send(
             ConversationAcceptance(
-                conversation: request.conversation, attempt: peer.requestsMade,
+                conversation: request.conversation, attempt: requestsMade,
                 standing: conversation.standingForNewLink()))
         return carry(request.conversation, on: link, with: peer, peerStanding: request.standing, now: now)
     }

@@ -26,6 +26,8 @@ final class SessionMachine {
     var pings: [UInt64: (token: CallToken, link: Link)] = [:]
     var statistics = SessionStatistics()
     var generator: SeededGenerator
+    /// Counts this session's requests, to whomever: a peer that was forgotten and met again may remember an earlier one.
+    var requestsMade: UInt64 = 0
     /// Encoded messages live in these; given back when acknowledged.
     var pool = ChunkPool(chunkSize: 32 << 10, keepAtMost: 16)
     /// Set by `close`: no invitations either way any more.
