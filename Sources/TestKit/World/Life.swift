@@ -57,7 +57,8 @@ final class Life: @unchecked Sendable {
     var lines: [Int: Line] = [:]
     /// Streams whose arrival was confirmed by a `disconnect` that succeeded.
     private(set) var promised: [Line] = []
-    private(set) var pending: [Int: Invitation] = [:]
+    private var invitations: Set<UInt64> = []
+    private var endedInvitations: Set<UInt64> = []
     private(set) var calls: [Int: Call] = [:]
     private var callCount = 0
     var isAdvertising: Bool
@@ -139,14 +140,16 @@ final class Life: @unchecked Sendable {
             note(
                 .invitation, world.index(of: invitation.peer.id) ?? -1, 1,
                 "invited by \(invitation.peer.name)")
-            if pending.updateValue(invitation, forKey: Int(invitation.number)) != nil {
+            if !invitations.insert(invitation.number).inserted {
                 found(.calls, "invitation \(invitation.number) comes twice")
             }
             world.invited(self, invitation)
         case .invitationEnded(let invitation, let cause):
             note(.invitation, world.index(of: invitation.peer.id) ?? -1, 2, "invitation ended: \(cause)")
-            if pending.removeValue(forKey: Int(invitation.number)) == nil {
-                found(.calls, "an invitation ends that was answered or never told: \(cause)")
+            // It may have been answered just before, in the handler that was told of it.
+            let isNew = endedInvitations.insert(invitation.number).inserted
+            if !isNew || !invitations.contains(invitation.number) {
+                found(.calls, "an invitation ends that has ended before, or was never told: \(cause)")
             }
         case .closed:
             note(.event, 0, 2, "closed")
@@ -239,20 +242,19 @@ final class Life: @unchecked Sendable {
         guard let known = calls.removeValue(forKey: call) else {
             return found(.calls, "call \(call) is answered twice: \(words())")
         }
-        if hasClosed, !wasKilled, !known.isLate { found(.silence, "\(known.what) is answered after it closed") }
+        if hasClosed, !wasKilled, !known.isLate {
+            found(.silence, "\(known.what) is answered after it closed")
+        }
         note(.outcome, call, error == nil ? 1 : 0, "\(known.what): \(error.map { "\($0)" } ?? words())")
     }
 
     func promise(_ line: Line) { promised.append(line) }
-
-    func take(_ invitation: Int) { pending[invitation] = nil }
 
     // MARK: End
 
     func close() {
         guard let session, !isClosing else { return }
         isClosing = true
-        pending = [:]
         note(.life, 0, 2, "closes")
         let call = call("close", within: timings.linger + .milliseconds(1_200))
         session.close { [self] in
@@ -269,7 +271,6 @@ final class Life: @unchecked Sendable {
         wasKilled = wasKilled || !hasClosed
         hasClosed = true
         lines = [:]
-        pending = [:]
         session = nil
     }
 }

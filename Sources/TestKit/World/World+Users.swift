@@ -103,7 +103,8 @@ extension World {
     // MARK: Inviting and leaving
 
     func invite(
-        _ other: Int, by life: Life, within timeout: Duration? = nil, _ then: (@Sendable (NighError?) -> Void)? = nil
+        _ other: Int, by life: Life, within timeout: Duration? = nil,
+        _ then: (@Sendable (NighError?) -> Void)? = nil
     ) {
         guard let session = life.session else { return }
         counts.invitations += 1
@@ -116,7 +117,8 @@ extension World {
     }
 
     private func invited(
-        _ life: Life, _ call: Int, _ result: Result<PeerID, NighError>, _ then: (@Sendable (NighError?) -> Void)?
+        _ life: Life, _ call: Int, _ result: Result<PeerID, NighError>,
+        _ then: (@Sendable (NighError?) -> Void)?
     ) {
         switch result {
         case .success(let peer):
@@ -145,8 +147,9 @@ extension World {
 
     func disconnect(_ other: Int, by life: Life) {
         guard let session = life.session else { return }
-        let state = life.states.state(of: id(other))
-        let line = state == .connected || state == .reconnecting ? life.lines[other] : nil
+        // From inside a handler the conversation may be over already, and the program about to be told so.
+        let conversation = session.inspection.peers.first { $0.id == id(other) }?.conversation
+        let line = life.lines[other].flatMap { $0.conversation == conversation ? $0 : nil }
         let call = life.call("disconnect \(other)", within: life.timings.linger + .milliseconds(100))
         session.disconnect(id(other)) { result in
             switch result {
@@ -178,7 +181,6 @@ extension World {
 
     /// An invitation came.
     func invited(_ life: Life, _ invitation: Invitation) {
-        let number = Int(invitation.number)
         let kindness = isQuiet ? 100 : life.owner.member.kindness
         if generator.chance(kindness) { return accept(life, invitation) }
         switch generator.number(0...5) {
@@ -186,14 +188,11 @@ extension World {
             later(generator.milliseconds(1...5_000)) { [self] in accept(life, invitation) }
         case 2:
             later(generator.milliseconds(0...3_000)) {
-                life.take(number)
                 life.session?.decline(invitation, words: "later perhaps", retryAfter: .seconds(3))
             }
         case 3:
-            life.take(number)
             life.session?.decline(invitation, words: "no")
         case 4:
-            life.take(number)
             if let other = index(of: invitation.peer.id) { invite(other, by: life) }
         default: break
         }
@@ -201,7 +200,6 @@ extension World {
 
     private func accept(_ life: Life, _ invitation: Invitation) {
         guard let session = life.session else { return }
-        life.take(Int(invitation.number))
         life.note(.call, index(of: invitation.peer.id) ?? -1, 3, "accepts")
         session.accept(invitation)
     }
