@@ -19,6 +19,7 @@ let package = Package(
         .executableTarget(
             name: "nigh-bench", dependencies: ["CAllocationCounter", "NighCore", "NighMemory"],
             path: "Sources/Tools/nigh-bench"),
+        .executableTarget(name: "soak", dependencies: ["NighTestKit"], path: "Sources/Tools/soak"),
         .testTarget(
             name: "CoreTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Core"),
         .testTarget(name: "NighTests", dependencies: ["Nigh"], path: "Tests/Nigh"),

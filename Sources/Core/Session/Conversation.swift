@@ -42,6 +42,8 @@ final class Conversation {
         acknowledgeWithin = Moment.Span(timings.acknowledge)
         pieceLimit = min(limits.frame, peer.maximumFrame)
         peerMessageLimit = min(limits.message, peer.maximumMessage)
+        // What an invitation grants before there is a conversation counts as granted.
+        _ = standingForNewLink()
     }
 
     /// False once the conversation has ended.

@@ -21,6 +21,7 @@ final class SessionDriver: @unchecked Sendable {
     private var calls: [CallToken: @Sendable (Result<PeerID, NighError>) -> Void] = [:]
     private var pings: [CallToken: @Sendable (Result<Duration, NighError>) -> Void] = [:]
     private var whenClosed: [@Sendable () -> Void] = []
+    var unansweredCalls: Int { calls.count + pings.count }
 
     var connections: [UInt64: PipeConnection] = [:]
     private var outgoing = ByteQueue()
@@ -345,7 +346,7 @@ final class SessionDriver: @unchecked Sendable {
         outgoing.removeAll()
         connection.pipe.close(.afterWriting)
         partingPipes.removeAll { $0.counters.bytesWaiting == 0 }
-        partingPipes.append(connection.pipe)
+        if connection.pipe.counters.bytesWaiting > 0 { partingPipes.append(connection.pipe) }
     }
 
     func tell(_ event: SessionEvent) {
