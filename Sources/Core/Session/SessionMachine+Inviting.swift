@@ -271,7 +271,7 @@ extension SessionMachine {
         }
         let cause: NighError.Cause =
             switch refusal.code {
-            case .declined: .declined(refusal.words)
+            case .declined: .declined(refusal.words, retryAfter: .seconds(Int64(refusal.retryAfterSeconds)))
             case .full: .full
             case .busy: .busy
             case .unknownConversation: .unknownConversation
