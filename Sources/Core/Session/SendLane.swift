@@ -32,6 +32,8 @@ struct SendLane {
     private var cursorSegment = 0
     private var cursorBytes = 0
     private var cursorMessages = 0
+    /// Whether the large message at the cursor has been announced on this link.
+    private var hasBegun = false
     /// The number of the last message this link has been given whole.
     private(set) var sent: UInt64 = 0
 
@@ -121,6 +123,7 @@ struct SendLane {
         } else {
             cursorBytes = 0
             cursorMessages = 0
+            hasBegun = false
         }
         guard !removed.isLarge else { return }
         let chunk = removed.bytes.chunk
@@ -152,6 +155,7 @@ struct SendLane {
         cursorSegment = 0
         cursorBytes = acknowledgedBytes
         cursorMessages = acknowledgedInFirst
+        hasBegun = false
         sent = acknowledged
         return everSent &- acknowledged
     }
@@ -171,6 +175,7 @@ struct SendLane {
                 cursorSegment &+= 1
                 cursorBytes = 0
                 cursorMessages = 0
+                hasBegun = false
                 continue
             }
             let count =
@@ -218,7 +223,8 @@ struct SendLane {
         header: inout ControlWriter
     ) -> Int {
         var count = 0
-        if cursorBytes == 0 {
+        if !hasBegun {
+            hasBegun = true
             queue.append(EncodedMessage.beginning(of: segment.bytes.count, on: lane, header: &header))
             count = FrameHeader.byteCount &+ EncodedMessage.beginningLength
         }
