@@ -348,7 +348,8 @@ extension SessionMachine {
         of peer: PeerRecord, by request: ConversationRequest, on link: Link, now: Moment
     ) {
         let tokens = peer.attempt?.tokens ?? []
-        abandonAttempt(of: peer, code: .superseded)
+        // Not "superseded": the conversation proposed there will never be.
+        abandonAttempt(of: peer)
         finish(tokens, with: peer, agreed: agree(to: request, on: link, with: peer, now: now))
     }
 
