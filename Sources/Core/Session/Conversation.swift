@@ -208,9 +208,11 @@ final class Conversation {
     /// A message of so many bytes was put where the program may read it later.
     func becameUnread(_ bytes: Int) { unread &+= bytes }
 
-    /// The program has read so many bytes; true when the peer should be told at once.
-    func becameRead(_ bytes: Int) -> Bool {
-        unread &-= bytes
+    /// The program has read so many bytes.
+    func becameRead(_ bytes: Int) { unread &-= bytes }
+
+    /// Whether so much room has been made since the peer was last told that it should be told at once.
+    var shouldGrantNow: Bool {
         let gain = max(
             receiving[0].grantGain(window: limits.receiveWindow, unread: unread),
             receiving[1].grantGain(window: limits.receiveWindow, unread: unread))

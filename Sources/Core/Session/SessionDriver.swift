@@ -249,7 +249,9 @@ final class SessionDriver: @unchecked Sendable {
                     if let link = peer.link { machine.markDirty(link) }
                 }
                 let read = port.takeRead()
-                if read > 0, conversation.becameRead(read), let link = peer.link {
+                guard read > 0 else { continue }
+                conversation.becameRead(read)
+                if conversation.shouldGrantNow, let link = peer.link {
                     machine.acknowledge(conversation, on: link)
                 }
             }

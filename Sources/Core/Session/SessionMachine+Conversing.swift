@@ -48,6 +48,8 @@ extension SessionMachine {
         }
         markDirty(link)
         watch(link)
+        // The program may have read while the two sides were still greeting.
+        if conversation.shouldGrantNow { acknowledge(conversation, on: link) }
         if peer.departure != nil, conversation.isDrained { finishDeparture(of: peer, now: now) }
         return true
     }
