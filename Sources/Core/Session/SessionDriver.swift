@@ -127,6 +127,7 @@ final class SessionDriver: @unchecked Sendable {
         inbox.finish()
         events.finish()
         let error = NighError(.conversing, .closed)
+        for peer in machine.sortedPeers { peer.conversation?.end(error) }
         let (waitingCalls, waitingPings) = (calls, pings)
         calls.removeAll()
         pings.removeAll()
@@ -135,6 +136,13 @@ final class SessionDriver: @unchecked Sendable {
         let finished = whenClosed
         whenClosed.removeAll()
         for done in finished { done() }
+    }
+
+    /// Takes everything down in the middle of whatever is going on, telling nobody.
+    func die() {
+        onEvent = nil
+        onMessage = nil
+        finishClosing()
     }
 
     /// Nobody holds the session any more: it closes as if told to, and tells nobody.

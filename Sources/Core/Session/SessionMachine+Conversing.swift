@@ -50,6 +50,8 @@ extension SessionMachine {
         }
         markDirty(link)
         watch(link)
+        // The program may have read while the two sides were still greeting.
+        if conversation.shouldGrantNow { acknowledge(conversation, on: link) }
         if peer.departure != nil, conversation.isDrained { finishDeparture(of: peer, now: now) }
         return true
     }
@@ -130,13 +132,13 @@ extension SessionMachine {
             close(link, cause == .restarted ? .restarted : .left)
         }
         peer.conversation = nil
-        peer.unreadLeft = conversation.unread
         peer.recovery = nil
         statistics.conversationsEnded[cause.label, default: 0] += 1
         var counts = conversation.snapshot
         counts.bytesWaiting = 0
         peer.lastStatistics = counts
         conversation.end(error)
+        peer.unreadLeft = conversation.unread
         output(.closePort(conversation.port))
         let tokens = peer.departure?.tokens ?? []
         peer.departure = nil
@@ -223,7 +225,8 @@ extension SessionMachine {
             if peer.isIdle { peers[peer.id] = nil }
             return
         }
-        if conversation.becameRead(bytes), let link = peer.link { acknowledge(conversation, on: link) }
+        conversation.becameRead(bytes)
+        if conversation.shouldGrantNow, let link = peer.link { acknowledge(conversation, on: link) }
     }
 
     // MARK: Pings

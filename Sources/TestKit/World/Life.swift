@@ -264,13 +264,14 @@ final class Life: @unchecked Sendable {
         }
     }
 
-    /// The session is let go without a word, as when a process dies.
+    /// The session ends without a word, as when a process dies.
     func kill() {
         note(.life, 0, 3, "is killed")
         isClosing = true
         wasKilled = wasKilled || !hasClosed
         hasClosed = true
         lines = [:]
+        session?.die()
         session = nil
     }
 }

@@ -56,7 +56,7 @@ struct WorldPlan {
         self.isNarrow = isNarrow
         members = (0..<count).map { _ in Self.member(kind, isNarrow: isNarrow, &generator) }
         active = generator.milliseconds(8_000...30_000)
-        weatherPace = generator.pick([700, 2_000, 5_000]) ?? 2_000
+        weatherPace = (kind == .storm ? generator.pick([700, 2_000, 5_000]) : nil) ?? 5_000
         // A link that went dead unnoticed is lost, its conversation given up, an invitation or greeting runs out.
         let longest = members.reduce(Moment.Span.zero) { longest, member in
             let timings = member.timings
@@ -122,7 +122,7 @@ struct WorldPlan {
         if generator.chance(20) { plan.bytesPerSecond = generator.pick([128 << 10, 512 << 10, 4 << 20]) }
         guard kind != .calm else { return plan }
         if generator.chance(20) { plan.refuse = FaultPlan.Odds(1, outOf: generator.number(3...10)) }
-        if generator.chance(10) { plan.cutAfter = generator.milliseconds(1_500...15_000) }
+        if generator.chance(10) { plan.cutAfter = generator.milliseconds(4_000...15_000) }
         guard kind == .storm else { return plan }
         if generator.chance(10) { plan.hang = FaultPlan.Odds(1, outOf: generator.number(3...10)) }
         if generator.chance(15) { plan.cutAfterBytes = generator.number(100...60_000) }
