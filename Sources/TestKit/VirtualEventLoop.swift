@@ -58,6 +58,9 @@ public final class VirtualEventLoop: @unchecked Sendable {
         threadNumber = Atomic(UInt(pthread_self()))
     }
 
+    /// How many pieces of work the loop has done in its life: what tells a quiet network from one whose timers spin.
+    public private(set) var workDone = 0
+
     /// How many pieces of work are queued, and how many timers wait.
     public var pending: (work: Int, timers: Int) { (monitor.read { queue.count }, timers.count) }
 
@@ -151,6 +154,7 @@ public final class VirtualEventLoop: @unchecked Sendable {
     private func count() throws(LiveLock) {
         guard workLeft > 0 else { throw LiveLock(workLimit: workLimit, moment: moment) }
         workLeft -= 1
+        workDone += 1
     }
 }
 

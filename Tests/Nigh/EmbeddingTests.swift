@@ -16,6 +16,14 @@ import Testing
         #expect(readme.contains("```swift\n\(example)```\n"))
     }
 
+    @Test func everyTransportOfThePackageCanBeChosenByName() throws {
+        for entry in TransportRegistry.standard.entries {
+            #expect(try TransportRegistry.standard.makeAll(entry.scheme).map(\.scheme) == [entry.scheme])
+        }
+        let unknown = #expect(throws: NighError.self) { try TransportRegistry.standard.makeAll("pigeon") }
+        #expect(unknown?.description.hasSuffix("known are: memory") == true)
+    }
+
     private func text(of path: String) throws -> String {
         let folder = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(
             separator: "/")

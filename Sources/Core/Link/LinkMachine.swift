@@ -74,7 +74,8 @@ package final class LinkMachine {
     private var control: ControlWriter
     private var unreliable: ControlWriter
     private var pingsSent: [UInt64: Moment] = [:]
-    private var nextAutomaticPing: UInt64 = 1 << 63
+    private var nextAutomaticPing = LinkMachine.firstAutomaticPing
+    private static let firstAutomaticPing: UInt64 = 1 << 63
 
     /// The most control bytes that may wait before the link stops reading: a flood of pings is answered at the
     /// speed at which the answers are taken.
@@ -83,7 +84,8 @@ package final class LinkMachine {
     private static let helloLimit = 4_096
     /// The longest payload of a ping that is answered, whatever this side sends itself.
     static let pingPayloadLimit = 1_024
-    private static let pingsRemembered = 256
+    /// Pings that may wait for their answers; more than `SessionLimits.pendingPings` can be, since the link asks too.
+    static let pingsRemembered = 256
 
     init(side: LinkSide, settings: Settings, now: Moment) {
         self.side = side
@@ -299,7 +301,9 @@ package final class LinkMachine {
     /// Sends a ping whose pong will be a `Step.pong` with `token`; the highest bit of tokens is the link's own.
     package func ping(token: UInt64, payload: [UInt8], now: Moment) {
         guard phase == .open else { return }
-        if pingsSent.count >= Self.pingsRemembered, let oldest = pingsSent.min(by: { $0.value < $1.value }) {
+        if pingsSent.count >= Self.pingsRemembered,
+            let oldest = pingsSent.min(by: { $0.value < $1.value })
+        {
             pingsSent.removeValue(forKey: oldest.key)
         }
         pingsSent[token] = now
@@ -317,7 +321,7 @@ package final class LinkMachine {
 
     private func sendAutomaticPing(now: Moment) {
         ping(token: nextAutomaticPing, payload: [], now: now)
-        nextAutomaticPing = (nextAutomaticPing &+ 1) | 1 << 63
+        nextAutomaticPing = (nextAutomaticPing &+ 1) | Self.firstAutomaticPing
     }
 
     /// Queues an unreliable message for this turn's write; the caller has looked whether the pipe is backed up.

@@ -51,6 +51,7 @@ package final class Conversation {
     func end(_ error: NighError) {
         isActive = false
         port.close(error)
+        becameRead(port.takeRead())
     }
 
     // MARK: Sending
@@ -159,6 +160,11 @@ package final class Conversation {
         return takeStanding()
     }
 
+    /// An invitation granted so many bytes of each lane before there was a conversation to remember it.
+    func wasGranted(_ bytes: UInt64) {
+        for lane in 0..<2 { receiving[lane].startLink(granted: bytes) }
+    }
+
     /// What to tell the peer now; counts as told.
     func takeStanding() -> Standing {
         unacknowledgedBytes = 0
@@ -218,14 +224,15 @@ package final class Conversation {
     /// A message of so many bytes was put where the program may read it later.
     func becameUnread(_ bytes: Int) { unread &+= bytes }
 
-    /// The program has read so many bytes; true when the peer should be told at once.
-    func becameRead(_ bytes: Int) -> Bool {
-        unread &-= bytes
-        for lane in 0..<2 {
-            let gain = receiving[lane].grantGain(window: limits.receiveWindow, unread: unread)
-            if gain &* 4 >= limits.receiveWindow { return true }
-        }
-        return false
+    /// The program has read so many bytes.
+    func becameRead(_ bytes: Int) { unread &-= bytes }
+
+    /// Whether so much room has been made since the peer was last told that it should be told at once.
+    var shouldGrantNow: Bool {
+        let gain = max(
+            receiving[0].grantGain(window: limits.receiveWindow, unread: unread),
+            receiving[1].grantGain(window: limits.receiveWindow, unread: unread))
+        return gain &* 4 >= limits.receiveWindow
     }
 
     /// The counts a person may see, completed with what is only known here.

@@ -11,9 +11,9 @@ struct ReceiveLane {
     private var expected = 0
 
     /// A link that is just replacing another: partial messages will be sent again from their start.
-    mutating func startLink() {
+    mutating func startLink(granted bytes: UInt64 = 0) {
         bytesOnLink = 0
-        granted = 0
+        granted = bytes
         assembly = nil
         expected = 0
     }

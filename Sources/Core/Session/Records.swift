@@ -21,8 +21,9 @@ final class Link {
     let openedAt: Moment
     private(set) var peer: PeerRecord?
     var purpose = Purpose.unsettled
-    /// The conversation it carries.
+    /// The conversation it carries, and from when on.
     var conversation: Conversation?
+    var carriesSince = Moment.never
     /// Whether it is among the links that have something to write.
     var isDirty = false
     /// The earliest moment at which the session machine will look at this link by itself.
@@ -73,6 +74,8 @@ final class PeerRecord {
     var invitation: PendingInvitation?
     var recovery: Recovery?
     var departure: Departure?
+    /// How many links in a row have broken shortly after they began to carry the conversation.
+    var briefLinks = 0
 
     /// The highest request number seen from the peer, in the incarnation below.
     var requestsSeen: UInt64 = 0
@@ -118,6 +121,8 @@ struct Attempt {
     var dial: DialID?
     var link: Link?
     var requestSent = false
+    /// How many bytes of each lane the invitation allows the peer to send.
+    var granted: UInt64 = 0
     /// The peer preferred its own link: wait for that one's request, and try again at this moment if none comes.
     var yieldsUntil = Moment.never
     var failures: [NighError] = []

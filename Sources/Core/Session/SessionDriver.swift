@@ -21,6 +21,7 @@ final class SessionDriver: @unchecked Sendable {
     private var calls: [CallToken: @Sendable (Result<PeerID, NighError>) -> Void] = [:]
     private var pings: [CallToken: @Sendable (Result<Duration, NighError>) -> Void] = [:]
     private var whenClosed: [@Sendable () -> Void] = []
+    var unansweredCalls: Int { calls.count + pings.count }
 
     var connections: [UInt64: PipeConnection] = [:]
     private var outgoing = ByteQueue()
@@ -126,6 +127,7 @@ final class SessionDriver: @unchecked Sendable {
         inbox.finish()
         events.finish()
         let error = NighError(.conversing, .closed)
+        for peer in machine.sortedPeers { peer.conversation?.end(error) }
         let (waitingCalls, waitingPings) = (calls, pings)
         calls.removeAll()
         pings.removeAll()
@@ -134,6 +136,13 @@ final class SessionDriver: @unchecked Sendable {
         let finished = whenClosed
         whenClosed.removeAll()
         for done in finished { done() }
+    }
+
+    /// Takes everything down in the middle of whatever is going on, telling nobody.
+    func die() {
+        onEvent = nil
+        onMessage = nil
+        finishClosing()
     }
 
     /// Nobody holds the session any more: it closes as if told to, and tells nobody.
@@ -345,7 +354,7 @@ final class SessionDriver: @unchecked Sendable {
         outgoing.removeAll()
         connection.pipe.close(.afterWriting)
         partingPipes.removeAll { $0.counters.bytesWaiting == 0 }
-        partingPipes.append(connection.pipe)
+        if connection.pipe.counters.bytesWaiting > 0 { partingPipes.append(connection.pipe) }
     }
 
     func tell(_ event: SessionEvent) {

@@ -26,7 +26,7 @@ public struct SessionLimits: Hashable, Sendable {
     public var receiveWindow = 256 << 10
     /// Bytes of a ping's payload; at most 1,024.
     public var pingPayload = 1_024
-    /// Pings to one peer that wait for their answer.
+    /// Pings to one peer that wait for their answer; at most 192.
     public var pendingPings = 64
     /// Events waiting to be read. The oldest are dropped beyond it, and their number told.
     public var unreadEvents = 1_024
@@ -41,6 +41,7 @@ public struct SessionLimits: Hashable, Sendable {
         precondition(invitationContext <= ConversationRequest.contextLimit, "limits.invitationContext")
         precondition(unreliableMessage <= Hello.leastMaximumFrame, "limits.unreliableMessage")
         precondition(pingPayload <= LinkMachine.pingPayloadLimit, "limits.pingPayload")
+        precondition(pendingPings <= LinkMachine.pingsRemembered * 3 / 4, "limits.pendingPings")
         precondition(receiveWindow > 0 && sendBuffer > 0, "limits.receiveWindow, limits.sendBuffer")
     }
 }

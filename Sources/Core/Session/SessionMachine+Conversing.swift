@@ -12,6 +12,7 @@ extension SessionMachine {
             id: id, peer: hello, port: port, unread: peer.unreadLeft, limits: limits, timings: timings)
         peer.unreadLeft = 0
         peer.conversation = conversation
+        peer.briefLinks = 0
         peer.incarnation = hello.incarnation
         output(.openPort(port))
         return conversation
@@ -31,6 +32,7 @@ extension SessionMachine {
             return false
         }
         link.purpose = .carrying
+        link.carriesSince = now
         link.conversation = conversation
         peer.link = link
         peer.recovery = nil
@@ -48,18 +50,22 @@ extension SessionMachine {
         }
         markDirty(link)
         watch(link)
+        // The program may have read while the two sides were still greeting.
+        if conversation.shouldGrantNow { acknowledge(conversation, on: link) }
         if peer.departure != nil, conversation.isDrained { finishDeparture(of: peer, now: now) }
         return true
     }
 
     /// The link that carried the conversation is over.
-    func carrierEnded(of peer: PeerRecord, _ end: LinkMachine.LinkEnd, wasDialled: Bool, now: Moment) {
+    func carrierEnded(of peer: PeerRecord, _ link: Link, _ end: LinkMachine.LinkEnd, now: Moment) {
         peer.link = nil
-        failPings(to: peer, with: NighError(.pinging, end.cause, peer: peer.label))
         switch end.code {
         case .left?, .sessionClosed?, .restarted?, .protocolViolation?:
             return endConversation(of: peer, cause: end.cause)
-        case nil, .superseded?, .selfDial?, .sameIdentity?, .cancelled?, .silent?, .noCommonVersion?,
+        case .cancelled?:
+            // The invitation was taken back while the yes to it was on its way.
+            return endConversation(of: peer, cause: .peerLeft)
+        case nil, .superseded?, .selfDial?, .sameIdentity?, .silent?, .noCommonVersion?,
             .noCommonSecurity?, .wrongService?, .wrongPeer?, .tooManyLinks?, .tooSlow?, .other?:
             break
         }
@@ -67,12 +73,16 @@ extension SessionMachine {
             return finishDeparture(of: peer, now: now)
         }
         // Who dialled the lost link dials again at once; the other waits a little, so that they seldom collide.
-        // After "superseded" the other side's new link is on its way.
-        let redials = wasDialled && end.code != .superseded
-        let retryAt = redials ? now : now + jittered(timings.firstRetry)
+        // After "superseded" the other side's new link is on its way. Where link after link breaks as soon as it
+        // carries, both wait, and longer each time.
+        let isBrief = now - link.carriesSince < Moment.Span(timings.longestRetry)
+        peer.briefLinks = isBrief ? peer.briefLinks + 1 : 0
+        let redials = link.dial != nil && end.code != .superseded && peer.briefLinks <= 1
+        let pause = min(
+            timings.firstRetry * (1 << min(max(peer.briefLinks - 1, 0), 16)), timings.longestRetry)
+        let retryAt = redials ? now : now + jittered(pause)
         peer.recovery = Recovery(
-            deadline: now + Moment.Span(timings.grace), retryAt: retryAt, pause: timings.firstRetry,
-            cause: end.cause)
+            deadline: now + Moment.Span(timings.grace), retryAt: retryAt, pause: pause, cause: end.cause)
         move(peer, to: .reconnecting, cause: NighError(.conversing, end.cause, peer: peer.label))
         if redials { beginResuming(peer, now: now) }
         watch(peer)
@@ -115,20 +125,20 @@ extension SessionMachine {
     func endConversation(of peer: PeerRecord, cause: NighError.Cause, attempts: [NighError] = []) {
         guard let conversation = peer.conversation else { return }
         abandonAttempt(of: peer)
+        let error = NighError(.conversing, cause, peer: peer.label, attempts: attempts)
         if let link = peer.link {
             peer.link = nil
+            failPings(on: link, with: error)
             close(link, cause == .restarted ? .restarted : .left)
         }
-        let error = NighError(.conversing, cause, peer: peer.label, attempts: attempts)
         peer.conversation = nil
-        peer.unreadLeft = conversation.unread
         peer.recovery = nil
         statistics.conversationsEnded[cause.label, default: 0] += 1
         var counts = conversation.snapshot
         counts.bytesWaiting = 0
         peer.lastStatistics = counts
-        failPings(to: peer, with: error)
         conversation.end(error)
+        peer.unreadLeft = conversation.unread
         output(.closePort(conversation.port))
         let tokens = peer.departure?.tokens ?? []
         peer.departure = nil
@@ -137,7 +147,7 @@ extension SessionMachine {
         } else {
             move(peer, to: .disconnected, cause: error)
         }
-        let undelivered = conversation.isDrained || cause != .left ? nil : conversation.port.outstanding
+        let undelivered = conversation.isDrained ? nil : conversation.port.outstanding
         for token in tokens { output(.finish(token, departureResult(of: peer, undelivered: undelivered))) }
         dropManualRoutes(of: peer)
         settle(peer)
@@ -215,7 +225,8 @@ extension SessionMachine {
             if peer.isIdle { peers[peer.id] = nil }
             return
         }
-        if conversation.becameRead(bytes), let link = peer.link { acknowledge(conversation, on: link) }
+        conversation.becameRead(bytes)
+        if conversation.shouldGrantNow, let link = peer.link { acknowledge(conversation, on: link) }
     }
 
     // MARK: Pings
@@ -230,19 +241,21 @@ extension SessionMachine {
             let error = NighError(.pinging, .limit("ping payload", limits.pingPayload), peer: peer.label)
             return output(.answerPing(token, .failure(error)))
         }
-        let waiting = pings.values.reduce(0) { $0 + ($1.peer == id ? 1 : 0) }
+        let waiting = pings.values.reduce(0) { $0 + ($1.link === link ? 1 : 0) }
         guard waiting < limits.pendingPings else {
             let error = NighError(.pinging, .limit("pending pings", limits.pendingPings), peer: peer.label)
             return output(.answerPing(token, .failure(error)))
         }
         let number = nextNumber()
-        pings[number] = (token, id)
+        pings[number] = (token, link)
         link.machine.ping(token: number, payload: payload, now: now)
         markDirty(link)
     }
 
-    private func failPings(to peer: PeerRecord, with error: NighError) {
-        for (number, waiting) in pings.sorted(by: { $0.key < $1.key }) where waiting.peer == peer.id {
+    /// A ping's answer comes on the link it was sent on, or never.
+    func failPings(on link: Link, with error: NighError) {
+        guard !pings.isEmpty else { return }
+        for (number, waiting) in pings.sorted(by: { $0.key < $1.key }) where waiting.link === link {
             pings[number] = nil
             output(.answerPing(waiting.token, .failure(error)))
         }

@@ -199,7 +199,10 @@ extension SessionMachine {
             request.context = context
             request.timeoutMilliseconds = UInt32(
                 clamping: max(1, (attempt.deadline - now).nanoseconds / 1_000_000))
-            for lane in 0..<2 { request.standing.granted[lane] = UInt64(limits.receiveWindow) }
+            // What is unread of earlier conversations counts here as it will when there is a conversation.
+            let granted = UInt64(max(0, limits.receiveWindow - peer.unreadLeft))
+            peer.attempt?.granted = granted
+            for lane in 0..<2 { request.standing.granted[lane] = granted }
         case .resume:
             guard let conversation = peer.conversation else { return close(link, .cancelled) }
             request.conversation = conversation.id
@@ -255,8 +258,7 @@ extension SessionMachine {
         noteRequestsSeen(acceptance.attempt, from: peer, on: link)
         peer.attempt = nil
         if attempt.kind != .resume {
-            // The invitation granted the peer a first window before there was a conversation to remember it.
-            _ = conversation(expected, with: peer, link: link).standingForNewLink()
+            conversation(expected, with: peer, link: link).wasGranted(attempt.granted)
         }
         let carries = carry(
             acceptance.conversation, on: link, with: peer, peerStanding: acceptance.standing, now: now)
@@ -271,7 +273,7 @@ extension SessionMachine {
         }
         let cause: NighError.Cause =
             switch refusal.code {
-            case .declined: .declined(refusal.words)
+            case .declined: .declined(refusal.words, retryAfter: .seconds(Int64(refusal.retryAfterSeconds)))
             case .full: .full
             case .busy: .busy
             case .unknownConversation: .unknownConversation
@@ -372,7 +374,8 @@ extension SessionMachine {
         of peer: PeerRecord, by request: ConversationRequest, on link: Link, now: Moment
     ) {
         let tokens = peer.attempt?.tokens ?? []
-        abandonAttempt(of: peer, code: .superseded)
+        // Not "superseded": the conversation proposed there will never be.
+        abandonAttempt(of: peer)
         finish(tokens, with: peer, agreed: agree(to: request, on: link, with: peer, now: now))
     }
 

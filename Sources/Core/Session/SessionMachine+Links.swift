@@ -172,7 +172,7 @@ extension SessionMachine {
         switch purpose {
         case .carrying:
             if let peer = link.peer, peer.link === link {
-                carrierEnded(of: peer, end, wasDialled: link.dial != nil, now: now)
+                carrierEnded(of: peer, link, end, now: now)
             }
         case .asking: askingLinkEnded(link, end, now: now)
         case .invited:

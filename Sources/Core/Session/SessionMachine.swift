@@ -23,7 +23,7 @@ final class SessionMachine {
     var peerByAddress: [TransportAddress: PeerID] = [:]
     var links: [UInt64: Link] = [:]
     var dials: [DialID: Dial] = [:]
-    var pings: [UInt64: (token: CallToken, peer: PeerID)] = [:]
+    var pings: [UInt64: (token: CallToken, link: Link)] = [:]
     var statistics = SessionStatistics()
     var generator: SeededGenerator
     /// Encoded messages live in these; given back when acknowledged.
@@ -143,6 +143,7 @@ final class SessionMachine {
         links[link.number] = nil
         output(.close(link))
         guard let peer = link.peer else { return }
+        failPings(on: link, with: NighError(.pinging, .linkLost, peer: peer.label))
         peer.linkCount -= 1
         if peer.isIdle { peers[peer.id] = nil }
     }

@@ -274,7 +274,8 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
             if case .now(let error) = mine.end { return .closed(error) }
             if mine.hasRoomToTell {
                 mine.hasRoomToTell = false
-                return .writable
+                // This end may have written the pipe full again meanwhile; then it will be told once more.
+                if !other.writerIsHeldUp { return .writable }
             }
             if mine.isReading, let slice = mine.incoming.popFirst(atMost: Self.sliceLimit) {
                 let isDrained = mine.end != nil && mine.incoming.isEmpty

@@ -43,11 +43,11 @@ import Testing
             Issue.record("the invitation was accepted")
             return
         }
-        #expect(error.cause == .declined("supper first"))
+        #expect(error.cause == .declined("supper first", retryAfter: .seconds(600)))
         #expect(error.description.contains("declined: supper first"))
         #expect(error.description.contains("600 s"))
         #expect(puma.moves(of: lynx.id) == [.available, .connecting, .available])
-        #expect(puma.lastCause(of: lynx.id)?.cause == .declined("supper first"))
+        #expect(puma.lastCause(of: lynx.id)?.cause == .declined("supper first", retryAfter: .seconds(600)))
         #expect(lynx.statistics.refusals.isEmpty == false)
     }
 

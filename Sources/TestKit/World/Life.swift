@@ -1,0 +1,277 @@
+import NighCore
+import NighMemory
+
+/// Who lives in a world: one identity, in one life after another.
+final class Inhabitant {
+    let index: Int
+    let identity: Identity
+    let member: WorldPlan.Member
+    var lives: [Life] = []
+    var addressCount = 0
+
+    var life: Life? { lives.last.flatMap { $0.session == nil ? nil : $0 } }
+    /// The life in which it can do something now.
+    var awake: Life? { life.flatMap { $0.isClosing ? nil : $0 } }
+
+    init(index: Int, identity: Identity, member: WorldPlan.Member) {
+        self.index = index
+        self.identity = identity
+        self.member = member
+    }
+}
+
+/// One run of a session, from its start to its end, with everything it was told and asked, checked as it comes.
+///
+/// `@unchecked Sendable`: confined to the thread that runs the world.
+final class Life: @unchecked Sendable {
+    struct Call {
+        let what: String
+        let deadline: Moment
+        /// Made when the session had closed already; it is answered at once.
+        let isLate: Bool
+    }
+
+    /// A stream of messages to a peer, while the conversation lasts.
+    struct Line {
+        let stream: Int
+        let receiver: Life?
+        /// What the machines call the conversation; the same at both ends.
+        let conversation: UInt64
+        /// Taken by a task that sends on the bulk lane, waiting for room.
+        var bulkIsTaken = false
+    }
+
+    unowned let world: World
+    let owner: Inhabitant
+    let number: Int
+    let address: TransportAddress
+    let transport: FaultyTransport
+    let incarnation: UInt64
+    private(set) var session: Session?
+    /// Whether what it leaves behind is let go in the end.
+    private(set) weak var remains: Session?
+
+    var states = StateWatch()
+    /// How many conversations with each inhabitant this life was told of.
+    private var conversations: [Int: Int] = [:]
+    var lines: [Int: Line] = [:]
+    /// Streams whose arrival was confirmed by a `disconnect` that succeeded.
+    private(set) var promised: [Line] = []
+    private var invitations: Set<UInt64> = []
+    private var endedInvitations: Set<UInt64> = []
+    private(set) var calls: [Int: Call] = [:]
+    private var callCount = 0
+    var isAdvertising: Bool
+    var isBrowsing: Bool
+    var info = DiscoveryInfo.none
+    private(set) var isClosing = false
+    private(set) var hasClosed = false
+    private(set) var wasKilled = false
+    private var toldClosed = false
+
+    var index: Int { owner.index }
+    var faults: FaultControl { transport.control }
+    var label: String { "\(index).\(number)" }
+    var timings: SessionTimings { owner.member.timings }
+    var readsLater: Bool { owner.member.reading != .handler }
+
+    init(_ owner: Inhabitant, in world: World, number: Int, address: String) {
+        self.world = world
+        self.owner = owner
+        self.number = number
+        self.address = TransportAddress(scheme: "memory", value: address)
+        let member = owner.member
+        isAdvertising = member.role != .client
+        isBrowsing = member.role != .server
+        transport = FaultyTransport(
+            MemoryTransport(hub: world.hub, address: address, highWaterMark: 64 << 10),
+            plan: world.isQuiet ? WorldPlan.healed(member.faults) : member.faults)
+        var configuration = SessionConfiguration(
+            service: "world", name: DisplayName(fitting: "peer \(owner.index)"), role: member.role)
+        configuration.seed = world.generator.next()
+        configuration.limits = member.limits
+        configuration.timings = member.timings
+        let session = Session(
+            configuration, identity: owner.identity, transports: [transport], loop: world.loop)
+        self.session = session
+        remains = session
+        incarnation = session.inspection.incarnation
+    }
+
+    func start() {
+        let onMessage: MessageHandler = { [self] bytes, origin in
+            bytes.withUnsafeBytes { received($0, origin) }
+        }
+        session?.start(onEvent: { [self] in told($0) }, onMessage: readsLater ? nil : onMessage)
+    }
+
+    func found(_ rule: Finding.Rule, _ words: String) { world.found(Fault(rule, "\(label): \(words)")) }
+
+    func note(_ kind: WorldLog.Kind, _ first: Int = 0, _ second: Int = 0, _ words: @autoclosure () -> String)
+    {
+        world.log.note(at: world.loop.now, label, kind, index << 32 | first, second, words())
+    }
+
+    // MARK: Events
+
+    private func told(_ event: SessionEvent) {
+        guard !wasKilled else { return }
+        guard !hasClosed, !toldClosed else { return found(.silence, "is told \(event) after it closed") }
+        switch event {
+        case .stateChanged(let peer, let last, let cause):
+            guard let other = world.index(of: peer.id) else {
+                return found(.ghosts, "meets \(peer.id.short)")
+            }
+            note(
+                .state, other, PeerState.allCases.firstIndex(of: peer.state) ?? 0,
+                "\(other) goes from \(last) to \(peer.state)\(cause.map { ", \($0)" } ?? "")")
+            if let fault = states.told(peer.id, peer.state, from: last, cause: cause) {
+                found(fault.rule, fault.words)
+            }
+            changed(other, peer, from: last, cause: cause)
+        case .peerChanged(let peer):
+            note(.event, world.index(of: peer.id) ?? -1, 1, "peer changed: \(peer.name) \(peer.state)")
+            if states.state(of: peer.id) != peer.state {
+                found(
+                    .moves,
+                    "\(peer.id.short) changed and is \(peer.state), told was \(states.state(of: peer.id))")
+            }
+        case .invited(let invitation):
+            note(
+                .invitation, world.index(of: invitation.peer.id) ?? -1, 1,
+                "invited by \(invitation.peer.name)")
+            if !invitations.insert(invitation.number).inserted {
+                found(.calls, "invitation \(invitation.number) comes twice")
+            }
+            world.invited(self, invitation)
+        case .invitationEnded(let invitation, let cause):
+            note(.invitation, world.index(of: invitation.peer.id) ?? -1, 2, "invitation ended: \(cause)")
+            // It may have been answered just before, in the handler that was told of it.
+            let isNew = endedInvitations.insert(invitation.number).inserted
+            if !isNew || !invitations.contains(invitation.number) {
+                found(.calls, "an invitation ends that has ended before, or was never told: \(cause)")
+            }
+        case .closed:
+            note(.event, 0, 2, "closed")
+            toldClosed = true
+        case .suspected(let peer, let isSuspected):
+            note(.event, world.index(of: peer) ?? -1, isSuspected ? 3 : 4, "suspected \(isSuspected)")
+        case .transportFailed(let error): note(.event, 0, 5, "\(error)")
+        case .listening(_, let addresses): note(.event, addresses.count, 6, "listening at \(addresses)")
+        case .transportChanged, .missed: found(.calls, "is told \(event)")
+        }
+    }
+
+    private func changed(_ other: Int, _ peer: Peer, from last: PeerState, cause: NighError?) {
+        switch (last, peer.state) {
+        case (.connecting, .connected):
+            conversations[other, default: 0] += 1
+            world.counts.conversations += 1
+            let inside = session?.inspection.peers.first { $0.id == peer.id }
+            lines[other] = Line(
+                stream: world.ledger.open(from: index, life: number, to: other),
+                receiver: inside.flatMap { world.life(of: $0.incarnation) },
+                conversation: inside?.conversation ?? 0)
+            world.toldConnected[inside?.conversation ?? 0, default: 0] += 1
+        case (.connected, .reconnecting):
+            world.counts.interruptions += 1
+            if world.plan.kind == .calm { found(.endurance, "lost \(other) without any fault: \(cause!)") }
+        case (.reconnecting, .connected): world.counts.reconnects += 1
+        case (_, .disconnected):
+            if let cause, let line = lines[other] { world.conversationEnded(self, other, line, cause) }
+            lines[other] = nil
+        default: break
+        }
+        world.reacts(self, to: peer, from: last)
+    }
+
+    // MARK: Messages
+
+    private func received(_ bytes: UnsafeRawBufferPointer, _ origin: MessageOrigin) {
+        guard !wasKilled else { return }
+        guard !hasClosed, !toldClosed else { return found(.silence, "receives a message after it closed") }
+        guard let sender = world.index(of: origin.peer) else { return found(.ghosts, "hears \(origin.peer)") }
+        let state = states.state(of: origin.peer)
+        if !readsLater, state != .connected, state != .reconnecting {
+            found(.moves, "receives from \(sender), which is \(state)")
+        }
+        let row: MessageLedger.Row = !origin.isReliable ? .unreliable : origin.lane == .main ? .main : .bulk
+        note(
+            .received, sender, bytes.count << 2 | row.rawValue,
+            "received \(bytes.count) bytes from \(sender), \(row)")
+        let reader = MessageLedger.Reader(
+            who: index, life: number, conversation: readsLater ? nil : conversations[sender])
+        if let fault = world.ledger.arrived(bytes, at: reader, from: sender, row: row) {
+            found(fault.rule, "from \(sender): \(fault.words)")
+        }
+        if !readsLater { world.heard(self, from: sender, origin.peer) }
+    }
+
+    /// Reads at most so many messages from the inbox; returns how many there were.
+    @discardableResult
+    func read(_ count: Int) -> Int {
+        guard let session else { return 0 }
+        for done in 0..<count {
+            guard let message = session.messages.poll() else { return done }
+            message.payload.withUnsafeBytes { read($0, message.origin) }
+        }
+        return count
+    }
+
+    private func read(_ bytes: UnsafeRawBufferPointer, _ origin: MessageOrigin) {
+        // What came before the session closed may be read for as long as one likes.
+        let (closed, told) = (hasClosed, toldClosed)
+        (hasClosed, toldClosed) = (false, false)
+        received(bytes, origin)
+        (hasClosed, toldClosed) = (closed, told)
+    }
+
+    // MARK: Calls
+
+    /// Notes a call that must be answered once, by `deadline`.
+    func call(_ what: String, within limit: Duration) -> Int {
+        callCount += 1
+        calls[callCount] = Call(
+            what: what, deadline: world.loop.now + Moment.Span(limit), isLate: hasClosed)
+        note(.call, callCount, 0, what)
+        return callCount
+    }
+
+    /// It is answered.
+    func answered(_ call: Int, _ words: @autoclosure () -> String, error: NighError? = nil) {
+        guard let known = calls.removeValue(forKey: call) else {
+            return found(.calls, "call \(call) is answered twice: \(words())")
+        }
+        if hasClosed, !wasKilled, !known.isLate {
+            found(.silence, "\(known.what) is answered after it closed")
+        }
+        note(.outcome, call, error == nil ? 1 : 0, "\(known.what): \(error.map { "\($0)" } ?? words())")
+    }
+
+    func promise(_ line: Line) { promised.append(line) }
+
+    // MARK: End
+
+    func close() {
+        guard let session, !isClosing else { return }
+        isClosing = true
+        note(.life, 0, 2, "closes")
+        let call = call("close", within: timings.linger + .milliseconds(1_200))
+        session.close { [self] in
+            answered(call, "done")
+            if !toldClosed, !wasKilled { found(.silence, "has closed and was not told so") }
+            hasClosed = true
+        }
+    }
+
+    /// The session ends without a word, as when a process dies.
+    func kill() {
+        note(.life, 0, 3, "is killed")
+        isClosing = true
+        wasKilled = wasKilled || !hasClosed
+        hasClosed = true
+        lines = [:]
+        session?.die()
+        session = nil
+    }
+}

@@ -1,0 +1,202 @@
+/// Keeps account of all messages of a world: what was accepted for sending, what arrived, and whether that is exactly
+/// once, in order and intact.
+///
+/// A *stream* is what one life of a sender sends to a peer in one conversation, as the sender was told of it. It has a
+/// row for each lane, and one for what is unreliable.
+package struct MessageLedger {
+    /// What is counted apart within a stream.
+    package enum Row: Int, CaseIterable, Sendable {
+        /// The main lane.
+        case main
+        /// The bulk lane.
+        case bulk
+        /// Unreliable messages.
+        case unreliable
+    }
+
+    /// Who receives: which inhabitant, in which of its lives, in which of the conversations it was told of (nil where it
+    /// reads later and cannot know).
+    package struct Reader: Hashable {
+        /// The inhabitant.
+        package var who: Int
+        /// Its life.
+        package var life: Int
+        /// The conversation.
+        package var conversation: Int?
+
+        /// A reader.
+        package init(who: Int, life: Int, conversation: Int?) {
+            self.who = who
+            self.life = life
+            self.conversation = conversation
+        }
+    }
+
+    private struct RowAccount {
+        var lengths: [Int] = []
+        var received = 0
+        /// For what is unreliable: which have come.
+        var seen: Set<Int> = []
+    }
+
+    private struct Stream {
+        let from: Int
+        let life: Int
+        let to: Int
+        var rows: [RowAccount] = [.init(), .init(), .init()]
+        var reader: Reader?
+    }
+
+    private struct Place: Hashable {
+        let reader: Int
+        let life: Int
+        let sender: Int
+        let row: Row
+    }
+
+    private var streams: [Stream] = []
+    private var currentStream: [Place: Int] = [:]
+    /// Reliable messages accepted, and arrived.
+    package private(set) var accepted = 0
+    package private(set) var received = 0
+    /// Payload bytes of those that arrived.
+    package private(set) var bytesReceived = 0
+    /// Unreliable messages handed over, and arrived.
+    package private(set) var unreliableSent = 0
+    package private(set) var unreliableReceived = 0
+
+    /// An empty ledger.
+    package init() {}
+
+    /// A conversation begins for a sender. Returns the stream's number.
+    package mutating func open(from sender: Int, life: Int, to receiver: Int) -> Int {
+        streams.append(Stream(from: sender, life: life, to: receiver))
+        return streams.count - 1
+    }
+
+    /// The next message of a row, with `length` bytes, or more where that is too short to begin a row with.
+    package func nextMessage(in stream: Int, row: Row, length: Int) -> [UInt8] {
+        let number = streams[stream].rows[row.rawValue].lengths.count
+        let isBare = row != .unreliable && number > 0
+        return WorldMessage.bytes(
+            stream: stream, row: row, number: number,
+            length: isBare ? length : max(length, WorldMessage.headerLength))
+    }
+
+    /// The session took the message that `nextMessage` gave.
+    package mutating func accept(_ stream: Int, row: Row, length: Int) {
+        streams[stream].rows[row.rawValue].lengths.append(length)
+        if row == .unreliable { unreliableSent += 1 } else { accepted += 1 }
+    }
+
+    /// How many messages of a stream's lanes have not arrived.
+    package func missing(in stream: Int) -> Int {
+        streams[stream].rows.prefix(2).reduce(0) { $0 + $1.lengths.count - $1.received }
+    }
+
+    /// Enters an arrival. Returns what is wrong with it.
+    package mutating func arrived(
+        _ bytes: UnsafeRawBufferPointer, at reader: Reader, from sender: Int, row: Row
+    ) -> Fault? {
+        let place = Place(reader: reader.who, life: reader.life, sender: sender, row: row)
+        let header = WorldMessage.header(of: bytes)
+        if row == .unreliable { return unreliableArrived(bytes, header, at: reader, from: sender) }
+        guard let current = currentStream[place] else {
+            return firstArrived(bytes, header, at: reader, from: sender, place: place)
+        }
+        if let header, header.row == row, header.length == bytes.count, header.stream != current,
+            streams.indices.contains(header.stream), isIntact(bytes, header)
+        {
+            return firstArrived(bytes, header, at: reader, from: sender, place: place)
+        }
+        let expected = streams[current].rows[row.rawValue].received
+        guard expected < streams[current].rows[row.rawValue].lengths.count else {
+            let number = header?.number ?? -1
+            return Fault(
+                .exactlyOnce,
+                "stream \(current) \(row): all \(expected) had arrived, and number \(number) comes")
+        }
+        if let header, header.stream == current, header.row == row, header.number != expected {
+            let rule: Finding.Rule = header.number < expected ? .exactlyOnce : .order
+            return Fault(rule, "stream \(current) \(row): number \(header.number) comes, \(expected) is next")
+        }
+        guard bytes.count == streams[current].rows[row.rawValue].lengths[expected],
+            WorldMessage.isIntact(bytes, stream: current, row: row, number: expected)
+        else {
+            return Fault(
+                .order,
+                "stream \(current) \(row): \(bytes.count) bytes come that are not number \(expected) of "
+                    + "\(streams[current].rows[row.rawValue].lengths[expected]) bytes")
+        }
+        return enter(current, row, bytes.count, at: reader)
+    }
+
+    private func isIntact(_ bytes: UnsafeRawBufferPointer, _ header: WorldMessage.Header) -> Bool {
+        WorldMessage.isIntact(bytes, stream: header.stream, row: header.row, number: header.number)
+    }
+
+    private mutating func firstArrived(
+        _ bytes: UnsafeRawBufferPointer, _ header: WorldMessage.Header?, at reader: Reader, from sender: Int,
+        place: Place
+    ) -> Fault? {
+        guard let header, header.row == place.row, streams.indices.contains(header.stream),
+            header.length == bytes.count, isIntact(bytes, header)
+        else { return Fault(.order, "\(bytes.count) bytes from \(sender) that begin no stream") }
+        let stream = streams[header.stream]
+        guard stream.from == sender, stream.to == reader.who else {
+            return Fault(
+                .order,
+                "a message of stream \(header.stream) (\(stream.from) to \(stream.to)) came to \(reader.who)")
+        }
+        if let current = currentStream[place], header.stream < current {
+            return Fault(.exactlyOnce, "stream \(header.stream) comes again after \(current) had begun")
+        }
+        guard header.number == 0 else {
+            return Fault(
+                stream.rows[place.row.rawValue].received > 0 ? .exactlyOnce : .order,
+                "stream \(header.stream) \(place.row) begins with number \(header.number)")
+        }
+        guard stream.rows[place.row.rawValue].received == 0 else {
+            return Fault(.exactlyOnce, "stream \(header.stream) \(place.row) begins a second time")
+        }
+        guard !stream.rows[place.row.rawValue].lengths.isEmpty else {
+            return Fault(.exactlyOnce, "stream \(header.stream) \(place.row) was never sent on")
+        }
+        currentStream[place] = header.stream
+        return enter(header.stream, place.row, bytes.count, at: reader)
+    }
+
+    private mutating func enter(_ stream: Int, _ row: Row, _ count: Int, at reader: Reader) -> Fault? {
+        streams[stream].rows[row.rawValue].received += 1
+        received += 1
+        bytesReceived += count
+        guard let known = streams[stream].reader else {
+            streams[stream].reader = reader
+            return nil
+        }
+        guard known == reader else {
+            return Fault(
+                .exactlyOnce,
+                "stream \(stream) came first to life \(known.life), conversation \(known.conversation ?? -1), now "
+                    + "to life \(reader.life), conversation \(reader.conversation ?? -1)")
+        }
+        return nil
+    }
+
+    private mutating func unreliableArrived(
+        _ bytes: UnsafeRawBufferPointer, _ header: WorldMessage.Header?, at reader: Reader, from sender: Int
+    ) -> Fault? {
+        guard let header, header.row == .unreliable, streams.indices.contains(header.stream),
+            header.length == bytes.count, isIntact(bytes, header)
+        else { return Fault(.unreliable, "\(bytes.count) unreliable bytes nobody sent") }
+        let stream = streams[header.stream]
+        guard stream.from == sender, stream.to == reader.who,
+            header.number < stream.rows[Row.unreliable.rawValue].lengths.count
+        else { return Fault(.unreliable, "unreliable \(header.number) of stream \(header.stream) strayed") }
+        guard streams[header.stream].rows[Row.unreliable.rawValue].seen.insert(header.number).inserted else {
+            return Fault(.unreliable, "unreliable \(header.number) of stream \(header.stream) came twice")
+        }
+        unreliableReceived += 1
+        return nil
+    }
+}

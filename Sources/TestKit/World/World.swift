@@ -1,0 +1,203 @@
+import NighCore
+import NighMemory
+
+/// A neighbourhood of real sessions in virtual time, in which one seed decides everything: who is there, how good the
+/// lines are, what breaks when, and what the users do. In the end everything is mended, the world comes to rest, and what
+/// must always hold is checked; much of it also as it happens.
+///
+/// Worlds are independent of each other; each runs on the thread that calls `run`, and on no other, hence `@unchecked
+/// Sendable`: sessions insist that what they call back is.
+public final class World: @unchecked Sendable {
+    /// The longest any user waits for an invitation, in milliseconds.
+    static let longestTimeout = 12_000
+    /// How many lines a finding brings along.
+    private static let tail = 60
+
+    let seed: UInt64
+    let plan: WorldPlan
+    let loop = VirtualEventLoop(workLimit: 400_000)
+    let hub = MemoryHub()
+    let inhabitants: [Inhabitant]
+    var generator: SeededGenerator
+    var log: WorldLog
+    var ledger = MessageLedger()
+    var counts = WorldCounts()
+    /// The users have stopped doing things by themselves, and nothing breaks any more.
+    var isQuiet = false
+    /// How many ends were told of a conversation.
+    var toldConnected: [UInt64: Int] = [:]
+    /// Conversations that have ended for one end at least.
+    var toldEnded: Set<UInt64> = []
+    private(set) var finding: Finding?
+    private var agenda = TimerQueue<() -> Void>()
+    private var indexByPeer: [PeerID: Int] = [:]
+    private var lifeByIncarnation: [UInt64: Life] = [:]
+
+    init(seed: UInt64, keepingLog: Bool) {
+        self.seed = seed
+        var generator = SeededGenerator(seed: seed)
+        plan = WorldPlan(&generator)
+        log = WorldLog(keepsLines: keepingLog)
+        inhabitants = plan.members.enumerated().map { index, member in
+            Inhabitant(
+                index: index, identity: Self.identity(generator.number(0...63) << 3 | index), member: member)
+        }
+        self.generator = generator
+        for inhabitant in inhabitants { indexByPeer[inhabitant.identity.peerID] = inhabitant.index }
+    }
+
+    private static func identity(_ number: Int) -> Identity { .ephemeral(seed: UInt64(number)) }
+
+    /// Runs the world of `seed` from beginning to end. Where a rule is broken, the report has the lines of the log that
+    /// lead to it; with `keepingLog` it has all lines in any case.
+    public static func run(seed: UInt64, keepingLog: Bool = false) -> WorldReport {
+        let world = World(seed: seed, keepingLog: keepingLog)
+        world.run()
+        guard var finding = world.finding, !keepingLog else { return world.report(world.finding) }
+        // The same again, this time with a log.
+        finding.log = run(seed: seed, keepingLog: true).finding?.log ?? ["it did not happen again"]
+        return world.report(finding)
+    }
+
+    private func report(_ finding: Finding?) -> WorldReport {
+        var finding = finding
+        if finding?.log.isEmpty == true { finding?.log = log.lines.suffix(Self.tail) }
+        counts.worlds = 1
+        counts.milliseconds = Int(loop.now.nanoseconds / 1_000_000)
+        counts.work = loop.workDone
+        counts.messagesSent = ledger.accepted
+        counts.messagesReceived = ledger.received
+        counts.bytesReceived = ledger.bytesReceived
+        counts.unreliableSent = ledger.unreliableSent
+        counts.unreliableReceived = ledger.unreliableReceived
+        return WorldReport(
+            seed: seed, counts: counts, hash: log.hash &+ UInt64(loop.workDone), finding: finding,
+            log: log.lines)
+    }
+
+    // MARK: Who is who
+
+    func index(of peer: PeerID) -> Int? { indexByPeer[peer] }
+    func life(of incarnation: UInt64) -> Life? { lifeByIncarnation[incarnation] }
+    func id(_ index: Int) -> PeerID { inhabitants[index].identity.peerID }
+    var awake: [Life] { inhabitants.compactMap(\.awake) }
+
+    func found(_ fault: Fault) {
+        guard finding == nil else { return }
+        note(.phase, "FOUND \(fault.rule.rawValue): \(fault.words)")
+        finding = Finding(
+            seed: seed, rule: fault.rule, words: fault.words, moment: loop.now,
+            replay: "soak --seed \(seed) --log")
+    }
+
+    func note(_ kind: WorldLog.Kind, _ words: @autoclosure () -> String) {
+        log.note(at: loop.now, "world", kind, 0, 0, words())
+    }
+
+    // MARK: Time
+
+    /// Does `act` so much later, outside of any turn of the loop.
+    func later(_ delay: Duration, _ act: @escaping () -> Void) {
+        agenda.add(act, at: loop.now + Moment.Span(delay))
+    }
+
+    /// Lets time pass.
+    func run(for duration: Duration) {
+        let end = loop.now + Moment.Span(duration)
+        while finding == nil {
+            let next = min(agenda.earliest ?? end, end)
+            do {
+                try loop.run(until: next)
+            } catch {
+                return found(Fault(.progress, "\(error)"))
+            }
+            guard finding == nil, let act = agenda.takeDue(at: next) else {
+                if next == end { return }
+                continue
+            }
+            act()
+        }
+    }
+
+    private func run() {
+        note(
+            .phase, "\(plan.kind), \(inhabitants.count) inhabitants\(plan.isNarrow ? ", narrow limits" : "")")
+        for inhabitant in inhabitants {
+            later(.milliseconds(inhabitant.member.joinsAt)) { self.begin(inhabitant) }
+        }
+        scheduleWeather()
+        scheduleChecks()
+        run(for: plan.active)
+        guard finding == nil else { return end() }
+        heal()
+        run(for: plan.settling)
+        guard finding == nil else { return end() }
+        // A pipe whose bytes had vanished waits for this to really close.
+        for inhabitant in inhabitants { inhabitant.life?.faults.unblock() }
+        run(for: .seconds(1))
+        judgeRest()
+        prove()
+        rest()
+        closeAll()
+        end()
+    }
+
+    // MARK: Lives
+
+    /// A new life begins; at the address of the last one, or elsewhere.
+    func begin(_ inhabitant: Inhabitant, elsewhere: Bool = false) {
+        guard inhabitant.life == nil else { return }
+        if elsewhere { inhabitant.addressCount += 1 }
+        let life = Life(
+            inhabitant, in: self, number: inhabitant.lives.count + 1,
+            address: "p\(inhabitant.index)-\(inhabitant.addressCount)")
+        inhabitant.lives.append(life)
+        lifeByIncarnation[life.incarnation] = life
+        counts.sessions += 1
+        if life.number > 1 { counts.restarts += 1 }
+        life.note(
+            .life, 0, 1,
+            "begins at \(life.address), \(inhabitant.member.role), id \(id(inhabitant.index).short)")
+        life.start()
+        scheduleUser(life)
+    }
+
+    /// Everything is mended, users become calm; who is gone stays gone.
+    private func heal() {
+        isQuiet = true
+        note(.phase, "everything is mended")
+        for inhabitant in inhabitants {
+            guard let life = inhabitant.life else { continue }
+            life.faults.unblock()
+            life.faults.release()
+            life.faults.plan = WorldPlan.healed(life.owner.member.faults)
+        }
+    }
+
+    /// Everybody closes, and nothing may be left over.
+    private func closeAll() {
+        guard finding == nil else { return }
+        note(.phase, "everybody closes")
+        let lives = inhabitants.compactMap(\.life)
+        for life in lives where !life.isClosing {
+            if generator.chance(50) {
+                life.close()
+            } else {
+                later(generator.milliseconds(0...2_000), life.close)
+            }
+        }
+        run(for: .seconds(20))
+        for life in lives where life.readsLater { while life.read(100) > 0 {} }
+        judgeClosed()
+        for life in lives { life.kill() }
+        run(for: .seconds(15))
+        judgeLeftovers()
+    }
+
+    /// Lets go of everything that would keep the world alive.
+    private func end() {
+        for inhabitant in inhabitants { if inhabitant.life != nil { inhabitant.life?.kill() } }
+        agenda.removeAll()
+        try? loop.run(for: .seconds(30))
+    }
+}

@@ -1,0 +1,77 @@
+import Glibc
+
+/// What simulated users send each other: bytes that say what they are, so that whoever receives them can tell whether
+/// they are the right ones, whole and in place.
+///
+/// A message of 16 bytes or more begins with its stream, its row, its number and its length; all others, and all bytes
+/// behind, are taken from a fixed table at a place that follows from these.
+enum WorldMessage {
+    /// From this length on a message says itself what it is.
+    static let headerLength = 16
+    static let longest = 200 << 10
+
+    private static let table: [UInt8] = {
+        var state: UInt64 = 0x1234_5678_9abc_def1
+        return (0..<(longest + spread)).map { _ in
+            state ^= state << 13
+            state ^= state >> 7
+            state ^= state << 17
+            return UInt8(truncatingIfNeeded: state >> 32)
+        }
+    }()
+    private static let spread = 61_603
+
+    /// What a header says.
+    struct Header: Equatable {
+        var stream: Int
+        var row: MessageLedger.Row
+        var number: Int
+        var length: Int
+    }
+
+    private static func offset(_ stream: Int, _ row: MessageLedger.Row, _ number: Int) -> Int {
+        (stream &* 7_919 &+ row.rawValue &* 104_729 &+ number &* 31) % spread
+    }
+
+    static func bytes(stream: Int, row: MessageLedger.Row, number: Int, length: Int) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
+            count = length
+            guard let base = UnsafeMutableRawPointer(buffer.baseAddress), length > 0 else { return }
+            let offset = offset(stream, row, number)
+            table.withUnsafeBytes { source in
+                base.copyMemory(from: source.baseAddress.unsafelyUnwrapped + offset, byteCount: length)
+            }
+            guard length >= headerLength else { return }
+            base.storeBytes(of: UInt32(stream), as: UInt32.self)
+            base.storeBytes(of: UInt32(row.rawValue), toByteOffset: 4, as: UInt32.self)
+            base.storeBytes(of: UInt32(number), toByteOffset: 8, as: UInt32.self)
+            base.storeBytes(of: UInt32(length), toByteOffset: 12, as: UInt32.self)
+        }
+    }
+
+    /// What the bytes say they are; nil when they are too short to say it, or say nonsense.
+    static func header(of bytes: UnsafeRawBufferPointer) -> Header? {
+        guard bytes.count >= headerLength else { return nil }
+        guard
+            let row = MessageLedger.Row(
+                rawValue: Int(bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self)))
+        else { return nil }
+        return Header(
+            stream: Int(bytes.loadUnaligned(as: UInt32.self)), row: row,
+            number: Int(bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self)),
+            length: Int(bytes.loadUnaligned(fromByteOffset: 12, as: UInt32.self)))
+    }
+
+    /// Whether the bytes behind the header are those that were sent.
+    static func isIntact(
+        _ bytes: UnsafeRawBufferPointer, stream: Int, row: MessageLedger.Row, number: Int
+    ) -> Bool {
+        let start = bytes.count >= headerLength ? headerLength : 0
+        guard bytes.count > start, let base = bytes.baseAddress else { return true }
+        let offset = offset(stream, row, number)
+        return table.withUnsafeBytes { source in
+            memcmp(base + start, source.baseAddress.unsafelyUnwrapped + offset + start, bytes.count - start)
+                == 0
+        }
+    }
+}

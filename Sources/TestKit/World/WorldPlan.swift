@@ -1,0 +1,145 @@
+import NighCore
+import NighMemory
+
+/// What a seed makes of a world before anything happens in it: how rough it is, who lives there and with which habits.
+struct WorldPlan {
+    /// How rough it is, and with that what may be asked of it.
+    enum Kind: String, CaseIterable {
+        /// Delays only: no link may ever be lost.
+        case calm
+        /// Links are cut, but a way back stays open: no conversation may end unless somebody leaves.
+        case cuts
+        /// Everything happens.
+        case storm
+    }
+
+    /// How somebody reads.
+    enum Reading: Equatable {
+        /// At once, by the handler.
+        case handler
+        /// Now and then from the inbox: so many messages every so often.
+        case inbox(messages: Int, milliseconds: Int)
+    }
+
+    struct Member {
+        var role: SessionRole
+        var reading: Reading
+        var limits: SessionLimits
+        var timings: SessionTimings
+        var faults: FaultPlan
+        /// Comes into the world so many milliseconds after its beginning.
+        var joinsAt: Int
+        /// In how many of a hundred cases it invites whom it sees.
+        var eagerness: Int
+        /// In how many of a hundred cases it says at once yes to an invitation; else later, no, or nothing.
+        var kindness: Int
+        /// So many milliseconds at most lie between two things its user does.
+        var pace: Int
+    }
+
+    let kind: Kind
+    let members: [Member]
+    /// How long users and weather are active, and how long the world then has to come to rest.
+    let active: Duration
+    let settling: Duration
+    /// Between two strokes of bad weather, at most, in milliseconds.
+    let weatherPace: Int
+    /// Whether limits are so narrow that not everybody can be connected, or known, to everybody.
+    let isNarrow: Bool
+
+    init(_ generator: inout SeededGenerator) {
+        let roll = generator.number(0...99)
+        let kind: Kind = roll < 12 ? .calm : roll < 35 ? .cuts : .storm
+        let count = generator.chance(50) ? generator.number(2...4) : generator.number(2...8)
+        let isNarrow = kind == .storm && generator.chance(20)
+        self.kind = kind
+        self.isNarrow = isNarrow
+        members = (0..<count).map { _ in Self.member(kind, isNarrow: isNarrow, &generator) }
+        active = generator.milliseconds(8_000...30_000)
+        weatherPace = (kind == .storm ? generator.pick([700, 2_000, 5_000]) : nil) ?? 5_000
+        // A link that went dead unnoticed is lost, its conversation given up, an invitation or greeting runs out.
+        let longest = members.reduce(Moment.Span.zero) { longest, member in
+            let timings = member.timings
+            return max(
+                longest,
+                Moment.Span(timings.loseAfter) + Moment.Span(timings.grace) + Moment.Span(timings.linger)
+                    + Moment.Span(timings.handshake) + Moment.Span(timings.handshake))
+        }
+        settling = (longest + .milliseconds(Int64(World.longestTimeout)) + .seconds(3)).duration
+    }
+
+    private static func member(_ kind: Kind, isNarrow: Bool, _ generator: inout SeededGenerator) -> Member {
+        let roles: [SessionRole] = [.peer, .peer, .peer, .server, .client]
+        let readings: [Reading] = [
+            .handler, .handler, .handler,
+            .inbox(messages: generator.number(1...40), milliseconds: generator.number(20...1_500)),
+        ]
+        return Member(
+            role: generator.pick(roles) ?? .peer, reading: generator.pick(readings) ?? .handler,
+            limits: limits(isNarrow: isNarrow, &generator), timings: timings(kind, &generator),
+            faults: faults(kind, &generator),
+            joinsAt: generator.chance(70) ? generator.number(0...300) : generator.number(0...6_000),
+            eagerness: generator.pick([10, 50, 90]) ?? 50, kindness: generator.pick([30, 80, 95]) ?? 80,
+            pace: generator.pick([300, 900, 2_500]) ?? 900)
+    }
+
+    private static func limits(isNarrow: Bool, _ generator: inout SeededGenerator) -> SessionLimits {
+        var limits = SessionLimits()
+        limits.frame = generator.pick([8_192, 16_384, 65_536]) ?? 16_384
+        limits.sendBuffer = generator.pick([4 << 10, 64 << 10, 256 << 10, 1 << 20]) ?? 1 << 20
+        limits.receiveWindow = generator.pick([8 << 10, 32 << 10, 256 << 10]) ?? 256 << 10
+        limits.pendingInvitations = generator.pick([1, 3, 16]) ?? 16
+        guard isNarrow else { return limits }
+        limits.peers = generator.number(1...3)
+        limits.unauthenticatedPipes = generator.number(1...4)
+        limits.knownPeers = generator.chance(30) ? generator.number(1...3) : limits.knownPeers
+        return limits
+    }
+
+    private static func timings(_ kind: Kind, _ generator: inout SeededGenerator) -> SessionTimings {
+        var timings = SessionTimings()
+        timings.acknowledge = generator.milliseconds(10...150)
+        guard generator.chance(70) else { return timings }
+        timings.askAfter = generator.milliseconds(1_500...5_000)
+        timings.loseAfter = timings.askAfter * 3
+        timings.handshake = generator.milliseconds(3_000...10_000)
+        timings.dial = generator.milliseconds(3_000...10_000)
+        timings.grace = generator.milliseconds((kind == .cuts ? 6_000 : 1_000)...10_000)
+        timings.firstRetry = generator.milliseconds(50...400)
+        timings.longestRetry = generator.milliseconds(500...2_000)
+        timings.linger = generator.milliseconds(1_000...5_000)
+        return timings
+    }
+
+    /// How a member's line is: never so bad that a link would seem dead to a patient peer.
+    static func faults(_ kind: Kind, _ generator: inout SeededGenerator) -> FaultPlan {
+        var plan = FaultPlan()
+        plan.seed = generator.next()
+        if generator.chance(60) { plan.delay = generator.milliseconds(0...150) }
+        if generator.chance(50) { plan.jitter = generator.milliseconds(0...100) }
+        if generator.chance(30) { plan.dialDelay = generator.milliseconds(0...500) }
+        if generator.chance(25) { plan.splitLimit = generator.pick([200, 1_500, 5_000]) }
+        if generator.chance(20) { plan.bytesPerSecond = generator.pick([128 << 10, 512 << 10, 4 << 20]) }
+        guard kind != .calm else { return plan }
+        if generator.chance(20) { plan.refuse = FaultPlan.Odds(1, outOf: generator.number(3...10)) }
+        if generator.chance(10) { plan.cutAfter = generator.milliseconds(4_000...15_000) }
+        guard kind == .storm else { return plan }
+        if generator.chance(10) { plan.hang = FaultPlan.Odds(1, outOf: generator.number(3...10)) }
+        if generator.chance(15) { plan.cutAfterBytes = generator.number(100...60_000) }
+        if generator.chance(7) { plan.vanishAfter = generator.milliseconds(500...10_000) }
+        if generator.chance(7) {
+            plan.stallAfter = generator.milliseconds(100...5_000)
+            plan.stallFor = generator.milliseconds(100...8_000)
+        }
+        return plan
+    }
+
+    /// The same line once everything is well again.
+    static func healed(_ plan: FaultPlan) -> FaultPlan {
+        var healed = FaultPlan()
+        healed.seed = plan.seed
+        healed.delay = min(plan.delay, .milliseconds(40))
+        healed.splitLimit = plan.splitLimit
+        return healed
+    }
+}

@@ -1,0 +1,4 @@
+/// Placeholder until the mesh exists.
+enum MeshReport {
+    static func run(_ sizes: [Int]) -> Bool { true }
+}

@@ -1,0 +1,151 @@
+import Glibc
+import NighTestKit
+import Synchronization
+
+/// The `soak` command: many simulated worlds, a summary, and what was found.
+enum Soak {
+    private struct Progress {
+        var counts = WorldCounts()
+        var findings: [Finding] = []
+        var slowest: (seconds: Double, seed: UInt64) = (0, 0)
+    }
+
+    private static let progress = Mutex(Progress())
+    private static let nextSeed = Atomic<UInt64>(0)
+    /// After so many findings it is time to look at them.
+    private static let enough = 20
+
+    static func main(_ arguments: [String]) {
+        let options: Options
+        do {
+            options = try Options(arguments)
+        } catch {
+            complain("soak: \(error.words); see soak --help")
+            exit(2)
+        }
+        if options.wantsHelp {
+            print(Options.help)
+        } else if !options.mesh.isEmpty {
+            exit(MeshReport.run(options.mesh) ? 0 : 1)
+        } else if options.showsLog {
+            exit(showOne(options.first) ? 0 : 1)
+        } else {
+            exit(runAll(options) ? 0 : 1)
+        }
+    }
+
+    private static func showOne(_ seed: UInt64) -> Bool {
+        let report = World.run(seed: seed, keepingLog: true)
+        for line in report.log { print(line) }
+        print("hash \(report.hash)")
+        guard var finding = report.finding else {
+            print("seed \(seed): every rule held")
+            return true
+        }
+        finding.forgetLog()
+        print(finding)
+        return false
+    }
+
+    private static func runAll(_ options: Options) -> Bool {
+        let end = options.first + options.count
+        nextSeed.store(options.first, ordering: .relaxed)
+        let start = clock()
+        let jobs = min(options.jobs, Int(clamping: options.count))
+        let threads = (0..<jobs).map { _ in thread { work(until: end) } }
+        watch(options, since: start)
+        for thread in threads { pthread_join(thread, nil) }
+        let result = progress.withLock { $0 }
+        for finding in result.findings.sorted(by: { $0.seed < $1.seed }) { print(finding) }
+        print(summary(result, seconds: clock() - start))
+        return result.findings.isEmpty
+    }
+
+    private static func work(until end: UInt64) {
+        while true {
+            let seed = nextSeed.wrappingAdd(1, ordering: .relaxed).oldValue
+            guard seed < end, progress.withLock({ $0.findings.count }) < enough else { return }
+            let start = clock()
+            let report = World.run(seed: seed)
+            let seconds = clock() - start
+            progress.withLock { progress in
+                progress.counts += report.counts
+                if let finding = report.finding { progress.findings.append(finding) }
+                if seconds > progress.slowest.seconds { progress.slowest = (seconds, seed) }
+            }
+        }
+    }
+
+    /// A line on standard error now and then, until all worlds have been run.
+    private static func watch(_ options: Options, since start: Double) {
+        var shown = start
+        let isTerminal = isatty(2) == 1
+        while true {
+            let (done, found) = progress.withLock { ($0.counts.worlds, $0.findings.count) }
+            if done >= Int(clamping: options.count) || found >= enough { break }
+            usleep(20_000)
+            let now = clock()
+            guard now - shown > (isTerminal ? 0.5 : 10) else { continue }
+            shown = now
+            let rate = Int(Double(done) / (now - start))
+            complain(
+                "\(done) of \(options.count) worlds, \(rate) a second, \(found) findings",
+                isTerminal ? "\r" : "\n")
+        }
+        if isTerminal { complain("", "\r\u{1B}[K") }
+    }
+
+    private static func summary(_ result: Progress, seconds: Double) -> String {
+        let counts = result.counts
+        let rate = Double(counts.worlds) / max(seconds, 0.001)
+        return """
+            \(counts.worlds) worlds in \(rounded(seconds)) s, \(rounded(rate)) a second; the slowest, seed \
+            \(result.slowest.seed), took \(rounded(result.slowest.seconds * 1_000)) ms
+            \(rounded(Double(counts.milliseconds) / 3_600_000)) virtual hours, \(counts.work) pieces of work
+            \(counts.sessions) sessions, \(counts.kills) killed, \(counts.restarts) started anew
+            \(counts.invitations) invitations, \(counts.conversations / 2) conversations
+            \(counts.cuts) cuts, \(counts.blocks) blocks and stalls, \(counts.partitions) partitions
+            \(counts.interruptions) interruptions seen, \(counts.reconnects) mended
+            \(counts.messagesSent) messages sent, \(counts.messagesReceived) received \
+            (\(counts.bytesReceived >> 20) MiB), \(counts.messagesResent) sent again, \
+            \(counts.refusedSends) refused for lack of room
+            \(counts.unreliableSent) unreliable sent, \(counts.unreliableReceived) received, \(counts.pings) pings answered
+            \(result.findings.isEmpty ? "every rule held" : "\(result.findings.count) findings")
+            """
+    }
+
+    // MARK: Plain things
+
+    static func rounded(_ value: Double) -> String {
+        let tenths = Int((value * 10).rounded())
+        return "\(tenths / 10).\(tenths % 10)"
+    }
+
+    static func clock() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+
+    static func complain(_ words: String, _ end: String = "\n") {
+        var line = words + end
+        line.withUTF8 { bytes in _ = write(2, bytes.baseAddress, bytes.count) }
+    }
+
+    private final class Job: Sendable {
+        let run: @Sendable () -> Void
+        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+    }
+
+    private static func thread(_ run: @escaping @Sendable () -> Void) -> pthread_t {
+        var thread = pthread_t()
+        let status = pthread_create(
+            &thread, nil,
+            { context in
+                if let context { Unmanaged<Job>.fromOpaque(context).takeRetainedValue().run() }
+                return nil
+            }, Unmanaged.passRetained(Job(run)).toOpaque())
+        precondition(status == 0, "no thread could be made: error \(status)")
+        return thread
+    }
+}

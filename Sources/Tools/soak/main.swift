@@ -1,0 +1,1 @@
+Soak.main(Array(CommandLine.arguments.dropFirst()))
