@@ -88,25 +88,26 @@ private struct ModelledLane {
         return count
     }
 
-    mutating func check(_ comment: @autoclosure () -> Comment) {
+    /// Ends the test where the lane and its model part.
+    mutating func check(_ comment: @autoclosure () -> Comment) throws {
         let isAsExpected = expected.prefix(wire.count).elementsEqual(wire)
-        #expect(isAsExpected, comment())
+        try #require(isAsExpected, comment())
         let sent = sentWhole
         everSent = max(everSent, sent)
-        #expect(lane.sent == UInt64(sent), comment())
-        #expect(lane.everSent == UInt64(everSent), comment())
-        #expect(lane.accepted == UInt64(messages.count), comment())
-        #expect(lane.acknowledged == UInt64(acknowledged), comment())
-        #expect(lane.hasUnsent == (sent < messages.count), comment())
-        #expect(lane.isEmpty == (acknowledged == messages.count), comment())
-        #expect(lane.heldCost == outstanding, comment())
-        #expect(lane.isInOrder, comment())
+        try #require(lane.sent == UInt64(sent), comment())
+        try #require(lane.everSent == UInt64(everSent), comment())
+        try #require(lane.accepted == UInt64(messages.count), comment())
+        try #require(lane.acknowledged == UInt64(acknowledged), comment())
+        try #require(lane.hasUnsent == (sent < messages.count), comment())
+        try #require(lane.isEmpty == (acknowledged == messages.count), comment())
+        try #require(lane.heldCost == outstanding, comment())
+        try #require(lane.isInOrder, comment())
     }
 }
 
 @Suite struct SendLaneTests {
     @Test(arguments: 0..<60)
-    func behavesLikeItsModel(seed: UInt64) {
+    func behavesLikeItsModel(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         var model = ModelledLane()
         var granted: UInt64 = 0
@@ -126,27 +127,27 @@ private struct ModelledLane {
                 #expect(given < budget + model.pieceLimit + 4)
                 #expect(before + UInt64(given) < max(before, granted) + UInt64(model.pieceLimit + 4))
             case 8:
-                model.check("seed \(seed), step \(step)")
+                try model.check("seed \(seed), step \(step)")
                 let sent = model.sentWhole
                 model.acknowledge(
                     upTo: Int.random(
                         in: model.acknowledged...max(sent, model.acknowledged), using: &generator))
             default:
                 guard generator.oneIn(3) else { continue }
-                model.check("seed \(seed), step \(step)")
+                try model.check("seed \(seed), step \(step)")
                 model.acknowledge(
                     upTo: Int.random(in: model.acknowledged...model.everSent, using: &generator))
                 model.startLink()
                 granted = 0
             }
-            model.check("seed \(seed), step \(step)")
+            try model.check("seed \(seed), step \(step)")
         }
         while model.gather(budget: 1_000, granted: .max) > 0 {}
-        model.check("seed \(seed), at the end")
+        try model.check("seed \(seed), at the end")
         let isComplete = model.wire == model.expected
         #expect(isComplete, "seed \(seed)")
         model.acknowledge(upTo: model.messages.count)
-        model.check("seed \(seed), all acknowledged")
+        try model.check("seed \(seed), all acknowledged")
         #expect(model.outstanding == 0)
     }
 
