@@ -202,7 +202,7 @@ package final class LinkMachine {
         switch type {
         case .begin, .bulkBegin:
             var reader = FieldReader(frame.bytes)
-            let size = Int(try reader.number(UInt32.self, "a message's size"))
+            let size = Int(clamping: try reader.number(UInt32.self, "a message's size"))
             try reader.finish("a message's beginning")
             return .begin(type == .begin ? .main : .bulk, size)
         case .acknowledge:

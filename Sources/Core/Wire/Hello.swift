@@ -54,11 +54,11 @@ extension Hello {
         }
         self.peer = peer
         incarnation = try reader.number(UInt64.self, "the hello's incarnation")
-        maximumFrame = Int(try reader.number(UInt32.self, "the hello's frame limit"))
+        maximumFrame = Int(clamping: try reader.number(UInt32.self, "the hello's frame limit"))
         guard maximumFrame >= Self.leastMaximumFrame else {
             throw .malformed("the hello's frame limit is too small")
         }
-        maximumMessage = Int(try reader.number(UInt32.self, "the hello's message limit"))
+        maximumMessage = Int(clamping: try reader.number(UInt32.self, "the hello's message limit"))
         guard let service = ServiceName(try reader.short("the hello's service")) else {
             throw .malformed("the hello's service name is invalid")
         }
