@@ -143,7 +143,7 @@ extension ConversationRefusal {
         conversation = try reader.number(UInt64.self, "a refusal's conversation")
         code = Code(rawValue: try reader.number(UInt8.self, "a refusal's code")) ?? .declined
         retryAfterSeconds = try reader.number(UInt32.self, "a refusal's retry time")
-        words = try reader.short("a refusal's words")
+        words = try reader.words("a refusal's words")
         try reader.finish("a refusal")
     }
 }
@@ -189,7 +189,7 @@ package struct LinkClose: Hashable {
     init(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
         var reader = FieldReader(bytes)
         code = Code(rawValue: try reader.number(UInt16.self, "a close code")) ?? .other
-        words = try reader.short("a close's words")
+        words = try reader.words("a close's words")
         try reader.finish("a close")
     }
 }

@@ -56,6 +56,17 @@ struct FieldReader {
         return text
     }
 
+    /// Short text that is meant for a person. Control characters become spaces: words are shown as they are, often on a
+    /// terminal, and no peer is to move its cursor.
+    mutating func words(_ what: String) throws(WireError) -> String {
+        let text = try short(what)
+        let isControl = { (scalar: Unicode.Scalar) in scalar.properties.generalCategory == .control }
+        guard text.unicodeScalars.contains(where: isControl) else { return text }
+        var shown = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars { shown.append(isControl(scalar) ? " " : scalar) }
+        return String(shown)
+    }
+
     /// Bytes behind a two-byte length, at most `limit`.
     mutating func block(atMost limit: Int, _ what: String) throws(WireError) -> [UInt8] {
         let count = Int(try number(UInt16.self, what))

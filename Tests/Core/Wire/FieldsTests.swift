@@ -57,6 +57,18 @@ import Testing
             try reading([2, 0xC3, 0xA4]) { reader throws(WireError) in try reader.short("a name") } == "ä")
     }
 
+    @Test func wordsForAPersonMoveNoCursor() throws {
+        var writer = FieldWriter()
+        writer.write(short: "bis\u{1B}[2J bald\r\n\u{85}ä 🐾")
+        let words = try reading(writer.bytes) { reader throws(WireError) in try reader.words("words") }
+        #expect(words == "bis [2J bald   ä 🐾")
+        let close = LinkClose(.left, "\u{7}bye")
+        let read = try ByteSlice(close.payload).withUnsafeBytes { raw throws(WireError) in
+            try LinkClose(reading: raw)
+        }
+        #expect(read.words == " bye")
+    }
+
     @Test func longTextIsCutBetweenCharacters() throws {
         var writer = FieldWriter()
         writer.write(short: String(repeating: "ä", count: 200))
