@@ -61,6 +61,8 @@ final class Life: @unchecked Sendable {
     private var endedInvitations: Set<UInt64> = []
     private(set) var calls: [Int: Call] = [:]
     private var callCount = 0
+    /// Tasks that wait for room, and hold the session while they do.
+    var tasks: [Task<Void, Never>] = []
     var isAdvertising: Bool
     var isBrowsing: Bool
     var info = DiscoveryInfo.none
@@ -271,6 +273,8 @@ final class Life: @unchecked Sendable {
         wasKilled = wasKilled || !hasClosed
         hasClosed = true
         lines = [:]
+        for task in tasks { task.cancel() }
+        tasks = []
         session = nil
     }
 }
