@@ -56,8 +56,12 @@ sanitize: setup ## Run every test under the address sanitizer, then under the th
 	swift test --disable-xctest --sanitize=thread --scratch-path .build/thread $(FLAGS)
 
 .PHONY: bench
-bench: setup ## Measure
+bench: setup ## Measure sessions over memory; ARGUMENTS="--help" tells how
 	swift run $(FLAGS) -c release nigh-bench $(ARGUMENTS)
+
+.PHONY: allocations
+allocations: setup ## Count what the hot path takes from the heap; fails where it takes too much
+	swift run $(FLAGS) -c release nigh-bench --allocations
 
 .PHONY: soak
 soak: setup ## Run simulated worlds full of faults, SEEDS=n of them

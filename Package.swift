@@ -15,9 +15,14 @@ let package = Package(
         .target(name: "Nigh", dependencies: ["NighCore", "NighMemory"], path: "Sources/Nigh"),
         .target(name: "NighTestKit", dependencies: ["NighCore", "NighMemory"], path: "Sources/TestKit"),
         .executableTarget(name: "greet", dependencies: ["Nigh"], path: "Sources/Tools/greet"),
+        .target(name: "CAllocationCounter", path: "Sources/Tools/CAllocationCounter"),
+        .executableTarget(
+            name: "nigh-bench", dependencies: ["CAllocationCounter", "NighCore", "NighMemory"],
+            path: "Sources/Tools/nigh-bench"),
         .executableTarget(name: "soak", dependencies: ["NighTestKit"], path: "Sources/Tools/soak"),
         .testTarget(
             name: "CoreTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Core"),
+        .testTarget(name: "NighTests", dependencies: ["Nigh"], path: "Tests/Nigh"),
         .testTarget(
             name: "MemoryTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Memory"
         ),

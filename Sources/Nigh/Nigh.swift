@@ -2,3 +2,9 @@
 
 @_exported import NighCore
 @_exported import NighMemory
+
+extension TransportRegistry {
+    /// Every transport of this package, for programs that let a person choose by a flag:
+    /// `try TransportRegistry.standard.makeAll("memory")`. A program adds its own with `register`.
+    public static let standard = TransportRegistry([MemoryTransport.registryEntry])
+}

@@ -43,7 +43,8 @@ public final class VirtualEventLoop: @unchecked Sendable {
     /// How many pieces of work one run may do.
     public let workLimit: Int
 
-    private let queue = Mutex<ContiguousArray<Work>>([])
+    private let monitor = Monitor()
+    private var queue = ContiguousArray<Work>()
     private let threadNumber: Atomic<UInt>
     private var timers = TimerQueue<TimedWork>()
     private var moment: Moment
@@ -61,7 +62,7 @@ public final class VirtualEventLoop: @unchecked Sendable {
     public private(set) var workDone = 0
 
     /// How many pieces of work are queued, and how many timers wait.
-    public var pending: (work: Int, timers: Int) { (queue.withLock { $0.count }, timers.count) }
+    public var pending: (work: Int, timers: Int) { (monitor.read { queue.count }, timers.count) }
 
     /// When the next timer is due; nil when none waits.
     public var nextTimer: Moment? { timers.earliest }
@@ -134,10 +135,9 @@ public final class VirtualEventLoop: @unchecked Sendable {
             due.run()
             didWork = true
         }
-        let batch = queue.withLock { queued in
-            let batch = queued
-            queued = []
-            return batch
+        let batch = monitor.read {
+            defer { queue = [] }
+            return queue
         }
         for work in batch {
             try count()
@@ -168,12 +168,12 @@ extension VirtualEventLoop: EventLoop {
     public func isIsolatingCurrentContext() -> Bool? { isCurrent }
 
     public func execute(_ work: @escaping @Sendable () -> Void) {
-        queue.withLock { $0.append(.closure(work)) }
+        monitor.read { queue.append(.closure(work)) }
     }
 
     public func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        queue.withLock { $0.append(.job(job)) }
+        monitor.read { queue.append(.job(job)) }
     }
 
     @discardableResult

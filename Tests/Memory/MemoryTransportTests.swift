@@ -141,4 +141,33 @@ struct MemoryTransportTests {
         #expect(client.log == ["closed: the link was lost"])
         #expect(client.received == [])
     }
+
+    @Test func onOneLoopTheSameCallsGiveTheSameEvents() throws {
+        func run() throws -> [String] {
+            let loop = VirtualEventLoop()
+            let hub = MemoryHub()
+            let plan = try FaultPlan(parsing: "delay=3ms,jitter=20ms,split=700,refuse=1/4,seed=11")
+            let recorders = (0..<6).map { _ in
+                Recorder(FaultyTransport(MemoryTransport(hub: hub), plan: plan), on: loop)
+            }
+            for (number, recorder) in recorders.enumerated() {
+                recorder.transport.advertise(advertisement("Peer \(number)"))
+                recorder.transport.browse("test")
+            }
+            for number in 0..<40 {
+                recorders[number % 6].dial(TransportAddress(scheme: "memory", value: "m\(number % 5 + 1)"))
+                try loop.run(for: .milliseconds(5))
+                for pipe in recorders.flatMap(\.pipes) {
+                    pipe.send(Array(repeating: 1, count: 1 + number * 37))
+                }
+                if number == 30 { recorders[2].transport.shutdown() }
+            }
+            try loop.run(for: .milliseconds(10))
+            return recorders.flatMap(\.log)
+                + recorders.flatMap(\.pipes).map { "\($0.receivedCount) in \($0.sliceCount), \($0.log)" }
+        }
+        let first = try run()
+        #expect(first.count > 100)
+        #expect(try run() == first)
+    }
 }

@@ -83,9 +83,11 @@ public struct ChunkPool {
         return Chunk(capacity: chunkSize)
     }
 
-    /// Gives a chunk back. The caller must not write to it afterwards.
+    /// Gives a chunk back. The caller must not write to it afterwards. A chunk that was given back before and is still
+    /// kept is not kept twice: it would never be without a second reference again.
     public mutating func recycle(_ chunk: consuming Chunk) {
         guard chunk.capacity == chunkSize, kept.count < keepAtMost else { return }
+        for index in kept.indices where kept[index] === chunk { return }
         kept.append(chunk)
     }
 }

@@ -82,8 +82,10 @@ final class LinkMachine {
     private static let controlBacklog = 64 << 10
     /// The longest frame before the hellos; a hello is far shorter.
     private static let helloLimit = 4_096
-    /// The most pings that may wait for their answers.
-    static let pingsRemembered = 64
+    /// The longest payload of a ping that is answered, whatever this side sends itself.
+    static let pingPayloadLimit = 1_024
+    /// Pings that may wait for their answers; more than `SessionLimits.pendingPings` can be, since the link asks too.
+    static let pingsRemembered = 256
 
     init(side: LinkSide, settings: Settings, now: Moment) {
         self.side = side
@@ -127,14 +129,15 @@ final class LinkMachine {
             let channel = settings.offer.make(kind, side)
             self.channel = channel
             phase = .securing
-            try begin(channel)
+            begin(channel)
+            guard phase == .securing else { return }
             feed(bytes[min(missing, bytes.count)..<bytes.count], through: channel)
         } catch {
             finish(error.asViolation, code: nil)
         }
     }
 
-    private func begin(_ channel: any SecureChannel) throws(WireError) {
+    private func begin(_ channel: any SecureChannel) {
         do throws(NighError) {
             try channel.begin(wire: &wire)
         } catch {
@@ -208,15 +211,14 @@ final class LinkMachine {
             try reader.finish("an acknowledgement")
             return .acknowledged
         case .ping:
-            guard frame.bytes.count >= 8, frame.bytes.count <= 8 + settings.limits.pingPayload else {
+            guard frame.bytes.count >= 8, frame.bytes.count <= 8 + Self.pingPayloadLimit else {
                 throw .malformed("a ping of \(frame.bytes.count) bytes")
             }
             control.write(.pong, bytes: frame.bytes)
             return nil
         case .pong: return try interpretPong(frame, now: now)
         case .invite, .resume:
-            let limit = settings.limits.invitationContext
-            let request = try ConversationRequest(reading: frame.bytes, contextLimit: limit)
+            let request = try ConversationRequest(reading: frame.bytes)
             peerStanding = request.standing
             return .request(request, isResume: type == .resume)
         case .accept:
@@ -296,17 +298,13 @@ final class LinkMachine {
         standing.write(to: control.reserve(.acknowledge, payloadLength: Standing.byteCount))
     }
 
-    /// Whether another ping of the program's would be remembered until its answer comes.
-    var hasRoomForPing: Bool { pingsSent.count < Self.pingsRemembered }
-
     /// Sends a ping whose pong will be a `Step.pong` with `token`; the highest bit of tokens is the link's own.
     func ping(token: UInt64, payload: [UInt8], now: Moment) {
         guard phase == .open else { return }
-        // The program's are never more than that; of the link's own, those without an answer give way.
         if pingsSent.count >= Self.pingsRemembered,
-            let oldest = pingsSent.keys.filter({ $0 >= Self.firstAutomaticPing }).min()
+            let oldest = pingsSent.min(by: { $0.value < $1.value })
         {
-            pingsSent.removeValue(forKey: oldest)
+            pingsSent.removeValue(forKey: oldest.key)
         }
         pingsSent[token] = now
         var writer = FieldWriter()
@@ -339,9 +337,10 @@ final class LinkMachine {
     /// Moves what is to be written to `queue`, at most about `budget` bytes: first what keeps the link alive, then
     /// unreliable messages, then the lanes of `conversation`. Unreliable messages that find no room are dropped.
     func gather(into queue: inout ByteQueue, budget: Int, conversation: Conversation?) {
+        let before = queue.byteCount
+        defer { statistics.bytesSent &+= queue.byteCount &- before }
         queue.append(contentsOf: &wire)
         guard let channel, channel.isEstablished else { return }
-        let before = queue.byteCount
         control.drain(into: &plain)
         if unreliable.byteCount > 0 {
             if budget > plain.byteCount {
@@ -360,7 +359,6 @@ final class LinkMachine {
         } catch {
             finish(error.cause, code: nil)
         }
-        statistics.bytesSent &+= queue.byteCount &- before
     }
 
     // MARK: Time and end
@@ -409,7 +407,13 @@ final class LinkMachine {
 
     private func finish(_ cause: NighError.Cause, code: LinkClose.Code?) {
         guard phase != .closed else { return }
-        if let code { sayGoodbye(LinkClose(code, code == .protocolViolation ? cause.description : "")) }
+        if let code {
+            if case .protocolViolation(let words) = cause {
+                sayGoodbye(LinkClose(code, words))
+            } else {
+                sayGoodbye(LinkClose(code))
+            }
+        }
         phase = .closed
         end = LinkEnd(cause: cause, code: code, saidByPeer: false)
     }

@@ -1,5 +1,3 @@
-import Synchronization
-
 /// How other threads get the loop to look at their ports: a list, and one wake-up for all that is on it.
 ///
 /// The wake-up is a closure made once, so that asking for attention allocates nothing in the steady state.
@@ -9,7 +7,7 @@ final class Attention: Sendable {
         var isAwake = false
     }
 
-    private let state = Mutex(State())
+    private let state = Guarded(State())
     private let loop: any EventLoop
     private let wake: @Sendable () -> Void
 

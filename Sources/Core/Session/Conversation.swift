@@ -21,7 +21,7 @@ final class Conversation {
     let peerMessageLimit: Int
 
     /// Received bytes the program has not read.
-    private(set) var unread = 0
+    private(set) var unread: Int
     private var unacknowledgedBytes = 0
     /// When an acknowledgement must leave, if none has until then.
     private(set) var acknowledgeBy = Moment.never
@@ -30,7 +30,11 @@ final class Conversation {
     private static let mainShare = 64 << 10
     private static let bulkShare = 16 << 10
 
-    init(id: UInt64, peer: Hello, port: PeerPort, limits: SessionLimits, timings: SessionTimings) {
+    /// - Parameter unread: bytes of earlier conversations that the program has not read.
+    init(
+        id: UInt64, peer: Hello, port: PeerPort, unread: Int, limits: SessionLimits, timings: SessionTimings
+    ) {
+        self.unread = unread
         self.id = id
         self.peer = peer.peer
         self.port = port
@@ -114,11 +118,11 @@ final class Conversation {
     /// Applies what the peer says it has and allows; fails when it claims what was never sent. Returns whether more
     /// may be written now.
     func apply(_ standing: Standing, pool: inout ChunkPool) throws(WireError) -> Bool {
+        for lane in 0..<2 where standing.received[lane] > sending[lane].sent {
+            throw .malformed("the acknowledgement of a message that was not sent")
+        }
         var freed = 0
         for lane in 0..<2 {
-            guard standing.received[lane] <= sending[lane].sent else {
-                throw .malformed("the acknowledgement of a message that was not sent")
-            }
             freed &+= sending[lane].acknowledge(upTo: standing.received[lane], pool: &pool)
             granted[lane] = max(granted[lane], standing.granted[lane])
         }
@@ -129,11 +133,13 @@ final class Conversation {
     /// Begins to use a link on which the peer has stated its `standing`. Fails when it claims what was never sent, or has
     /// lost what it acknowledged.
     func startLink(peerStanding standing: Standing, pool: inout ChunkPool) throws(WireError) {
-        var freed = 0
         for lane in 0..<2 {
             guard standing.received[lane] <= sending[lane].everSent,
                 standing.received[lane] >= sending[lane].acknowledged
             else { throw .malformed("a count of messages that cannot be") }
+        }
+        var freed = 0
+        for lane in 0..<2 {
             freed &+= sending[lane].acknowledge(upTo: standing.received[lane], pool: &pool)
             statistics.messagesResent &+= Int(clamping: sending[lane].startLink())
             granted[lane] = standing.granted[lane]
@@ -213,10 +219,11 @@ final class Conversation {
 
     /// Whether so much room has been made since the peer was last told that it should be told at once.
     var shouldGrantNow: Bool {
-        let gain = max(
-            receiving[0].grantGain(window: limits.receiveWindow, unread: unread),
-            receiving[1].grantGain(window: limits.receiveWindow, unread: unread))
-        return gain &* 4 >= limits.receiveWindow
+        for lane in 0..<2 {
+            let gain = receiving[lane].grantGain(window: limits.receiveWindow, unread: unread)
+            if gain &* 4 >= limits.receiveWindow { return true }
+        }
+        return false
     }
 
     /// The counts a person may see, completed with what is only known here.

@@ -74,20 +74,28 @@ public struct EventSequence: AsyncSequence, Sendable {
     let inbox: Inbox<SessionEvent>
 
     /// The next event without waiting; nil when none is there now. Callable from any thread.
-    public func poll() -> SessionEvent? { inbox.poll() }
+    public func poll() -> SessionEvent? { missed() ?? inbox.poll() }
 
     /// The next event; nil after the last, or when the task is cancelled.
-    public func next() async -> SessionEvent? { await inbox.next() }
+    public func next() async -> SessionEvent? {
+        if let missed = missed() { return missed }
+        return await inbox.next()
+    }
+
+    private func missed() -> SessionEvent? {
+        let count = inbox.takeDropped()
+        return count > 0 ? .missed(count) : nil
+    }
 
     /// What `for await` reads with.
-    public func makeAsyncIterator() -> Iterator { Iterator(inbox: inbox) }
+    public func makeAsyncIterator() -> Iterator { Iterator(sequence: self) }
 
     /// Reads the sequence it was made from.
     public struct Iterator: AsyncIteratorProtocol {
-        let inbox: Inbox<SessionEvent>
+        let sequence: EventSequence
 
         /// The next element, as the sequence's own `next` gives it.
-        public mutating func next() async -> SessionEvent? { await inbox.next() }
+        public mutating func next() async -> SessionEvent? { await sequence.next() }
     }
 }
 

@@ -82,8 +82,9 @@ public struct NighError: Error, Hashable, Sendable {
         case linkLost
         /// Nothing was heard for the keep-alive time.
         case silent
-        /// The person or program over there said no, in these words.
-        case declined(String)
+        /// The person or program over there said no, in these words; and does not want to be asked again before
+        /// `retryAfter` has passed, if that is more than zero.
+        case declined(String, retryAfter: Duration = .zero)
         /// The other side has all the peers it takes.
         case full
         /// The other side has too many invitations waiting.
@@ -173,7 +174,7 @@ extension NighError.Cause: CustomStringConvertible {
         case .cancelled: "taken back"
         case .linkLost: "the link was lost"
         case .silent: "nothing was heard any more"
-        case .declined(let words): words.isEmpty ? "declined" : "declined: \(words)"
+        case .declined(let words, _): words.isEmpty ? "declined" : "declined: \(words)"
         case .full: "the other side has all the peers it takes"
         case .busy: "the other side has too many invitations waiting"
         case .bufferFull(let limit): "\(limit) bytes wait for this peer already"

@@ -24,7 +24,7 @@ final class PeerPort: Sendable {
     private let stagedCount = Atomic<Int>(0)
     private let isListed = Atomic<Bool>(false)
     private let waiterCount = Atomic<Int>(0)
-    private let state = Mutex(State())
+    private let state = Guarded(State())
 
     private struct State {
         var closed: NighError?
@@ -139,10 +139,15 @@ final class PeerPort: Sendable {
             if let closed = state.closed { return .some(closed) }
             if outstanding < limit, state.waiters.isEmpty { return .some(nil) }
             state.waiters.append(Waiter(number: number, resume: resume))
-            waiterCount.wrappingAdd(1, ordering: .relaxed)
+            waiterCount.wrappingAdd(1, ordering: .sequentiallyConsistent)
             return nil
         }
-        if let verdict { resume(verdict) }
+        guard let verdict else {
+            // Room may have come between the look at it and the entry among those who wait, when the loop saw nobody
+            // to let in yet. One of the two sees what the other did, because both write before they read.
+            return admitNextWaiter()
+        }
+        resume(verdict)
     }
 
     /// Takes `waitForRoom` back: its `resume` is called now, unless it was before.
@@ -188,13 +193,15 @@ final class PeerPort: Sendable {
 
     /// Messages of so many bytes were acknowledged: lets in who waits for the room.
     func release(_ bytes: Int) {
-        outstandingBytes.wrappingSubtract(bytes, ordering: .relaxed)
+        outstandingBytes.wrappingSubtract(bytes, ordering: .sequentiallyConsistent)
         admitNextWaiter()
     }
 
     /// Lets in who has waited longest, if there is room. Whoever was let in calls this again once it has sent or given up.
     func admitNextWaiter() {
-        guard waiterCount.load(ordering: .relaxed) > 0, outstanding < limit else { return }
+        guard waiterCount.load(ordering: .sequentiallyConsistent) > 0,
+            outstandingBytes.load(ordering: .sequentiallyConsistent) < limit
+        else { return }
         let waiter = state.withLock { state -> Waiter? in
             let waiter = state.waiters.popFirst()
             if waiter != nil { waiterCount.wrappingSubtract(1, ordering: .relaxed) }
@@ -203,13 +210,20 @@ final class PeerPort: Sendable {
         waiter?.resume(nil)
     }
 
-    /// Ends sending for good; everybody who waits is told `error`.
+    /// Ends sending for good and forgets what is staged; everybody who waits is told `error`.
     func close(_ error: NighError) {
+        stop(error)
+        state.withLock { state in
+            state.staged.removeAll()
+            stagedCount.store(0, ordering: .relaxed)
+        }
+    }
+
+    /// Admits nothing more; what is staged can still be taken. Everybody who waits is told `error`.
+    func stop(_ error: NighError) {
         let waiters = state.withLock { state -> [Waiter] in
             guard state.closed == nil else { return [] }
             state.closed = error
-            state.staged.removeAll()
-            stagedCount.store(0, ordering: .relaxed)
             var waiters: [Waiter] = []
             while let waiter = state.waiters.popFirst() { waiters.append(waiter) }
             waiterCount.store(0, ordering: .relaxed)

@@ -1,8 +1,6 @@
-import Synchronization
-
 /// The ports of the peers one can send to, for threads that are not the loop's.
 final class PortDirectory: Sendable {
-    private let ports = Mutex<[PeerID: PeerPort]>([:])
+    private let ports = Guarded<[PeerID: PeerPort]>([:])
 
     func add(_ port: PeerPort) { ports.withLock { $0[port.peer] = port } }
 

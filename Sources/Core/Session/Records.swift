@@ -77,10 +77,13 @@ final class PeerRecord {
     /// How many links in a row have broken shortly after they began to carry the conversation.
     var briefLinks = 0
 
-    /// The highest number of a request seen from the incarnation below.
+    /// The highest request number seen from the peer, in the incarnation below.
     var requestsSeen: UInt64 = 0
     var requestsSeenFrom: UInt64 = 0
 
+    /// Bytes of ended conversations with the peer that the program has not read yet. They count against the next one, so
+    /// that coming and going gives nobody more room.
+    var unreadLeft = 0
     /// How many links there are whose hello named this peer.
     var linkCount = 0
     var wakesAt = Moment.never
@@ -97,7 +100,7 @@ final class PeerRecord {
     /// Whether forgetting the record would lose anything.
     var isIdle: Bool {
         state == .unavailable && conversation == nil && attempt == nil && invitation == nil && routes.isEmpty
-            && linkCount == 0
+            && linkCount == 0 && unreadLeft == 0
     }
 }
 

@@ -32,8 +32,8 @@ struct SendLane {
     private var cursorSegment = 0
     private var cursorBytes = 0
     private var cursorMessages = 0
-    /// Whether the large message at the cursor has been announced on this link.
-    private var hasBegun = false
+    /// Whether the link has been told that the large message at the cursor begins.
+    private var cursorHasBegun = false
     /// The number of the last message this link has been given whole.
     private(set) var sent: UInt64 = 0
 
@@ -123,7 +123,7 @@ struct SendLane {
         } else {
             cursorBytes = 0
             cursorMessages = 0
-            hasBegun = false
+            cursorHasBegun = false
         }
         guard !removed.isLarge else { return }
         let chunk = removed.bytes.chunk
@@ -155,7 +155,7 @@ struct SendLane {
         cursorSegment = 0
         cursorBytes = acknowledgedBytes
         cursorMessages = acknowledgedInFirst
-        hasBegun = false
+        cursorHasBegun = false
         sent = acknowledged
         return everSent &- acknowledged
     }
@@ -175,7 +175,7 @@ struct SendLane {
                 cursorSegment &+= 1
                 cursorBytes = 0
                 cursorMessages = 0
-                hasBegun = false
+                cursorHasBegun = false
                 continue
             }
             let count =
@@ -223,8 +223,8 @@ struct SendLane {
         header: inout ControlWriter
     ) -> Int {
         var count = 0
-        if !hasBegun {
-            hasBegun = true
+        if !cursorHasBegun {
+            cursorHasBegun = true
             queue.append(EncodedMessage.beginning(of: segment.bytes.count, on: lane, header: &header))
             count = FrameHeader.byteCount &+ EncodedMessage.beginningLength
         }

@@ -71,13 +71,19 @@ extension Session {
         }
     }
 
-    /// Sends a payload to several peers, or with nil to all that are connected. It goes to each or not at all; the error
-    /// names those it did not go to.
+    /// Sends a payload to all that are connected; see the next `trySend`.
+    public func trySendToAll(
+        _ payload: ByteSlice, _ reliability: Reliability = .reliable
+    ) throws(PartialSendError) {
+        try trySend(payload, to: connectedPeers, reliability)
+    }
+
+    /// Sends a payload to several peers. It goes to each or not at all; the error names those it did not go to.
     public func trySend(
-        _ payload: ByteSlice, to peers: [PeerID]?, _ reliability: Reliability = .reliable
+        _ payload: ByteSlice, to peers: [PeerID], _ reliability: Reliability = .reliable
     ) throws(PartialSendError) {
         var failures: [PeerID: NighError] = [:]
-        for peer in peers ?? connectedPeers {
+        for peer in peers {
             do throws(NighError) {
                 try trySend(payload, to: peer, reliability)
             } catch {
@@ -114,12 +120,17 @@ extension Session {
         try await send(ByteSlice(bytes), to: peer, on: lane)
     }
 
-    /// Sends a payload reliably to several peers, or with nil to all that are connected, waiting for room at each in turn.
-    public func send(_ payload: ByteSlice, to peers: [PeerID]?, on lane: Lane = .main)
+    /// Sends a payload reliably to all that are connected, waiting for room at each in turn.
+    public func sendToAll(_ payload: ByteSlice, on lane: Lane = .main) async throws(PartialSendError) {
+        try await send(payload, to: connectedPeers, on: lane)
+    }
+
+    /// Sends a payload reliably to several peers, waiting for room at each in turn. The error names those it did not go to.
+    public func send(_ payload: ByteSlice, to peers: [PeerID], on lane: Lane = .main)
         async throws(PartialSendError)
     {
         var failures: [PeerID: NighError] = [:]
-        for peer in peers ?? connectedPeers {
+        for peer in peers {
             do throws(NighError) {
                 try await send(payload, to: peer, on: lane)
             } catch {

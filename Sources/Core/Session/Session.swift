@@ -1,3 +1,5 @@
+import Synchronization
+
 /// This program among its neighbours: sees the peers that offer the same service, invites them or is invited, sends
 /// and receives messages, over whatever transports it was given.
 ///
@@ -22,9 +24,11 @@ public final class Session: Sendable {
     let driver: SessionDriver
     let directory = PortDirectory()
     let attention: Attention
+    private let tokens = Atomic<UInt64>(0)
 
     /// A session that uses `transports` and calls back on `loop`. Nothing happens before `start`. The transports belong
-    /// to the session from here on; they are shut down with it. Of one scheme there may be one.
+    /// to the session from here on; they are shut down with it. Two transports of one scheme, or limits that cannot be (see
+    /// `SessionLimits`), are mistakes of the program and stop it.
     ///
     /// - Parameter identity: the key pair whose hash is this session's PeerID; load it from an `IdentityFile` to be the
     ///   same peer at every start.
@@ -32,6 +36,10 @@ public final class Session: Sendable {
         _ configuration: SessionConfiguration, identity: Identity, transports: [any Transport],
         loop: any EventLoop
     ) {
+        precondition(
+            Set(transports.map(\.scheme)).count == transports.count,
+            "a session takes one transport of each scheme")
+        configuration.limits.check()
         var seeds = SeededGenerator(seed: configuration.seed ?? .random(in: .min ... .max))
         let hello = Hello(
             peer: identity.peerID, incarnation: seeds.next(), service: configuration.service,
@@ -116,13 +124,7 @@ public final class Session: Sendable {
         _ peer: PeerID, context: [UInt8] = [], timeout: Duration = .seconds(30),
         whenDone: @escaping @Sendable (Result<PeerID, NighError>) -> Void
     ) {
-        onLoop { driver in
-            guard let token = driver.newCall(whenDone) else { return }
-            driver.inTurn {
-                driver.machine.invite(
-                    peer, context: context, timeout: timeout, token: token, now: driver.loop.now)
-            }
-        }
+        invite(peer, context: context, timeout: timeout, token: newToken(), whenDone: whenDone)
     }
 
     /// Asks whoever answers at `address` for a conversation, without discovery.
@@ -130,37 +132,73 @@ public final class Session: Sendable {
         at address: TransportAddress, context: [UInt8] = [], timeout: Duration = .seconds(30),
         whenDone: @escaping @Sendable (Result<PeerID, NighError>) -> Void
     ) {
-        onLoop { driver in
-            guard let token = driver.newCall(whenDone) else { return }
-            driver.inTurn {
-                driver.machine.call(
-                    address, context: context, timeout: timeout, token: token, now: driver.loop.now)
-            }
-        }
+        invite(at: address, context: context, timeout: timeout, token: newToken(), whenDone: whenDone)
     }
 
     /// Asks a peer for a conversation and waits until it is connected. Cancelling the task takes the invitation back.
     public func invite(_ peer: PeerID, context: [UInt8] = [], timeout: Duration = .seconds(30))
         async throws(NighError)
     {
-        let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                invite(peer, context: context, timeout: timeout) { continuation.resume(returning: $0) }
-            }
-        } onCancel: {
-            cancelInvitation(of: peer)
+        let token = newToken()
+        _ = try await outcome(of: token) { whenDone in
+            invite(peer, context: context, timeout: timeout, token: token, whenDone: whenDone)
         }
-        _ = try result.get()
     }
 
     /// Asks whoever answers at `address` for a conversation and waits until it is connected; returns who it is.
+    /// Cancelling the task takes the invitation back.
     public func invite(
         at address: TransportAddress, context: [UInt8] = [], timeout: Duration = .seconds(30)
     ) async throws(NighError) -> PeerID {
-        let result = await withCheckedContinuation { continuation in
-            invite(at: address, context: context, timeout: timeout) { continuation.resume(returning: $0) }
+        let token = newToken()
+        return try await outcome(of: token) { whenDone in
+            invite(at: address, context: context, timeout: timeout, token: token, whenDone: whenDone)
+        }
+    }
+
+    private func invite(
+        _ peer: PeerID, context: [UInt8], timeout: Duration, token: CallToken,
+        whenDone: @escaping @Sendable (Result<PeerID, NighError>) -> Void
+    ) {
+        onLoop { driver in
+            driver.begin(token, whenDone) { machine, now in
+                machine.invite(peer, context: context, timeout: timeout, token: token, now: now)
+            }
+        }
+    }
+
+    private func invite(
+        at address: TransportAddress, context: [UInt8], timeout: Duration, token: CallToken,
+        whenDone: @escaping @Sendable (Result<PeerID, NighError>) -> Void
+    ) {
+        onLoop { driver in
+            driver.begin(token, whenDone) { machine, now in
+                machine.call(address, context: context, timeout: timeout, token: token, now: now)
+            }
+        }
+    }
+
+    private func newToken() -> CallToken {
+        CallToken(number: tokens.wrappingAdd(1, ordering: .relaxed).newValue)
+    }
+
+    /// Waits for the outcome of what `begin` begins under `token`, or takes that back when the task is cancelled.
+    private func outcome(
+        of token: CallToken, _ begin: (@escaping @Sendable (Result<PeerID, NighError>) -> Void) -> Void
+    ) async throws(NighError) -> PeerID {
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                begin { continuation.resume(returning: $0) }
+                if Task.isCancelled { cancel(token) }
+            }
+        } onCancel: {
+            cancel(token)
         }
         return try result.get()
+    }
+
+    private func cancel(_ token: CallToken) {
+        onLoop { driver in driver.inTurn { driver.machine.cancel(token, now: driver.loop.now) } }
     }
 
     /// Takes an invitation of this session's back, if it is not answered yet.
@@ -192,9 +230,9 @@ public final class Session: Sendable {
     public func disconnect(
         _ peer: PeerID, whenDone: @escaping @Sendable (Result<PeerID, NighError>) -> Void = { _ in }
     ) {
+        let token = newToken()
         onLoop { driver in
-            guard let token = driver.newCall(whenDone) else { return }
-            driver.inTurn { driver.machine.leave(peer, token: token, now: driver.loop.now) }
+            driver.begin(token, whenDone) { machine, now in machine.leave(peer, token: token, now: now) }
         }
     }
 
@@ -222,7 +260,8 @@ public final class Session: Sendable {
         _ peer: PeerID, payload: [UInt8] = [],
         whenDone: @escaping @Sendable (Result<Duration, NighError>) -> Void
     ) {
-        onLoop { $0.ping(peer, payload: payload, whenDone) }
+        let token = newToken()
+        onLoop { $0.ping(peer, payload: payload, token: token, whenDone) }
     }
 
     /// Measures the round trip to a connected peer.

@@ -17,19 +17,17 @@ final class SessionDriver: @unchecked Sendable {
     private var onEvent: EventHandler?
     private var hasStarted = false
     private(set) var isClosed = false
-    private var missedEvents = 0
 
     private var calls: [CallToken: @Sendable (Result<PeerID, NighError>) -> Void] = [:]
     private var pings: [CallToken: @Sendable (Result<Duration, NighError>) -> Void] = [:]
     private var whenClosed: [@Sendable () -> Void] = []
-    /// Closed pipes whose last words may still be on their way.
-    private var parting: [any Pipe] = []
-    private var partingEnds = Moment.never
-    private static let longestParting = Moment.Span.seconds(1)
     var unansweredCalls: Int { calls.count + pings.count }
 
     var connections: [UInt64: PipeConnection] = [:]
     private var outgoing = ByteQueue()
+    /// Closed pipes that may still have bytes to write; of interest when the session closes.
+    private var partingPipes: [any Pipe] = []
+    private var isParting = false
     private var depth = 0
     private var flushIsDue = false
     private var armedFor = Moment.never
@@ -40,6 +38,8 @@ final class SessionDriver: @unchecked Sendable {
 
     /// The most a link writes before others get their turn.
     private static let writeShare = 1 << 20
+    /// How often a closing session looks whether its goodbyes have left.
+    private static let partingLook = Moment.Span.milliseconds(5)
 
     init(
         machine: SessionMachine, loop: any EventLoop, transports: [any Transport],
@@ -106,31 +106,20 @@ final class SessionDriver: @unchecked Sendable {
         inTurn { machine.close(now: loop.now) }
     }
 
-    /// Transports drop at shutdown what their pipes have not written: peers would not hear that this session left. So
-    /// wait a little until the last words are out.
-    private func part() {
-        guard !isClosed, partingEnds == .never else { return }
-        partingEnds = loop.now + Self.longestParting
+    /// All conversations have ended: gives the goodbyes the time to leave this process, then takes everything down.
+    private func part(until deadline: Moment) {
         flush()
-        waitForParting()
-    }
-
-    private func waitForParting() {
-        guard !isClosed else { return }
-        parting.removeAll { $0.counters.bytesWaiting == 0 }
-        guard !parting.isEmpty, loop.now < partingEnds else { return finishClosing() }
-        loop.schedule(at: min(partingEnds, loop.now + .milliseconds(10))) { [weak self] in
-            self?.waitForParting()
-        }
+        partingPipes.removeAll { $0.counters.bytesWaiting == 0 }
+        guard !isClosed, !partingPipes.isEmpty, loop.now < deadline else { return finishClosing() }
+        loop.schedule(at: loop.now + Self.partingLook) { [weak self] in self?.part(until: deadline) }
     }
 
     private func finishClosing() {
         guard !isClosed else { return }
-        flush()
         isClosed = true
-        for (_, connection) in connections { connection.pipe.close(.afterWriting) }
+        partingPipes.removeAll()
+        for (_, connection) in connections { connection.pipe.close(.now) }
         connections.removeAll()
-        parting.removeAll()
         if hasStarted { for transport in transports { transport.shutdown() } }
         tell(.closed)
         onEvent = nil
@@ -148,12 +137,13 @@ final class SessionDriver: @unchecked Sendable {
         for done in finished { done() }
     }
 
-    /// Nobody holds the session any more: like a crash, but in good order for this process. Peers notice the broken links.
+    /// Nobody holds the session any more: it closes as if told to, and tells nobody.
     func abandon() {
         guard !isClosed else { return }
         onEvent = nil
         onMessage = nil
-        finishClosing()
+        // What waits for the end keeps the driver until then.
+        close { withExtendedLifetime(self) {} }
     }
 
     // MARK: Sending
@@ -241,19 +231,12 @@ final class SessionDriver: @unchecked Sendable {
             attention.take(into: &attentive)
             for port in attentive {
                 port.unlist()
-                guard let peer = machine.peers[port.peer], let conversation = peer.conversation,
-                    conversation.port === port
-                else { continue }
-                if port.hasStaged {
+                guard let peer = machine.peers[port.peer] else { continue }
+                if let conversation = peer.conversation, conversation.port === port, port.hasStaged {
                     takeStaged(from: port, into: conversation)
                     if let link = peer.link { machine.markDirty(link) }
                 }
-                let read = port.takeRead()
-                guard read > 0 else { continue }
-                conversation.becameRead(read)
-                if conversation.shouldGrantNow, let link = peer.link {
-                    machine.acknowledge(conversation, on: link)
-                }
+                machine.wasRead(port.takeRead(), from: peer)
             }
             attentive.removeAll(keepingCapacity: true)
         }
@@ -349,7 +332,10 @@ final class SessionDriver: @unchecked Sendable {
         case .answerPing(let token, let result): pings.removeValue(forKey: token)?(result.map(\.duration))
         case .openPort(let port): directory.add(port)
         case .closePort(let port): directory.remove(port)
-        case .allLeft: part()
+        case .allLeft:
+            guard !isParting else { return }
+            isParting = true
+            part(until: loop.now + Moment.Span(machine.timings.goodbye))
         }
     }
 
@@ -359,34 +345,30 @@ final class SessionDriver: @unchecked Sendable {
         if !outgoing.isEmpty { connection.pipe.write(&outgoing) }
         outgoing.removeAll()
         connection.pipe.close(.afterWriting)
-        parting.removeAll { $0.counters.bytesWaiting == 0 }
-        if connection.pipe.counters.bytesWaiting > 0 { parting.append(connection.pipe) }
+        partingPipes.removeAll { $0.counters.bytesWaiting == 0 }
+        if connection.pipe.counters.bytesWaiting > 0 { partingPipes.append(connection.pipe) }
     }
 
     func tell(_ event: SessionEvent) {
         if let onEvent { return onEvent(event) }
-        missedEvents += events.append(event, droppingOldestBeyond: machine.limits.unreadEvents)
-        guard missedEvents > 0, events.count < machine.limits.unreadEvents else { return }
-        _ = events.append(.missed(missedEvents), droppingOldestBeyond: machine.limits.unreadEvents)
-        missedEvents = 0
+        events.append(event, droppingOldestBeyond: machine.limits.unreadEvents)
     }
 
-    func newCall(_ whenDone: @escaping @Sendable (Result<PeerID, NighError>) -> Void) -> CallToken? {
-        guard hasStarted, !isClosed else {
-            whenDone(.failure(NighError(.inviting, .closed)))
-            return nil
-        }
-        let token = CallToken(number: machine.nextNumber())
+    /// Runs `call` on the machine, which tells the outcome under `token`; `whenDone` gets it.
+    func begin(
+        _ token: CallToken, _ whenDone: @escaping @Sendable (Result<PeerID, NighError>) -> Void,
+        _ call: (SessionMachine, Moment) -> Void
+    ) {
+        guard hasStarted, !isClosed else { return whenDone(.failure(NighError(.inviting, .closed))) }
         calls[token] = whenDone
-        return token
+        inTurn { call(machine, loop.now) }
     }
 
     func ping(
-        _ peer: PeerID, payload: [UInt8],
+        _ peer: PeerID, payload: [UInt8], token: CallToken,
         _ whenDone: @escaping @Sendable (Result<Duration, NighError>) -> Void
     ) {
         guard hasStarted, !isClosed else { return whenDone(.failure(NighError(.pinging, .closed))) }
-        let token = CallToken(number: machine.nextNumber())
         pings[token] = whenDone
         inTurn { machine.ping(peer, payload: payload, token: token, now: loop.now) }
     }

@@ -24,13 +24,26 @@ public struct SessionLimits: Hashable, Sendable {
     /// Bytes from one peer that the program has not read yet, for each lane, beyond which the peer may send no more. A
     /// message being received may exceed it by its own size.
     public var receiveWindow = 256 << 10
-    /// Bytes of a ping's payload.
+    /// Bytes of a ping's payload; at most 1,024.
     public var pingPayload = 1_024
+    /// Pings to one peer that wait for their answer; at most 192.
+    public var pendingPings = 64
     /// Events waiting to be read. The oldest are dropped beyond it, and their number told.
     public var unreadEvents = 1_024
 
     /// The defaults.
     public init() {}
+
+    /// Stops the program where a limit has a value the protocol cannot do with.
+    func check() {
+        precondition(frame >= Hello.leastMaximumFrame && frame <= FrameHeader.maximumPayload, "limits.frame")
+        precondition(message > 0 && message <= Int(UInt32.max), "limits.message")
+        precondition(invitationContext <= ConversationRequest.contextLimit, "limits.invitationContext")
+        precondition(unreliableMessage <= Hello.leastMaximumFrame, "limits.unreliableMessage")
+        precondition(pingPayload <= LinkMachine.pingPayloadLimit, "limits.pingPayload")
+        precondition(pendingPings <= LinkMachine.pingsRemembered * 3 / 4, "limits.pendingPings")
+        precondition(receiveWindow > 0 && sendBuffer > 0, "limits.receiveWindow, limits.sendBuffer")
+    }
 }
 
 /// Every span of time a session goes by, with its default.
@@ -51,6 +64,8 @@ public struct SessionTimings: Hashable, Sendable {
     public var longestRetry: Duration = .seconds(2)
     /// How long leaving waits for messages to be acknowledged before it gives them up.
     public var linger: Duration = .seconds(5)
+    /// How long a closing session waits at most for its last bytes to leave the process.
+    public var goodbye: Duration = .seconds(1)
     /// How long a received message may go unacknowledged when nothing else is written.
     public var acknowledge: Duration = .milliseconds(100)
 

@@ -8,7 +8,9 @@ extension SessionMachine {
             preconditionFailure("a conversation before the hello")
         }
         let port = PeerPort(peer: peer.id, limits: limits, peerHello: hello)
-        let conversation = Conversation(id: id, peer: hello, port: port, limits: limits, timings: timings)
+        let conversation = Conversation(
+            id: id, peer: hello, port: port, unread: peer.unreadLeft, limits: limits, timings: timings)
+        peer.unreadLeft = 0
         peer.conversation = conversation
         peer.briefLinks = 0
         peer.incarnation = hello.incarnation
@@ -25,7 +27,7 @@ extension SessionMachine {
         do throws(WireError) {
             try conversation.startLink(peerStanding: peerStanding, pool: &pool)
         } catch {
-            close(link, .protocolViolation, error.asViolation.description)
+            close(link, .protocolViolation, error.words)
             endConversation(of: peer, cause: error.asViolation)
             return false
         }
@@ -130,6 +132,7 @@ extension SessionMachine {
             close(link, cause == .restarted ? .restarted : .left)
         }
         peer.conversation = nil
+        peer.unreadLeft = conversation.unread
         peer.recovery = nil
         statistics.conversationsEnded[cause.label, default: 0] += 1
         var counts = conversation.snapshot
@@ -178,8 +181,8 @@ extension SessionMachine {
         }
         peer.departure = Departure(
             deadline: now + Moment.Span(timings.linger), tokens: token.map { [$0] } ?? [])
+        conversation.port.stop(NighError(.sending, .left, peer: peer.label))
         while let run = conversation.port.takeStaged() { conversation.accept(run, pool: &pool) }
-        conversation.port.close(NighError(.sending, .left, peer: peer.label))
         if conversation.isDrained { return finishDeparture(of: peer, now: now) }
         if let link = peer.link { markDirty(link) }
         watch(peer)
@@ -212,6 +215,20 @@ extension SessionMachine {
         if !peers.values.contains(where: { $0.conversation != nil }) { output(.allLeft) }
     }
 
+    // MARK: Reading
+
+    /// The program has read so many bytes of what the peer sent, in this conversation or an earlier one.
+    func wasRead(_ bytes: Int, from peer: PeerRecord) {
+        guard bytes > 0 else { return }
+        guard let conversation = peer.conversation else {
+            peer.unreadLeft -= bytes
+            if peer.isIdle { peers[peer.id] = nil }
+            return
+        }
+        conversation.becameRead(bytes)
+        if conversation.shouldGrantNow, let link = peer.link { acknowledge(conversation, on: link) }
+    }
+
     // MARK: Pings
 
     /// Asks the peer for an answer over the link in use.
@@ -224,9 +241,9 @@ extension SessionMachine {
             let error = NighError(.pinging, .limit("ping payload", limits.pingPayload), peer: peer.label)
             return output(.answerPing(token, .failure(error)))
         }
-        guard link.machine.hasRoomForPing else {
-            let error = NighError(
-                .pinging, .limit("pings under way", LinkMachine.pingsRemembered), peer: peer.label)
+        let waiting = pings.values.reduce(0) { $0 + ($1.link === link ? 1 : 0) }
+        guard waiting < limits.pendingPings else {
+            let error = NighError(.pinging, .limit("pending pings", limits.pendingPings), peer: peer.label)
             return output(.answerPing(token, .failure(error)))
         }
         let number = nextNumber()

@@ -71,6 +71,26 @@ extension SessionMachine {
         fail(attemptOf: peer, with: .cancelled, now: now)
     }
 
+    /// The task that made a call does not want it any more.
+    func cancel(_ token: CallToken, now: Moment) {
+        for (dial, dialled) in dials {
+            guard case .address(let call) = dialled.purpose, call.token == token else { continue }
+            dials[dial] = nil
+            if let link = links.values.first(where: { $0.dial == dial }) { close(link, .cancelled) }
+            output(.cancelDial(dial, transport: dialled.transport))
+            return output(
+                .finish(token, .failure(NighError(.inviting, .cancelled, peer: call.address.description))))
+        }
+        guard let peer = peers.values.first(where: { $0.attempt?.tokens.contains(token) ?? false }) else {
+            return
+        }
+        guard peer.attempt?.tokens.count ?? 0 > 1 else {
+            return fail(attemptOf: peer, with: .cancelled, now: now)
+        }
+        peer.attempt?.tokens.removeAll { $0 == token }
+        refuse(token, .cancelled, peer: peer.label)
+    }
+
     private func refuse(_ token: CallToken?, _ cause: NighError.Cause, peer: String) {
         guard let token else { return }
         output(.finish(token, .failure(NighError(.inviting, cause, peer: peer))))
@@ -237,6 +257,10 @@ extension SessionMachine {
         }
         noteRequestsSeen(acceptance.attempt, from: peer, on: link)
         peer.attempt = nil
+        if attempt.kind != .resume {
+            // The invitation granted the peer a first window before there was a conversation to remember it.
+            _ = conversation(expected, with: peer, link: link).standingForNewLink()
+        }
         let carries = carry(
             acceptance.conversation, on: link, with: peer, peerStanding: acceptance.standing, now: now)
         finish(attempt.tokens, with: peer, agreed: carries)
@@ -250,7 +274,7 @@ extension SessionMachine {
         }
         let cause: NighError.Cause =
             switch refusal.code {
-            case .declined: .declined(refusal.words)
+            case .declined: .declined(refusal.words, retryAfter: .seconds(Int64(refusal.retryAfterSeconds)))
             case .full: .full
             case .busy: .busy
             case .unknownConversation: .unknownConversation

@@ -34,7 +34,7 @@ extension SessionMachine {
                         whole: nil,
                         frame: frame)
                 } catch {
-                    violated(link, error.asViolation.description, now: now)
+                    violated(link, error.words, now: now)
                 }
             } else if let delivery = take(step, on: link, now: now) {
                 return delivery
@@ -96,7 +96,7 @@ extension SessionMachine {
             case .closed(let end): linkEnded(link, end, now: now)
             }
         } catch {
-            violated(link, error.asViolation.description, now: now)
+            violated(link, error.words, now: now)
         }
         return nil
     }

@@ -26,8 +26,6 @@ final class SessionMachine {
     var pings: [UInt64: (token: CallToken, link: Link)] = [:]
     var statistics = SessionStatistics()
     var generator: SeededGenerator
-    /// Counts this session's requests, to whomever: a peer that was forgotten and met again may remember an earlier one.
-    var requestsMade: UInt64 = 0
     /// Encoded messages live in these; given back when acknowledged.
     var pool = ChunkPool(chunkSize: 32 << 10, keepAtMost: 16)
     /// Set by `close`: no invitations either way any more.
@@ -37,6 +35,9 @@ final class SessionMachine {
     private var dirtyLinks = Ring<Link>()
     private var wakeups = TimerQueue<Wakeup>()
     private var lastNumber: UInt64 = 0
+    /// Numbers this session's requests, whomever they go to: a peer can tell a late one from the latest, also after its
+    /// record here was forgotten in between.
+    var requestsMade: UInt64 = 0
 
     private enum Wakeup {
         case link(UInt64)

@@ -17,7 +17,7 @@ public protocol Pipe: AnyObject {
     /// the pipe is backed up; the handler is told when that ends.
     var writableBytes: Int { get }
 
-    /// What has passed so far.
+    /// What has passed so far. After `close(.afterWriting)`, `bytesWaiting` tells what is still to be sent.
     var counters: PipeCounters { get }
 
     /// Sets who is told, and begins to read. Called once, in the turn in which the pipe was opened.

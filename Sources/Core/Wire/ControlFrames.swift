@@ -45,7 +45,7 @@ struct Standing: Equatable {
 struct ConversationRequest: Equatable {
     /// Chosen at random by who invites.
     var conversation: UInt64
-    /// Counts the sender's requests to this peer; a smaller one than already seen is out of date.
+    /// Counts the sender's requests, to whomever; one not above what was already seen is out of date.
     var attempt: UInt64
     var standing: Standing
     /// How long the inviter waits for an answer; zero when resuming.
@@ -65,13 +65,16 @@ struct ConversationRequest: Equatable {
 }
 
 extension ConversationRequest {
-    init(reading bytes: UnsafeRawBufferPointer, contextLimit: Int) throws(WireError) {
+    /// The longest context that is read, whatever this side sends itself.
+    static let contextLimit = 4_096
+
+    init(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
         var reader = FieldReader(bytes)
         conversation = try reader.number(UInt64.self, "a request's conversation")
         attempt = try reader.number(UInt64.self, "a request's attempt")
         standing = try Standing(reading: &reader)
         timeoutMilliseconds = try reader.number(UInt32.self, "a request's timeout")
-        context = try reader.block(atMost: contextLimit, "an invitation's context")
+        context = try reader.block(atMost: Self.contextLimit, "an invitation's context")
         try reader.finish("a request")
     }
 }

@@ -10,7 +10,8 @@ struct FrameDecoder {
     struct Frame {
         let type: UInt8
         let bytes: UnsafeRawBufferPointer
-        /// For piece frames: how many bytes of the header and payload this part accounts for in flow control.
+        /// How many bytes of header and payload this accounts for in flow control; the first part of a piece
+        /// accounts for its header.
         let wireBytes: Int
     }
 
@@ -27,6 +28,8 @@ struct FrameDecoder {
 
     private var pieceType: UInt8 = 0
     private var pieceLeft = 0
+    /// The bytes of its header, until they have been accounted for.
+    private var pieceHeaderBytes = 0
 
     init(maximumPayload: Int) { self.maximumPayload = maximumPayload }
 
@@ -56,9 +59,11 @@ struct FrameDecoder {
             let start = slice.pointer.baseAddress.unsafelyUnwrapped + position
             if pieceLeft > 0 {
                 let count = min(pieceLeft, available)
+                let wireBytes = count &+ pieceHeaderBytes
                 pieceLeft &-= count
+                pieceHeaderBytes = 0
                 position &+= count
-                return Frame(type: pieceType, bytes: .init(start: start, count: count), wireBytes: count)
+                return Frame(type: pieceType, bytes: .init(start: start, count: count), wireBytes: wireBytes)
             }
             if assembled == 0, available >= FrameHeader.byteCount {
                 let header = FrameHeader(readingFrom: start)
@@ -107,6 +112,7 @@ struct FrameDecoder {
         guard header.payloadLength > 0 else { throw .malformed("a piece without bytes") }
         pieceType = header.type
         pieceLeft = header.payloadLength
+        pieceHeaderBytes = FrameHeader.byteCount
     }
 
     /// Moves bytes of a split frame to the assembly chunk; the frame once it is whole.
@@ -152,11 +158,8 @@ struct FrameDecoder {
 
     /// Makes sure the assembly chunk has `capacity` and that nobody kept a slice of it; `capacity` was checked.
     private mutating func prepareAssembly(capacity: Int) {
-        if let chunk = assembly, chunk.capacity >= capacity,
-            assembled > 0 || isKnownUniquelyReferenced(&assembly)
-        {
-            return
-        }
+        let isOurs = assembled > 0 || isKnownUniquelyReferenced(&assembly)
+        if isOurs, let assembly, assembly.capacity >= capacity { return }
         let larger = Chunk(capacity: max(capacity, 256))
         if assembled > 0, let assembly { larger.base.copyMemory(from: assembly.base, byteCount: assembled) }
         assembly = larger

@@ -76,12 +76,15 @@ enum WireError: Error, Hashable {
     case unknownCritical(type: UInt8)
     case malformed(String)
 
-    var asViolation: NighError.Cause {
+    var asViolation: NighError.Cause { .protocolViolation(words) }
+
+    /// What is wrong, without saying who did it: both sides are told the same.
+    var words: String {
         switch self {
         case .oversize(let type, let length, let limit):
-            .protocolViolation("a frame of type \(type) announces \(length) bytes, the limit is \(limit)")
-        case .unknownCritical(let type): .protocolViolation("unknown critical frame type \(type)")
-        case .malformed(let what): .protocolViolation(what)
+            "a frame of type \(type) announces \(length) bytes, the limit is \(limit)"
+        case .unknownCritical(let type): "unknown critical frame type \(type)"
+        case .malformed(let what): what
         }
     }
 }

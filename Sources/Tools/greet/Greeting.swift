@@ -49,7 +49,7 @@ enum Greeting {
                 try await session.send(Array("Hello Puma!".utf8), to: peer.id)
                 guard let answer = await session.messages.next() else { return }
                 print("Lynx  received: \"\(String(decoding: answer.bytes, as: UTF8.self))\"")
-                print("Lynx  measured a round trip of \(try await session.ping(peer.id)).")
+                print("Lynx  measured a round trip of \(Moment.Span(try await session.ping(peer.id))).")
             } catch {
                 print("Lynx  failed: \(error)")
             }

@@ -1,30 +1,38 @@
 import NighCore
-import Synchronization
 
 /// A network inside one process: the memory transports on one hub see and reach each other, those on another do not.
 ///
 /// Callable from anywhere. Transports on different loops may share a hub.
-public final class MemoryHub: Sendable {
+///
+/// `@unchecked Sendable`: `state`, and the mail of its stations, are guarded by the lock.
+public final class MemoryHub: @unchecked Sendable {
     /// The hub that is used when none is named.
     public static let shared = MemoryHub(name: "shared")
 
-    private static let hubsByName = Mutex<[String: MemoryHub]>([:])
+    private static let hubsByName = NamedHubs()
 
     /// The hub everybody in this process gets under `name`; made at first use and then kept. "shared" is ``shared``.
     public static func named(_ name: String) -> MemoryHub {
         guard name != shared.name else { return shared }
-        return hubsByName.withLock { hubs in
-            if let hub = hubs[name] { return hub }
+        return hubsByName.lock.withLock {
+            if let hub = hubsByName.hubs[name] { return hub }
             let hub = MemoryHub(name: name)
-            hubs[name] = hub
+            hubsByName.hubs[name] = hub
             return hub
         }
+    }
+
+    /// `hubs` is guarded by `lock`.
+    private final class NamedHubs: @unchecked Sendable {
+        let lock = Lock()
+        var hubs: [String: MemoryHub] = [:]
     }
 
     /// What it is called; says nothing about who shares it unless it came from ``named(_:)``.
     public let name: String
 
-    private let state = Mutex(State())
+    private let lock = Lock()
+    private var state = State()
 
     /// A hub of one's own.
     public init() { name = "private" }
@@ -33,7 +41,7 @@ public final class MemoryHub: Sendable {
 
     /// An address at which nobody ever answers a dial, neither yes nor no: it runs into its timeout.
     public func makeSilentAddress() -> TransportAddress {
-        state.withLock { state in
+        lock.withLock {
             let name = state.drawName()
             state.silentNames.insert(name)
             return MemoryTransport.address(name)
@@ -170,7 +178,7 @@ extension MemoryHub {
         }
     }
 
-    func drawAddress() -> TransportAddress { MemoryTransport.address(state.withLock { $0.drawName() }) }
+    func drawAddress() -> TransportAddress { MemoryTransport.address(lock.withLock { state.drawName() }) }
 
     func advertise(_ advertisement: Advertisement, from station: MemoryStation) {
         change { state in
@@ -201,7 +209,7 @@ extension MemoryHub {
     func stopListening(_ station: MemoryStation) -> [MemoryPipe] { change { $0.stopListening(station) } }
 
     func isListening(_ station: MemoryStation) -> Bool {
-        state.withLock { state in
+        lock.withLock {
             state.activeIndex(station.address).map { state.listeners[$0].station === station } ?? false
         }
     }
@@ -258,7 +266,7 @@ extension MemoryHub {
 
     /// The oldest mail of `station`; nil when there is no more, and then new mail wakes it again.
     func takeMail(_ station: MemoryStation) -> MemoryStation.Mail? {
-        state.withLock { _ in
+        lock.withLock {
             guard !station.mail.isEmpty else {
                 station.wakePending = false
                 return nil
@@ -280,8 +288,8 @@ extension MemoryHub {
     }
 
     /// Changes the state, then wakes those who have mail, without the lock.
-    private func change<Result: Sendable>(_ body: (inout sending State) -> Result) -> Result {
-        let (result, toWake) = state.withLock { state in
+    private func change<Result>(_ body: (inout State) -> Result) -> Result {
+        let (result, toWake) = lock.withLock {
             let result = body(&state)
             let toWake = state.toWake
             state.toWake = []

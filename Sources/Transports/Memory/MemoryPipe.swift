@@ -1,5 +1,4 @@
 import NighCore
-import Synchronization
 
 /// What the two ends of a memory pipe share: the bytes under way each way, and who has to be woken.
 ///
@@ -44,7 +43,7 @@ final class MemoryWire: @unchecked Sendable {
 
     let highWaterMark: Int
     let lingerTime: Moment.Span
-    let lock = Mutex(())
+    let lock = Lock()
     let dialler: Side
     let listener: Side
 
@@ -121,13 +120,13 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
         mine.wake = MemoryWire.Wake(loop: loop) { self.takeTurn() }
     }
 
-    var writableBytes: Int { wire.lock.withLock { _ in wire.highWaterMark - other.incoming.byteCount } }
+    var writableBytes: Int { wire.lock.withLock { wire.highWaterMark - other.incoming.byteCount } }
 
     var counters: PipeCounters {
         var counters = PipeCounters()
         counters.bytesReceived = bytesReceived
         counters.bytesWritten = bytesWritten
-        counters.bytesWaiting = wire.lock.withLock { _ in other.incoming.byteCount }
+        counters.bytesWaiting = wire.lock.withLock { other.incoming.byteCount }
         return counters
     }
 
@@ -144,7 +143,7 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
         guard !queue.isEmpty else { return }
         guard phase == .open else { return queue.removeAll() }
         bytesWritten += queue.byteCount
-        let wake = wire.lock.withLock { _ -> MemoryWire.Wake? in
+        let wake = wire.lock.withLock { () -> MemoryWire.Wake? in
             guard !other.isClosed, mine.end == nil else { return nil }
             other.incoming.append(contentsOf: &queue)
             if other.incoming.byteCount >= wire.highWaterMark { other.writerIsHeldUp = true }
@@ -156,13 +155,13 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
 
     func pauseReading() {
         loop.checkIsolated()
-        wire.lock.withLock { _ in mine.isReading = false }
+        wire.lock.withLock { mine.isReading = false }
     }
 
     func resumeReading() {
         loop.checkIsolated()
         guard phase == .open, handler != nil else { return }
-        let wake = wire.lock.withLock { _ in
+        let wake = wire.lock.withLock {
             mine.isReading = true
             let hasNews = !mine.incoming.isEmpty || mine.end != nil || mine.hasRoomToTell
             return hasNews ? wire.claimWake(of: mine) : nil
@@ -183,7 +182,7 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
     func breakOff() {
         guard phase != .done else { return }
         var dropped = ByteQueue()
-        let wake = wire.lock.withLock { _ -> MemoryWire.Wake? in
+        let wake = wire.lock.withLock { () -> MemoryWire.Wake? in
             mine.isClosed = true
             dropped.append(contentsOf: &mine.incoming)
             // Closed there already: it may be waiting for what was just dropped.
@@ -200,7 +199,7 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
     private func linger() {
         var dropped = ByteQueue()
         var isDelivered = false
-        let wake = wire.lock.withLock { _ -> MemoryWire.Wake? in
+        let wake = wire.lock.withLock { () -> MemoryWire.Wake? in
             mine.isClosed = true
             mine.isReading = false
             dropped.append(contentsOf: &mine.incoming)
@@ -223,7 +222,7 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
         handler = nil
         if let lingerTimer { loop.cancel(lingerTimer) }
         lingerTimer = nil
-        wire.lock.withLock { _ in
+        wire.lock.withLock {
             mine.isClosed = true
             mine.isReading = false
             mine.wake = nil
@@ -234,9 +233,9 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
     private func takeTurn() {
         var delivered = 0
         var wakeOther: MemoryWire.Wake?
-        wire.lock.withLock { _ in mine.wakePending = false }
+        wire.lock.withLock { mine.wakePending = false }
         while true {
-            if phase == .lingering, wire.lock.withLock({ _ in other.isClosed || other.incoming.isEmpty }) {
+            if phase == .lingering, wire.lock.withLock({ other.isClosed || other.incoming.isEmpty }) {
                 finish()
             }
             guard phase == .open, let handler else { return }
@@ -265,17 +264,18 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
     }
 
     private func takeAnotherTurn() {
-        let wake = wire.lock.withLock { _ in wire.claimWake(of: mine) }
+        let wake = wire.lock.withLock { wire.claimWake(of: mine) }
         wake?()
     }
 
     /// What to tell next. `wakeOther` is set when the other end has to learn that this one has read.
     private func nextStep(_ wakeOther: inout MemoryWire.Wake?) -> Step {
-        wire.lock.withLock { _ in
+        wire.lock.withLock {
             if case .now(let error) = mine.end { return .closed(error) }
             if mine.hasRoomToTell {
                 mine.hasRoomToTell = false
-                return .writable
+                // This end may have written the pipe full again meanwhile; then it will be told once more.
+                if !other.writerIsHeldUp { return .writable }
             }
             if mine.isReading, let slice = mine.incoming.popFirst(atMost: Self.sliceLimit) {
                 let isDrained = mine.end != nil && mine.incoming.isEmpty

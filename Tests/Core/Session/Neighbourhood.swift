@@ -4,6 +4,20 @@ import Synchronization
 
 @testable import NighCore
 
+extension SessionTimings {
+    /// For sessions on real threads: no bound that a machine too busy to give them a turn for minutes could reach.
+    static var patient: SessionTimings {
+        var timings = SessionTimings()
+        timings.askAfter = .seconds(600)
+        timings.loseAfter = .seconds(1_800)
+        timings.handshake = .seconds(600)
+        timings.dial = .seconds(600)
+        timings.grace = .seconds(600)
+        timings.goodbye = .seconds(600)
+        return timings
+    }
+}
+
 /// Sessions on one virtual loop and one hub, and everything their handlers were told.
 final class Neighbourhood {
     let loop = VirtualEventLoop()

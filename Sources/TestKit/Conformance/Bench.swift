@@ -1,0 +1,152 @@
+import NighCore
+
+/// What a check works with: stations on a rig, waiting for things to happen, and a list of what broke the contract
+/// meanwhile.
+final class Bench: @unchecked Sendable {
+    /// Why a check failed, in words.
+    struct Failure: Error {
+        let words: String
+    }
+
+    /// The check does not apply to the rig.
+    struct Skip: Error {
+        let words: String
+    }
+
+    let rig: TransportRig
+    let monitor = Monitor()
+    private var stations: [Station] = []
+    private var loops: [any EventLoop] = []
+    private var callGuards: [ObjectIdentifier: Station.CallGuard] = [:]
+    private var recordedViolations: [String] = []
+
+    init(_ rig: TransportRig) { self.rig = rig }
+
+    /// The first few breaches of the contract seen, none twice.
+    var violations: [String] { monitor.read { recordedViolations } }
+
+    func violated(_ words: String) {
+        monitor.change {
+            guard recordedViolations.count < 5, !recordedViolations.contains(words) else { return }
+            recordedViolations.append(words)
+        }
+    }
+
+    func knows(_ peer: PeerID) -> Bool { monitor.read { stations.contains { $0.peer == peer } } }
+
+    /// Starts another transport on the rig's network.
+    func station() throws -> Station {
+        let loop = rig.makeLoop()
+        if !loops.contains(where: { $0 === loop }) { loops.append(loop) }
+        let callGuard = callGuards[ObjectIdentifier(loop)] ?? Station.CallGuard()
+        callGuards[ObjectIdentifier(loop)] = callGuard
+        let station = monitor.change {
+            let station = Station(
+                stations.count + 1, bench: self, transport: rig.makeTransport(), loop: loop,
+                callGuard: callGuard)
+            stations.append(station)
+            return station
+        }
+        try station.run { station.guarding { station.transport.start(on: loop, events: station) } }
+        return station
+    }
+
+    /// A station that listens.
+    func listener() throws -> Station {
+        let station = try station()
+        try station.advertise()
+        try wait("listeningChanged after advertise") { !station.listening.isEmpty }
+        return station
+    }
+
+    /// Opens a pipe from `client` to `server` and returns both ends.
+    func connect(_ client: Station, _ server: Station) throws -> (dialled: PipeProbe, accepted: PipeProbe) {
+        guard let address = server.listening.first else { throw Failure(words: "nobody listens") }
+        let count = server.acceptedPipes.count
+        let dial = try client.dial(address)
+        try wait("a dial to a listener opens a pipe at both ends") {
+            (client.dialledPipe(dial) != nil && server.acceptedPipes.count > count)
+                || client.failure(dial) != nil
+        }
+        if let failure = client.failure(dial) {
+            throw Failure(words: "a dial to a listener failed: \(failure.error)")
+        }
+        return (client.dialledPipe(dial)!, server.acceptedPipes[count])
+    }
+
+    /// Two stations and a pipe between them.
+    func pair() throws -> (dialled: PipeProbe, accepted: PipeProbe) { try connect(station(), listener()) }
+
+    func expect(_ condition: Bool, _ words: @autoclosure () -> String) throws {
+        if !condition { throw Failure(words: words()) }
+    }
+
+    /// Waits until `isTrue`, for the rig's patience; what breaks the contract meanwhile ends the wait.
+    func wait(_ what: @autoclosure () -> String, until isTrue: () -> Bool) throws {
+        let isDecided = { isTrue() || !self.recordedViolations.isEmpty }
+        switch rig.time {
+        case .virtual(let loop): _ = try loop.run(until: isDecided, within: rig.patience)
+        case .real: _ = monitor.wait(within: rig.patience, until: isDecided)
+        }
+        guard monitor.read(isTrue) else {
+            throw Failure(words: "waited in vain for: \(what())")
+        }
+    }
+
+    /// Lets a quiet time pass, in which everything that is still under way should happen.
+    func settle() throws {
+        switch rig.time {
+        case .virtual(let loop): try loop.run(for: rig.quietTime)
+        case .real:
+            let gate = Gate()
+            let quietTime = Moment.Span(rig.quietTime)
+            for loop in loops {
+                loop.execute { [monitor] in
+                    loop.schedule(at: loop.now + quietTime) { monitor.change { gate.count += 1 } }
+                }
+            }
+            guard monitor.wait(within: rig.patience, until: { gate.count == loops.count }) else {
+                throw Failure(words: "a loop is stuck")
+            }
+        }
+    }
+
+    /// Runs `body` on `loop` and waits for it.
+    func run<Result: Sendable>(on loop: any EventLoop, _ body: @escaping @Sendable () -> Result) throws
+        -> Result
+    {
+        if loop.isCurrent { return body() }
+        let box = Box<Result>()
+        loop.execute { [monitor] in
+            let result = body()
+            monitor.change { box.value = result }
+        }
+        _ = monitor.wait(within: rig.patience) { box.value != nil }
+        guard let result = monitor.read({ box.value }) else { throw Failure(words: "a call blocks the loop") }
+        return result
+    }
+
+    /// Shuts down what still runs, and sees that it is quiet afterwards.
+    func tearDown() {
+        do {
+            for station in stations { try station.shutdown() }
+            try settle()
+        } catch let failure as Failure {
+            violated(failure.words)
+        } catch {
+            violated("\(error)")
+        }
+        for loop in loops { rig.stopLoop(loop) }
+        for station in stations { station.forgetPipes() }
+        monitor.change { stations = [] }
+    }
+
+    /// Guarded by the monitor.
+    private final class Box<Value>: @unchecked Sendable {
+        var value: Value?
+    }
+
+    private final class Gate: @unchecked Sendable {
+        var count = 0
+    }
+}

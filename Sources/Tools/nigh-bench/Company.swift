@@ -1,0 +1,79 @@
+import NighCore
+import NighMemory
+
+/// One session that sends and others that receive, connected with each other over memory.
+struct Company {
+    let sender: Session
+    let receivers: [Session]
+    private let loops: [ThreadEventLoop]
+
+    /// Whether both sides share a loop or the receivers have another.
+    enum Loops: String {
+        case one
+        case two
+    }
+
+    struct Handlers {
+        var atSender: MessageHandler?
+        var atReceivers: MessageHandler?
+        /// A conversation was interrupted: what is measured means nothing any more.
+        var whenInterrupted: @Sendable (NighError) -> Void
+    }
+
+    /// Starts the sessions and connects them. Without a handler a side's messages go to its `messages`.
+    static func meet(
+        on loops: Loops, receivers count: Int = 1, messageSize: Int, handlers: Handlers
+    ) async throws -> Company {
+        let first = ThreadEventLoop()
+        let second = loops == .one ? first : ThreadEventLoop()
+        let hub = MemoryHub()
+        let sender = session(
+            "sender", .client, on: first, hub: hub, messageSize: messageSize, handler: handlers.atSender,
+            whenInterrupted: handlers.whenInterrupted)
+        var receivers: [Session] = []
+        for number in 0..<count {
+            let receiver = session(
+                "receiver-\(number)", .server, on: second, hub: hub, messageSize: messageSize,
+                handler: handlers.atReceivers, whenInterrupted: handlers.whenInterrupted)
+            receivers.append(receiver)
+            for await event in sender.events {
+                if case .stateChanged(let peer, from: .unavailable, _) = event, peer.id == receiver.id {
+                    break
+                }
+            }
+            try await sender.invite(receiver.id, timeout: .seconds(10))
+        }
+        return Company(
+            sender: sender, receivers: receivers, loops: loops == .one ? [first] : [first, second])
+    }
+
+    private static func session(
+        _ name: String, _ role: SessionRole, on loop: ThreadEventLoop, hub: MemoryHub, messageSize: Int,
+        handler: MessageHandler?, whenInterrupted: @escaping @Sendable (NighError) -> Void
+    ) -> Session {
+        var configuration = SessionConfiguration(
+            service: "bench", name: DisplayName(fitting: name), role: role)
+        // Room for the bursts of the largest messages; for others the default stays.
+        configuration.limits.sendBuffer = max(configuration.limits.sendBuffer, 8 * messageSize)
+        let session = Session(
+            configuration, identity: .ephemeral(),
+            transports: [MemoryTransport(hub: hub, address: name)], loop: loop)
+        let onEvent: EventHandler = { [weak session] event in
+            switch event {
+            case .invited(let invitation): session?.accept(invitation)
+            case .stateChanged(_, from: .connected, let cause?): whenInterrupted(cause)
+            default: break
+            }
+        }
+        session.start(onEvent: role == .server ? onEvent : nil, onMessage: handler)
+        return session
+    }
+
+    /// Closes the sessions, and the loops once `reader` has read to the end.
+    func part(reader: Task<Void, Never>? = nil) async {
+        await sender.close()
+        for receiver in receivers { await receiver.close() }
+        await reader?.value
+        for loop in loops { loop.shutdown() }
+    }
+}

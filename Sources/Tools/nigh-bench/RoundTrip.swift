@@ -1,0 +1,53 @@
+import NighCore
+
+/// A message there and one of the same size back, one at a time, from handler to handler.
+struct RoundTrip {
+    let loops: Company.Loops
+    let size: Int
+
+    func measure(warmUp: Int, until: Meter.Until) async throws -> Measurement {
+        let (results, result) = AsyncThrowingStream.makeStream(of: Measurement.self)
+        let meter = Meter(step: 16, warmUp: warmUp, until: until, timesRoundTrips: true) { result.yield($0) }
+        let payload = ByteSlice([UInt8](repeating: 0x6e, count: size))
+        let (asking, answering) = (Player(payload), Player(payload))
+        let company = try await Company.meet(
+            on: loops, messageSize: size,
+            handlers: .init(
+                atSender: { _, _ in
+                    meter.returned()
+                    guard !meter.isDone else { return }
+                    meter.departed()
+                    asking.send()
+                }, atReceivers: { _, _ in answering.send() },
+                whenInterrupted: { result.finish(throwing: $0) }))
+        let (first, second) = (company.sender, company.receivers[0])
+        second.loop.execute {
+            answering.plays(at: second, with: first.id)
+            first.loop.execute {
+                asking.plays(at: first, with: second.id)
+                meter.departed()
+                asking.send()
+            }
+        }
+        let measurement = try await results.first { _ in true }
+        await company.part()
+        return try measurement.orFail()
+    }
+
+    /// One side; confined to its session's loop, hence `@unchecked Sendable`.
+    private final class Player: @unchecked Sendable {
+        private let payload: ByteSlice
+        // Held weakly by nobody: the cycle with the session's handler ends with the session's `close`.
+        @exclusivity(unchecked) private var side: (session: Session, other: PeerID)?
+
+        init(_ payload: ByteSlice) { self.payload = payload }
+
+        func plays(at session: Session, with other: PeerID) { side = (session, other) }
+
+        @inline(__always)
+        func send() {
+            guard let side else { return }
+            Bursts.demand { try side.session.trySend(payload, to: side.other) }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+import NighCore
+
+/// One way of using sessions that is measured.
+struct Scenario: Sendable {
+    /// Who sends, in bursts that the receiver sets off, except where the session itself holds the sender back.
+    enum Sender {
+        /// `trySend` on the loop.
+        case loop
+        /// `trySend` on the loop, unreliable.
+        case unreliable
+        /// `trySend` from a thread of its own.
+        case thread
+        /// `await send` from a task of the global pool.
+        case task
+    }
+
+    /// Who takes the messages.
+    enum Receiver {
+        /// The handler on the loop.
+        case handler
+        /// `messages.poll()` on the loop.
+        case poll
+        /// `await messages.next()` in a task that prefers the loop.
+        case loopTask
+        /// `await messages.next()` in a task of the global pool.
+        case task
+    }
+
+    enum Kind {
+        case stream(Sender, Receiver)
+        /// A message there and its answer back, from handler to handler.
+        case roundTrip
+        /// Each message to so many peers at once.
+        case broadcast(Int)
+    }
+
+    let name: String
+    let kind: Kind
+    let loops: Company.Loops
+    let sizes: [Int]
+    /// The most heap allocations a message that `--allocations` lets pass, and the sizes it looks at.
+    var checked: (limit: Double, sizes: [Int])?
+
+    /// What a chunk that a burst has grown, or a timer's array, may cost now and then: one block in 10,000 messages.
+    private static let none = 0.0001
+
+    static let all: [Scenario] = [
+        Scenario(
+            name: "stream", kind: .stream(.loop, .handler), loops: .one,
+            sizes: [16, 64, 1 << 10, 16 << 10, 64 << 10, 1 << 20], checked: (none, [64, 64 << 10])),
+        Scenario(
+            name: "stream-2", kind: .stream(.loop, .handler), loops: .two,
+            sizes: [16, 64, 1 << 10, 16 << 10, 64 << 10, 1 << 20], checked: (none, [64])),
+        Scenario(
+            name: "unreliable", kind: .stream(.unreliable, .handler), loops: .one, sizes: [64, 1 << 10],
+            checked: (none, [64])),
+        Scenario(
+            name: "thread", kind: .stream(.thread, .handler), loops: .one, sizes: [64, 1 << 10, 64 << 10],
+            checked: (none, [64])),
+        Scenario(
+            name: "task", kind: .stream(.task, .handler), loops: .one, sizes: [64, 1 << 10, 64 << 10]),
+        Scenario(
+            name: "poll", kind: .stream(.loop, .poll), loops: .one, sizes: [64, 1 << 10],
+            checked: (none, [64])),
+        Scenario(
+            name: "inbox", kind: .stream(.loop, .loopTask), loops: .one, sizes: [64, 1 << 10]),
+        Scenario(
+            name: "inbox-pool", kind: .stream(.loop, .task), loops: .one, sizes: [64, 1 << 10]),
+        Scenario(
+            name: "broadcast-8", kind: .broadcast(8), loops: .one, sizes: [64, 1 << 10]),
+        Scenario(
+            name: "round-trip", kind: .roundTrip, loops: .one,
+            sizes: [64, 1 << 10, 64 << 10, 1 << 20], checked: (none, [64])),
+        Scenario(
+            name: "round-trip-2", kind: .roundTrip, loops: .two,
+            sizes: [64, 1 << 10, 64 << 10, 1 << 20], checked: (none, [64])),
+    ]
+
+    func measure(size: Int, warmUp: Int, until: Meter.Until) async throws -> Measurement {
+        switch kind {
+        case .stream(let sender, let receiver):
+            let stream = Stream(sender: sender, receiver: receiver, loops: loops, size: size)
+            return try await stream.measure(warmUp: warmUp, until: until)
+        case .broadcast(let count):
+            let stream = Stream(
+                sender: .loop, receiver: .handler, loops: loops, size: size, receiverCount: count)
+            return try await stream.measure(warmUp: warmUp, until: until)
+        case .roundTrip:
+            return try await RoundTrip(loops: loops, size: size).measure(warmUp: warmUp, until: until)
+        }
+    }
+}

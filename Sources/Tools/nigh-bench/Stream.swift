@@ -1,0 +1,195 @@
+import Glibc
+import NighCore
+import Synchronization
+
+/// Messages one way, as fast as they go.
+///
+/// The sender sends in bursts. Some are under way at first; each time the receiver has taken one whole, the next is set off. So
+/// the sender is never refused, nobody polls, and queues stay as short as they are in a program that keeps up.
+struct Stream {
+    let sender: Scenario.Sender
+    let receiver: Scenario.Receiver
+    let loops: Company.Loops
+    let size: Int
+    var receiverCount = 1
+
+    private static let burstsUnderWay = 3
+    private static let bytesInBurst = 32 << 10
+    private static let mostMessagesInBurst = 512
+
+    private var burst: Int { min(Self.mostMessagesInBurst, max(1, Self.bytesInBurst / size)) }
+
+    func measure(warmUp: Int, until: Meter.Until) async throws -> Measurement {
+        let (results, result) = AsyncThrowingStream.makeStream(of: Measurement.self)
+        let meter = Meter(step: burst * receiverCount, warmUp: warmUp, until: until) { result.yield($0) }
+        let handler: MessageHandler = { _, _ in meter.count() }
+        let company = try await Company.meet(
+            on: loops, receivers: receiverCount, messageSize: size,
+            handlers: .init(
+                atReceivers: receiver == .handler ? handler : nil,
+                whenInterrupted: { result.finish(throwing: $0) }))
+        let bursts = Bursts(
+            from: company.sender, to: company.receivers.map(\.id), size: size, count: burst,
+            isReliable: sender != .unreliable)
+        let reader = read(from: company.receivers[0], into: meter)
+        let stop = begin(bursts, meter: meter, on: company)
+        let measurement = try await results.first { _ in true }
+        await stop()
+        await company.part(reader: reader)
+        return try measurement.orFail()
+    }
+
+    /// Starts what takes messages where it is not the handler.
+    private func read(from session: Session, into meter: Meter) -> Task<Void, Never>? {
+        switch receiver {
+        case .handler: return nil
+        case .poll:
+            Poller(session: session, meter: meter).begin()
+            return nil
+        case .loopTask:
+            return Task(executorPreference: session.loop) {
+                while await session.messages.next() != nil { meter.count() }
+            }
+        case .task:
+            return Task {
+                while await session.messages.next() != nil { meter.count() }
+            }
+        }
+    }
+
+    /// Sets the sender off; what is returned ends it.
+    private func begin(_ bursts: Bursts, meter: Meter, on company: Company) -> () async -> Void {
+        switch sender {
+        case .loop, .unreliable:
+            let loop = company.sender.loop
+            meter.whenever { loop.execute(bursts.send) }
+            for _ in 0..<Self.burstsUnderWay { loop.execute(bursts.send) }
+            return {}
+        case .thread:
+            let thread = SendingThread(bursts.send)
+            meter.whenever { thread.goOn() }
+            for _ in 0..<Self.burstsUnderWay { thread.goOn() }
+            return { thread.join() }
+        case .task:
+            let task = Task { await bursts.sendUntilCancelled() }
+            return {
+                task.cancel()
+                await task.value
+            }
+        }
+    }
+}
+
+/// Sends a burst of messages each time it is told to; the closure is made once.
+final class Bursts: Sendable {
+    let send: @Sendable () -> Void
+    private let sender: Session
+    private let peers: [PeerID]
+    private let payload: ByteSlice
+
+    init(from sender: Session, to peers: [PeerID], size: Int, count: Int, isReliable: Bool) {
+        let payload = ByteSlice([UInt8](repeating: 0x6e, count: size))
+        let reliability = isReliable ? Reliability.reliable : .unreliable
+        self.sender = sender
+        self.peers = peers
+        self.payload = payload
+        if peers.count == 1 {
+            let peer = peers[0]
+            send = {
+                for _ in 0..<count { Self.demand { try sender.trySend(payload, to: peer, reliability) } }
+            }
+        } else {
+            send = {
+                for _ in 0..<count { Self.demand { try sender.trySend(payload, to: peers, reliability) } }
+            }
+        }
+    }
+
+    /// A refusal would mean that what is measured is not what the scenario says.
+    @inline(__always)
+    static func demand(_ send: () throws -> Void) {
+        do { try send() } catch { fatalError("a message was refused: \(error)") }
+    }
+
+    func sendUntilCancelled() async {
+        while !Task.isCancelled {
+            do { try await sender.send(payload, to: peers[0]) } catch { return }
+        }
+    }
+}
+
+/// A thread that does a piece of work as often as it is told to.
+final class SendingThread: @unchecked Sendable {
+    // Constant once made, and a semaphore is for all threads; hence `@unchecked Sendable`.
+    private let turns = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+    private let isStopping = Atomic<Bool>(false)
+    private let work: @Sendable () -> Void
+    private var thread = pthread_t()
+
+    init(_ work: @escaping @Sendable () -> Void) {
+        self.work = work
+        sem_init(turns, 0, 0)
+        pthread_create(
+            &thread, nil,
+            { context in
+                guard let context else { return nil }
+                Unmanaged<SendingThread>.fromOpaque(context).takeUnretainedValue().run()
+                return nil
+            }, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    deinit { turns.deallocate() }
+
+    func goOn() { sem_post(turns) }
+
+    /// Ends the thread and waits for it.
+    func join() {
+        isStopping.store(true, ordering: .relaxed)
+        sem_post(turns)
+        pthread_join(thread, nil)
+    }
+
+    private func run() {
+        while true {
+            while sem_wait(turns) != 0 {}
+            if isStopping.load(ordering: .relaxed) { return }
+            work()
+        }
+    }
+}
+
+/// Reads all there is in every turn of the loop.
+///
+/// `@unchecked Sendable`: touched on the loop only.
+final class Poller: @unchecked Sendable {
+    private let session: Session
+    private let meter: Meter
+    private var work: @Sendable () -> Void = {}
+
+    init(session: Session, meter: Meter) {
+        self.session = session
+        self.meter = meter
+    }
+
+    func begin() {
+        work = { [self] in turn() }
+        session.loop.execute(work)
+    }
+
+    private func turn() {
+        while session.messages.poll() != nil { meter.count() }
+        if meter.isDone {
+            work = {}
+        } else {
+            session.loop.execute(work)
+        }
+    }
+}
+
+extension Optional {
+    /// What is there, or an error that says that the scenario came to nothing.
+    func orFail() throws -> Wrapped {
+        guard let value = self else { throw NighError(.conversing, .closed) }
+        return value
+    }
+}

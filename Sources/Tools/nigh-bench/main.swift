@@ -1,0 +1,1 @@
+await Benchmark.run(CommandLine.arguments)

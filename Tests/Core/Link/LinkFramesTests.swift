@@ -1,0 +1,230 @@
+import Testing
+
+@testable import NighCore
+
+@Suite struct LinkFramesTests {
+    @Test func everyKindOfFrameIsUnderstood() throws {
+        let pair = try LinkPair.open()
+        let request = ConversationRequest(
+            conversation: .max, attempt: .max, standing: Standing(), timeoutMilliseconds: 0, context: [1])
+        let acceptance = ConversationAcceptance(conversation: 2, attempt: 3, standing: Standing())
+        let refusal = ConversationRefusal(conversation: 2, code: .busy, retryAfterSeconds: 9, words: "later")
+        var standing = Standing()
+        standing.received = [.max, 1]
+        standing.granted = [.max, 2]
+        pair.dialling.machine.send(request, isResume: false)
+        pair.dialling.machine.send(request, isResume: true)
+        pair.dialling.machine.send(acceptance)
+        pair.dialling.machine.send(refusal)
+        pair.dialling.machine.send(standing)
+        ByteSlice([4, 5]).withUnsafeBytes { pair.dialling.machine.sendUnreliable($0) }
+        try pair.settle()
+        #expect(
+            pair.accepting.notes == [
+                .request(request, isResume: false), .request(request, isResume: true), .accepted(acceptance),
+                .refused(refusal), .acknowledged(standing), .unreliable([4, 5]),
+            ])
+        let rest =
+            Frames.frame(.message, [6]) + Frames.frame(.bulkMessage) + Frames.frame(.begin, [0, 0, 0, 9])
+            + Frames.frame(.bulkBegin, [0xFF, 0xFF, 0xFF, 0xFF]) + Frames.frame(.piece, [7])
+            + Frames.frame(.bulkPiece, [8])
+        pair.accepting.notes = []
+        pair.accepting.receive(rest, now: pair.now)
+        #expect(
+            pair.accepting.notes == [
+                .message(.main, [6]), .message(.bulk, []), .begin(.main, 9), .begin(.bulk, Int(UInt32.max)),
+                .piece(.main, [7]), .piece(.bulk, [8]),
+            ])
+    }
+
+    @Test func truncatedFramesEndTheLink() throws {
+        let request = ConversationRequest(conversation: 1, attempt: 1, standing: Standing(), context: [1])
+        let whole: [(FrameType, [UInt8])] = [
+            (.invite, request.payload), (.resume, request.payload),
+            (.accept, ConversationAcceptance(conversation: 1, attempt: 1, standing: Standing()).payload),
+            (.decline, ConversationRefusal(conversation: 1, code: .full, words: "x").payload),
+            (.acknowledge, [UInt8](repeating: 0, count: 32)), (.begin, [0, 0, 0, 1]),
+            (.close, LinkClose(.left, "bye").payload), (.ping, [UInt8](repeating: 0, count: 8)),
+            (.pong, [UInt8](repeating: 0, count: 8)),
+        ]
+        for (type, payload) in whole {
+            for count in 0..<payload.count {
+                let pair = try LinkPair.open()
+                pair.accepting.receive(Frames.frame(type, Array(payload.prefix(count))), now: pair.now)
+                #expect(pair.accepting.closed?.code == .protocolViolation, "\(type) of \(count) bytes")
+            }
+        }
+    }
+
+    @Test func unknownFramesAreSkippedOrEndTheLink() throws {
+        let pair = try LinkPair.open()
+        let optional = (FrameType.firstOptional...UInt8.max).flatMap { Frames.frame($0, [1, 2, 3]) }
+        pair.accepting.receive(optional + Frames.frame(.message, [9]), now: pair.now)
+        #expect(pair.accepting.notes == [.message(.main, [9])])
+        #expect(pair.accepting.machine.statistics.framesSkipped == 128)
+
+        let known = Set(FrameType.allCases.map(\.rawValue))
+        for type in 0..<FrameType.firstOptional where !known.contains(type) {
+            let pair = try LinkPair.open()
+            pair.accepting.receive(Frames.frame(type, [1]), now: pair.now)
+            #expect(pair.accepting.closed?.cause == .protocolViolation("unknown critical frame type \(type)"))
+        }
+    }
+
+    @Test func aFrameOverTheAgreedLimitEndsTheLinkAndTheOtherSideIsTold() throws {
+        let pair = try LinkPair.open()
+        pair.accepting.receive(Frames.header(FrameType.message.rawValue, 16_385), now: pair.now)
+        let words = "a frame of type 16 announces 16385 bytes, the limit is 16384"
+        #expect(pair.accepting.closed?.cause == .protocolViolation(words))
+        try pair.settle()
+        #expect(pair.dialling.closed?.cause == .protocolViolation("said the other side: \(words)"))
+    }
+
+    @Test func pingsAreAnsweredWithTheirPayload() throws {
+        let pair = try LinkPair.open()
+        pair.latency = .milliseconds(30)
+        let payload = [UInt8](repeating: 0xAB, count: 1_024)
+        pair.dialling.machine.ping(token: 42, payload: payload, now: pair.now)
+        try pair.settle()
+        #expect(pair.dialling.notes == [.pong(42, .milliseconds(60))])
+        #expect(pair.dialling.machine.statistics.roundTrip.last == .milliseconds(60))
+        #expect(pair.dialling.machine.statistics.roundTrip.least == .zero)
+        // An eighth of the first 60 ms, since the first ping took no time.
+        #expect(pair.dialling.machine.statistics.roundTrip.smoothed == .microseconds(7_500))
+
+        pair.accepting.receive(Frames.frame(.ping, [1, 2, 3, 4, 5, 6, 7, 8] + payload), now: pair.now)
+        #expect(pair.accepting.gather() == Frames.frame(.pong, [1, 2, 3, 4, 5, 6, 7, 8] + payload))
+        pair.accepting.receive(
+            Frames.frame(.ping, [UInt8](repeating: 0, count: 8 + 1_025)), now: pair.now)
+        #expect(pair.accepting.closed?.cause == .protocolViolation("a ping of 1033 bytes"))
+    }
+
+    @Test func aPongNobodyAskedForIsIgnored() throws {
+        let pair = try LinkPair.open()
+        pair.dialling.machine.ping(token: 7, payload: [], now: pair.now)
+        let pong = Frames.frame(.pong, [0, 0, 0, 0, 0, 0, 0, 7])
+        pair.dialling.receive(
+            Frames.frame(.pong, [0, 0, 0, 0, 0, 0, 0, 8]) + pong + pong
+                + Frames.frame(.pong, [0xFF, 0, 0, 0, 0, 0, 0, 8]), now: pair.now)
+        #expect(pair.dialling.notes == [.pong(7, .zero)])
+        #expect(pair.dialling.machine.phase == .open)
+    }
+
+    @Test func aFloodOfPingsIsBoundedByHowFastTheAnswersAreTaken() throws {
+        let pair = try LinkPair.open()
+        let machine = pair.accepting.machine
+        let ping = Frames.frame(.ping, [UInt8](repeating: 1, count: 8 + 1_024))
+        var fed = 0
+        while machine.wantsToRead, fed < 10_000 {
+            pair.accepting.receive(ping, now: pair.now)
+            fed += 1
+        }
+        #expect(!machine.wantsToRead)
+        #expect(fed * ping.count <= (64 << 10) + ping.count)
+        #expect(pair.accepting.gather().count == fed * ping.count)
+        #expect(machine.wantsToRead)
+    }
+
+    @Test func ownPingsWithoutAnswersAreForgotten() throws {
+        let pair = try LinkPair.open()
+        pair.accepting.isHeldUp = true
+        for token in 0..<10_000 as Range<UInt64> {
+            pair.now = pair.now + .milliseconds(0)
+            pair.dialling.machine.ping(token: token, payload: [], now: pair.now + .milliseconds(Int64(token)))
+            _ = pair.dialling.gather()
+        }
+        var answered = 0
+        for token in 0..<10_000 as Range<UInt64> {
+            pair.dialling.receive(
+                Frames.frame(.pong, withUnsafeBytes(of: token.bigEndian, Array.init)),
+                now: pair.now + .seconds(10))
+        }
+        answered = pair.dialling.notes.count
+        #expect(answered == LinkMachine.pingsRemembered)
+    }
+
+    @Test func aCloseReachesTheOtherSideWithCodeAndWords() throws {
+        for code in 0...15 {
+            let pair = try LinkPair.open()
+            let code = try #require(LinkClose.Code(rawValue: UInt16(code)))
+            pair.dialling.machine.close(code, "bis bald")
+            #expect(pair.dialling.machine.end == .init(cause: .left, code: code, saidByPeer: false))
+            try pair.settle()
+            #expect(pair.accepting.closed?.code == code)
+            #expect(pair.accepting.closed?.saidByPeer == true)
+            #expect(pair.accepting.closed?.cause == LinkClose(code, "bis bald").cause)
+            // Who closes knows it; nothing is told.
+            #expect(pair.dialling.notes.isEmpty)
+            #expect(pair.accepting.gather() == [])
+        }
+    }
+
+    @Test func nothingCountsAfterAClose() throws {
+        let pair = try LinkPair.open()
+        pair.accepting.receive(
+            Frames.frame(.message, [1]) + Frames.frame(.close, LinkClose(.left).payload)
+                + Frames.frame(.message, [2]), now: pair.now)
+        pair.accepting.receive(Frames.frame(.message, [3]), now: pair.now)
+        #expect(pair.accepting.notes.first == .message(.main, [1]))
+        #expect(pair.accepting.notes.count == 2)
+        #expect(pair.accepting.closed?.cause == .peerLeft)
+
+        let other = try LinkPair.open()
+        other.dialling.machine.close(.left)
+        other.dialling.machine.close(.cancelled)
+        other.dialling.machine.ping(token: 1, payload: [], now: other.now)
+        other.dialling.machine.send(Standing())
+        other.dialling.receive(Frames.frame(.message, [1]), now: other.now)
+        #expect(other.dialling.notes.isEmpty)
+        #expect(other.dialling.gather() == Frames.frame(.close, LinkClose(.left).payload))
+        #expect(other.dialling.gather() == [])
+    }
+
+    @Test func aBrokenPipeSaysNoMore() throws {
+        let pair = try LinkPair.open()
+        pair.dialling.machine.ping(token: 1, payload: [], now: pair.now)
+        pair.dialling.machine.pipeClosed()
+        pair.dialling.step(now: pair.now)
+        #expect(pair.dialling.notes.isEmpty)
+        #expect(pair.dialling.machine.end?.cause == .linkLost)
+        #expect(pair.dialling.machine.deadline == .never)
+        pair.dialling.machine.close(.left)
+        #expect(pair.dialling.machine.end?.cause == .linkLost)
+    }
+
+    @Test func unreliableMessagesAreDroppedWhereTheyWouldWait() throws {
+        let pair = try LinkPair.open()
+        let machine = pair.dialling.machine
+        ByteSlice([1, 2, 3]).withUnsafeBytes { machine.sendUnreliable($0) }
+        #expect(machine.unreliableByteCount == 7)
+        #expect(pair.dialling.gather(budget: 0) == [])
+        #expect(machine.unreliableByteCount == 0)
+        #expect(machine.statistics.unreliableDropped == 1)
+        for _ in 0..<3 { ByteSlice([1]).withUnsafeBytes { machine.sendUnreliable($0) } }
+        machine.dropUnreliable()
+        #expect(machine.statistics.unreliableDropped == 4)
+        ByteSlice([9]).withUnsafeBytes { machine.sendUnreliable($0) }
+        #expect(pair.dialling.gather() == Frames.frame(.unreliable, [9]))
+        #expect(machine.statistics.unreliableSent == 1)
+    }
+
+    @Test func bytesAreCountedBothWays() throws {
+        let pair = LinkPair()
+        try pair.settle()
+        let (dialling, accepting) = (pair.dialling.machine.statistics, pair.accepting.machine.statistics)
+        #expect(dialling.bytesSent == accepting.bytesReceived)
+        #expect(accepting.bytesSent == dialling.bytesReceived)
+        #expect(dialling.bytesSent > 8)
+    }
+
+    @Test func nonsenseOnAnOpenLinkAlwaysEndsItOrIsUnderstood() throws {
+        var generator = SeededGenerator(seed: 77)
+        for _ in 0..<300 {
+            let pair = try LinkPair.open()
+            for slice in Frames.cut(Frames.random(2_000, &generator), atMost: 100, &generator) {
+                pair.accepting.receive(slice, now: pair.now)
+            }
+            #expect(pair.accepting.notes.filter { if case .closed = $0 { true } else { false } }.count <= 1)
+        }
+    }
+}

@@ -1,0 +1,167 @@
+@testable import NighCore
+
+/// Two link machines and the wire between them, in virtual time. Bytes go at once, cut as the test likes, unless the
+/// wire is held up.
+final class LinkPair {
+    /// What a machine said, kept.
+    enum Note: Equatable {
+        case opened
+        case request(ConversationRequest, isResume: Bool)
+        case accepted(ConversationAcceptance)
+        case refused(ConversationRefusal)
+        case acknowledged(Standing)
+        case message(Lane, [UInt8])
+        case begin(Lane, Int)
+        case piece(Lane, [UInt8])
+        case unreliable([UInt8])
+        case pong(UInt64, Moment.Span)
+        case suspected
+        case heardAgain
+        case closed(LinkMachine.LinkEnd)
+    }
+
+    final class End {
+        let machine: LinkMachine
+        var notes: [Note] = []
+        /// When each of the notes was made.
+        var times: [Moment] = []
+        /// What it wrote and the wire has not brought yet.
+        var wire = ByteQueue()
+        /// Whether the wire takes what this end writes but brings nothing of it.
+        var isHeldUp = false
+
+        init(_ machine: LinkMachine) { self.machine = machine }
+
+        func note(_ note: Note, _ now: Moment) {
+            notes.append(note)
+            times.append(now)
+        }
+
+        /// Feeds bytes, and writes down what they mean.
+        func receive(_ bytes: [UInt8], now: Moment) { receive(ByteSlice(bytes), now: now) }
+
+        func receive(_ slice: ByteSlice, now: Moment) {
+            machine.receive(slice, now: now)
+            step(now: now)
+        }
+
+        func step(now: Moment) {
+            while let step = machine.next(now: now) {
+                switch step {
+                case .opened: note(.opened, now)
+                case .request(let request, let isResume): note(.request(request, isResume: isResume), now)
+                case .accepted(let acceptance): note(.accepted(acceptance), now)
+                case .refused(let refusal): note(.refused(refusal), now)
+                case .acknowledged: note(.acknowledged(machine.peerStanding), now)
+                case .message(let lane, let frame): note(.message(lane, Array(frame.bytes)), now)
+                case .begin(let lane, let size): note(.begin(lane, size), now)
+                case .piece(let lane, let frame): note(.piece(lane, Array(frame.bytes)), now)
+                case .unreliable(let frame): note(.unreliable(Array(frame.bytes)), now)
+                case .pong(let token, let span): note(.pong(token, span), now)
+                case .heardAgain: note(.heardAgain, now)
+                case .closed(let end): note(.closed(end), now)
+                }
+            }
+        }
+
+        /// All it has to write now.
+        func gather(budget: Int = 1 << 20) -> [UInt8] {
+            var queue = ByteQueue()
+            machine.gather(into: &queue, budget: budget, conversation: nil)
+            return queue.bytes
+        }
+
+        var closed: LinkMachine.LinkEnd? {
+            for case .closed(let end) in notes { return end }
+            return nil
+        }
+
+        /// Without the automatic ping's answer.
+        var plainNotes: [Note] {
+            notes.filter {
+                if case .pong(let token, _) = $0 { return token < 1 << 63 }
+                return true
+            }
+        }
+    }
+
+    let dialling: End
+    let accepting: End
+    var now = Moment(nanoseconds: 1_000)
+    private let split: (() -> Int)?
+    /// The time bytes take from one end to the other.
+    var latency = Moment.Span.zero
+
+    init(
+        dialling: LinkMachine.Settings = LinkPair.settings(seed: 1),
+        accepting: LinkMachine.Settings = LinkPair.settings(seed: 2), split: (() -> Int)? = nil
+    ) {
+        self.dialling = End(LinkMachine(side: .dialling, settings: dialling, now: now))
+        self.accepting = End(LinkMachine(side: .accepting, settings: accepting, now: now))
+        self.split = split
+    }
+
+    static func settings(
+        seed: UInt8, hello: Hello? = nil, security: Preface.Security = .plaintext,
+        adjust: (inout SessionLimits, inout SessionTimings) -> Void = { _, _ in }
+    ) -> LinkMachine.Settings {
+        var limits = SessionLimits()
+        var timings = SessionTimings()
+        adjust(&limits, &timings)
+        return LinkMachine.Settings(
+            hello: hello ?? Frames.hello(seed: seed), limits: limits, timings: timings,
+            offer: SecureChannelOffer(accepted: security) { _, _ in PlaintextChannel() })
+    }
+
+    /// A pair whose hellos are exchanged and whose first pings are answered.
+    static func open(
+        adjust: (inout SessionLimits, inout SessionTimings) -> Void = { _, _ in }
+    ) throws -> LinkPair {
+        let pair = LinkPair(
+            dialling: settings(seed: 1, adjust: adjust), accepting: settings(seed: 2, adjust: adjust))
+        try pair.settle()
+        for end in [pair.dialling, pair.accepting] {
+            end.notes = []
+            end.times = []
+        }
+        return pair
+    }
+
+    struct NeverQuiet: Error {}
+
+    /// Brings what is written to and fro until both are quiet.
+    func settle() throws {
+        for _ in 0..<1_000 {
+            var didMove = false
+            for (from, to) in [(dialling, accepting), (accepting, dialling)] {
+                from.machine.gather(into: &from.wire, budget: 1 << 20, conversation: nil)
+                guard !from.isHeldUp, !from.wire.isEmpty else { continue }
+                now = now + latency
+                while let slice = from.wire.popFirst(atMost: split?() ?? .max) { to.receive(slice, now: now) }
+                didMove = true
+            }
+            if !didMove { return }
+        }
+        throw NeverQuiet()
+    }
+
+    /// Lets time pass, from one deadline to the next.
+    func pass(_ duration: Duration) throws {
+        let end = now + Moment.Span(duration)
+        try settle()
+        for _ in 0..<1_000_000 {
+            let next = min(dialling.machine.deadline, accepting.machine.deadline)
+            guard next <= end else {
+                now = max(now, end)
+                return try settle()
+            }
+            now = max(now, next)
+            for end in [dialling, accepting] {
+                if end.machine.timeArrived(now: now) { end.note(.suspected, now) }
+                end.step(now: now)
+            }
+            try settle()
+        }
+        throw NeverQuiet()
+    }
+}

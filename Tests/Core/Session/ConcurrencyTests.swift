@@ -1,0 +1,159 @@
+import NighMemory
+import NighTestKit
+import Synchronization
+import Testing
+
+@testable import NighCore
+
+/// Sessions on real threads: what the virtual loop cannot show.
+@Suite struct ConcurrencyTests {
+    private func connectedPair(
+        adjust: (inout SessionConfiguration) -> Void = { _ in }
+    ) async throws -> (Session, Session) {
+        let hub = MemoryHub()
+        var sessions: [Session] = []
+        for name in ["Puma", "Lynx"] {
+            var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: name))
+            configuration.timings = .patient
+            adjust(&configuration)
+            let session = Session(
+                configuration, identity: .ephemeral(), transports: [MemoryTransport(hub: hub)],
+                loop: ThreadEventLoop())
+            sessions.append(session)
+        }
+        let (first, second) = (sessions[0], sessions[1])
+        second.start(onEvent: { [weak second] event in
+            if case .invited(let invitation) = event { second?.accept(invitation) }
+        })
+        first.start()
+        for await event in first.events {
+            if case .stateChanged(let peer, _, _) = event, peer.id == second.id, peer.state == .available {
+                break
+            }
+        }
+        try await first.invite(second.id, timeout: .seconds(600))
+        return (first, second)
+    }
+
+    /// A pair in which the first sends until it has to wait, for ever, since nobody reads; the task's value says what
+    /// ended that.
+    private func pairWithAWaitingSender() async throws -> (Session, Session, Task<NighError?, Never>) {
+        let (puma, lynx) = try await connectedPair {
+            $0.limits.sendBuffer = 32 << 10
+            $0.limits.receiveWindow = 32 << 10
+            $0.timings.linger = .milliseconds(50)
+        }
+        let sender = Task { () -> NighError? in
+            do throws(NighError) {
+                while true { try await puma.send([UInt8](repeating: 1, count: 8_000), to: lynx.id) }
+            } catch {
+                return error
+            }
+        }
+        while await puma.statistics().peers[lynx.id]?.bytesWaiting ?? 0 < 32 << 10 { await Task.yield() }
+        return (puma, lynx, sender)
+    }
+
+    @Test func fourTasksSendAndEachOnesOrderHolds() async throws {
+        let (puma, lynx) = try await connectedPair()
+        let each = 2_000
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for task in 0..<4 {
+                group.addTask {
+                    for number in 0..<each {
+                        let text = "\(task) \(number)"
+                        try await puma.send(Array(text.utf8), to: lynx.id)
+                    }
+                }
+            }
+            group.addTask {
+                var next = [0, 0, 0, 0]
+                while next != [each, each, each, each], let message = await lynx.messages.next() {
+                    let parts = String(decoding: message.bytes, as: UTF8.self).split(separator: " ")
+                        .compactMap { Int($0) }
+                    #expect(parts[1] == next[parts[0]])
+                    next[parts[0]] += 1
+                }
+                #expect(next == [each, each, each, each])
+            }
+            try await group.waitForAll()
+        }
+        await puma.close()
+        await lynx.close()
+    }
+
+    @Test func waitingSendersGetRoomWhenTheReaderReadsAndLoseNothing() async throws {
+        let (puma, lynx) = try await connectedPair {
+            $0.limits.sendBuffer = 64 << 10
+            $0.limits.receiveWindow = 64 << 10
+        }
+        let count = 400
+        async let sending: Void = {
+            for number in 0..<count {
+                try await puma.send(
+                    [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: 10_000), to: lynx.id)
+            }
+        }()
+        var received = 0
+        while received < count, let message = await lynx.messages.next() {
+            #expect(message.bytes.first == UInt8(truncatingIfNeeded: received))
+            received += 1
+        }
+        try await sending
+        #expect(received == count)
+        await puma.close()
+        await lynx.close()
+    }
+
+    @Test func aCancelledSenderStopsWaiting() async throws {
+        let (puma, lynx, sender) = try await pairWithAWaitingSender()
+        sender.cancel()
+        #expect(await sender.value?.cause == .cancelled)
+        await puma.close()
+        await lynx.close()
+    }
+
+    @Test func waitingSendersAreToldWhenThePeerGoes() async throws {
+        let (puma, lynx, sender) = try await pairWithAWaitingSender()
+        await lynx.close()
+        let cause = await sender.value?.cause
+        #expect(cause == .peerLeft || cause == .notConnected)
+        await puma.close()
+    }
+
+    @Test func pingsAndStatisticsWorkFromAnyTask() async throws {
+        let (puma, lynx) = try await connectedPair()
+        let time = try await puma.ping(lynx.id, payload: [1, 2, 3])
+        #expect(time > .zero && time < .seconds(5))
+        let link = try #require(await puma.statistics().peers[lynx.id]?.link)
+        #expect(link.roundTrip.least != nil)
+        #expect(await puma.peers().map(\.state) == [.connected])
+        await #expect(throws: NighError.self) {
+            try await puma.ping(lynx.id, payload: [UInt8](repeating: 0, count: 2_000))
+        }
+        await puma.close()
+        await #expect(throws: NighError.self) { try await puma.ping(lynx.id) }
+        await lynx.close()
+    }
+
+    @Test func sequencesEndWhenTheSessionIsClosed() async throws {
+        let (puma, lynx) = try await connectedPair()
+        try await puma.send(Array("before".utf8), to: lynx.id)
+        await puma.close()
+        async let texts: [String] = {
+            var texts: [String] = []
+            for await message in lynx.messages {
+                texts.append(String(decoding: message.bytes, as: UTF8.self))
+            }
+            return texts
+        }()
+        await lynx.close()
+        #expect(await texts == ["before"])
+        var last: SessionEvent?
+        for await event in puma.events { last = event }
+        guard case .closed? = last else {
+            Issue.record("the last event is not `closed`")
+            return
+        }
+    }
+}

@@ -1,0 +1,95 @@
+import Testing
+
+@testable import NighCore
+
+/// Two ends of a conversation joined by a wire that tests cut as they like; no link machine, no session.
+final class ConversationPair {
+    final class End {
+        let conversation: Conversation
+        var pool = ChunkPool(chunkSize: 4_096, keepAtMost: 8)
+        var header = ControlWriter()
+        var decoder: FrameDecoder
+        /// What was gathered and has not been read at the other end.
+        var wire = ByteQueue()
+        var received: [Lane: [[UInt8]]] = [.main: [], .bulk: []]
+        /// The order in which messages came, of both lanes.
+        var order: [(lane: Lane, count: Int)] = []
+        let limits: SessionLimits
+
+        init(_ limits: SessionLimits, peer: Hello) {
+            self.limits = limits
+            let port = PeerPort(peer: peer.peer, limits: limits, peerHello: peer)
+            conversation = Conversation(
+                id: 1, peer: peer, port: port, unread: 0, limits: limits, timings: SessionTimings())
+            decoder = FrameDecoder(maximumPayload: limits.frame)
+        }
+
+        func send(_ bytes: [UInt8], on lane: Lane = .main) throws {
+            try conversation.port.admit(bytes.count)
+            bytes.withUnsafeBytes { conversation.accept($0, on: lane, pool: &pool) }
+        }
+
+        func gather(budget: Int) {
+            conversation.gather(into: &wire, budget: budget, header: &header)
+        }
+    }
+
+    let first: End
+    let second: End
+    var now = Moment(nanoseconds: 0)
+
+    init(adjust: (inout SessionLimits) -> Void = { _ in }) {
+        var limits = SessionLimits()
+        adjust(&limits)
+        first = End(limits, peer: Frames.hello(seed: 2, maximumFrame: limits.frame))
+        second = End(limits, peer: Frames.hello(seed: 1, maximumFrame: limits.frame))
+    }
+
+    /// A new link: what was under way on the old one is lost.
+    func startLink() throws {
+        for end in [first, second] {
+            end.wire.removeAll()
+            end.decoder = FrameDecoder(maximumPayload: end.limits.frame)
+        }
+        let standings = (first.conversation.standingForNewLink(), second.conversation.standingForNewLink())
+        try first.conversation.startLink(peerStanding: standings.1, pool: &first.pool)
+        try second.conversation.startLink(peerStanding: standings.0, pool: &second.pool)
+    }
+
+    /// Brings at most `count` bytes of what `sender` gathered to `receiver`, and reads them there.
+    func deliver(from sender: End, to receiver: End, atMost count: Int = .max) throws {
+        var left = count
+        while left > 0, let slice = sender.wire.popFirst(atMost: left) {
+            left -= slice.count
+            receiver.decoder.feed(slice)
+        }
+        while let frame = try receiver.decoder.next() { try receive(frame, at: receiver) }
+    }
+
+    func receive(_ frame: FrameDecoder.Frame, at end: End) throws {
+        guard let type = FrameType(rawValue: frame.type) else { return }
+        let lane: Lane = [.bulkMessage, .bulkBegin, .bulkPiece].contains(type) ? .bulk : .main
+        switch type {
+        case .message, .bulkMessage:
+            try end.conversation.receivedMessage(on: lane, frame, now: now)
+            note(Array(frame.bytes), on: lane, at: end)
+        case .begin, .bulkBegin:
+            let size = frame.bytes.reduce(0) { $0 << 8 | Int($1) }
+            try end.conversation.receivedBeginning(on: lane, size: size, now: now)
+        case .piece, .bulkPiece:
+            let whole = try end.conversation.receivedPiece(on: lane, frame, now: now)
+            if let whole { note(whole.bytes, on: lane, at: end) }
+        default: Issue.record("a frame of type \(type) from a conversation")
+        }
+    }
+
+    private func note(_ bytes: [UInt8], on lane: Lane, at end: End) {
+        end.received[lane]?.append(bytes)
+        end.order.append((lane, bytes.count))
+    }
+
+    /// Tells `sender` where `receiver` stands.
+    func acknowledge(from receiver: End, to sender: End) throws {
+        _ = try sender.conversation.apply(receiver.conversation.takeStanding(), pool: &sender.pool)
+    }
+}

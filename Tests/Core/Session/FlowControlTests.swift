@@ -1,0 +1,68 @@
+import NighMemory
+import NighTestKit
+import Testing
+
+@testable import NighCore
+
+/// Flow control as two whole sessions see it.
+@Suite struct FlowControlTests {
+    /// Both directions of a new conversation take a whole window at once, whoever invited.
+    @Test(arguments: [true, false])
+    func theFirstBurstMayFillTheWindow(inviterSends: Bool) throws {
+        let place = Neighbourhood()
+        let (first, second) = try place.pair()
+        let (sender, receiver) = inviterSends ? (first, second) : (second, first)
+        for _ in 0..<200 {
+            try sender.session.trySend([UInt8](repeating: 1, count: 1_000), to: receiver.id)
+        }
+        try place.run(.seconds(1))
+        #expect(receiver.messages.count == 200)
+        #expect(first.state(of: second.id) == .connected)
+        #expect(second.state(of: first.id) == .connected)
+    }
+
+    /// A reader that comes late gets everything, on either lane, and the sender is held up meanwhile.
+    @Test(arguments: Lane.allCases)
+    func aLateReaderGetsEverything(lane: Lane) throws {
+        let place = Neighbourhood()
+        let (first, second) = try place.pair(.inbox)
+        var sent = 0
+        var read = 0
+        while sent < 3_000 {
+            do {
+                try first.session.trySend(
+                    [UInt8](repeating: UInt8(sent & 0xFF), count: 1_000), to: second.id, .reliable(lane))
+                sent += 1
+            } catch {
+                try place.run(.seconds(2))
+                let waiting = second.statistics.peers[first.id]?.bytesUnread ?? 0
+                #expect(waiting <= 300 * 1_000, "more than the window waits to be read")
+                while let message = second.session.messages.poll() {
+                    #expect(message.bytes.first == UInt8(read & 0xFF))
+                    read += 1
+                }
+                try place.run(.seconds(1))
+            }
+        }
+        for _ in 0..<20 {
+            try place.run(.seconds(1))
+            while second.session.messages.poll() != nil { read += 1 }
+        }
+        #expect(read == sent)
+    }
+
+    /// Both sides must count a message in pieces alike to the byte: what one forgets, the other never gets back.
+    @Test func piecesNeverUseTheWindowUp() throws {
+        let place = Neighbourhood()
+        let (first, second) = try place.pair { $0.limits.receiveWindow = 16 << 10 }
+        let message = ByteSlice([UInt8](repeating: 7, count: 40_000))
+        for _ in 0..<1_600 {
+            try first.session.trySend(message, to: second.id)
+            try place.loop.runQueued()
+        }
+        try place.run(.milliseconds(200))
+        #expect(second.messages.count == 1_600)
+        let counts = try #require(first.statistics.peers[second.id])
+        #expect(counts.bytesWaiting == 0)
+    }
+}

@@ -1,0 +1,116 @@
+import Synchronization
+import Testing
+
+@testable import NighCore
+
+@Suite struct InboxTests {
+    /// Lets other tasks run until `condition` holds; a bound instead of a hang.
+    private func settle(until condition: () -> Bool) async {
+        for _ in 0..<100_000 where !condition() { await Task.yield() }
+    }
+
+    @Test func whatIsPutInComesOutInOrder() async {
+        let inbox = Inbox<Int>()
+        #expect(inbox.poll() == nil)
+        for number in 0..<100 { inbox.append(number) }
+        #expect(inbox.poll() == 0)
+        for number in 1..<100 { #expect(await inbox.next() == number) }
+        inbox.append(100)
+        inbox.finish()
+        inbox.append(101)
+        #expect(await inbox.next() == 100)
+        #expect(await inbox.next() == nil)
+        #expect(await inbox.next() == nil)
+        #expect(inbox.poll() == nil)
+    }
+
+    @Test func whoWaitsIsHandedTheNextElement() async {
+        let inbox = Inbox<Int>()
+        let reader = Task { await inbox.next() }
+        await settle { inbox.hasReader }
+        inbox.append(7)
+        #expect(await reader.value == 7)
+        #expect(inbox.poll() == nil)
+    }
+
+    @Test func finishingEndsTheWait() async {
+        let inbox = Inbox<Int>()
+        let reader = Task { await inbox.next() }
+        await settle { inbox.hasReader }
+        inbox.finish()
+        #expect(await reader.value == nil)
+    }
+
+    @Test func theOldestMakeRoom() {
+        let inbox = Inbox<Int>()
+        for number in 0..<10 { inbox.append(number, droppingOldestBeyond: 3) }
+        #expect(inbox.takeDropped() == 7)
+        #expect(inbox.takeDropped() == 0)
+        #expect(inbox.poll() == 7)
+        inbox.append(10, droppingOldestBeyond: 0)
+        #expect(inbox.takeDropped() == 2)
+        #expect(inbox.poll() == 10)
+        #expect(inbox.poll() == nil)
+    }
+
+    @Test func aCancelledReaderGetsNilAndLosesNothing() async {
+        let inbox = Inbox<Int>()
+        let reader = Task { await inbox.next() }
+        await settle { inbox.hasReader }
+        reader.cancel()
+        #expect(await reader.value == nil)
+        #expect(!inbox.hasReader)
+        inbox.append(1)
+        #expect(await inbox.next() == 1)
+
+        let late = Task { () -> Int? in
+            while !Task.isCancelled { await Task.yield() }
+            return await inbox.next()
+        }
+        late.cancel()
+        #expect(await late.value == nil)
+        #expect(!inbox.hasReader)
+    }
+
+    @Test func aSecondReaderGetsNilAndLeavesTheFirstAlone() async {
+        let inbox = Inbox<Int>()
+        let first = Task { await inbox.next() }
+        await settle { inbox.hasReader }
+        #expect(await inbox.next() == nil)
+        #expect(inbox.hasReader)
+
+        // Neither does one that is cancelled take the first one's place from it.
+        let second = Task { () -> Int? in
+            while !Task.isCancelled { await Task.yield() }
+            return await inbox.next()
+        }
+        second.cancel()
+        #expect(await second.value == nil)
+        #expect(inbox.hasReader, "a reader that never waited ended another's wait")
+        inbox.append(5)
+        #expect(await first.value == 5)
+    }
+
+    @Test func nothingIsLostBetweenAThreadAndATask() async {
+        let inbox = Inbox<Int>()
+        let sum = await withTaskGroup(of: Int.self) { group in
+            group.addTask {
+                for number in 1...20_000 { inbox.append(number) }
+                inbox.finish()
+                return 0
+            }
+            group.addTask {
+                var last = 0
+                var count = 0
+                while let number = await inbox.next() {
+                    #expect(number == last + 1)
+                    last = number
+                    count += 1
+                }
+                return count
+            }
+            return await group.reduce(0, +)
+        }
+        #expect(sum == 20_000)
+    }
+}

@@ -1,0 +1,254 @@
+import NighMemory
+import NighTestKit
+import Testing
+
+@testable import NighCore
+
+@Suite struct InvitingTests {
+    @Test func theInvitedProgramSeesWhoAsksWithWhichWords() throws {
+        let place = Neighbourhood()
+        let puma = place.join("Puma")
+        let lynx = place.join("Lynx", accepting: false)
+        try place.run(.seconds(1))
+        puma.session.invite(lynx.id, context: Array("table 7".utf8)) { puma.outcomes.append($0) }
+        try place.run(.seconds(1))
+        let invitation = try #require(lynx.invitations.first)
+        #expect(invitation.peer.id == puma.id)
+        #expect(invitation.peer.name.description == "Puma")
+        #expect(invitation.context == Array("table 7".utf8))
+        #expect(invitation.transport == "memory")
+        #expect(puma.state(of: lynx.id) == .connecting)
+        #expect(lynx.state(of: puma.id) == .available)
+        #expect(puma.outcomes.isEmpty)
+
+        lynx.session.accept(invitation)
+        try place.run(.seconds(1))
+        #expect(puma.outcomes == [.success(lynx.id)])
+        #expect(lynx.state(of: puma.id) == .connected)
+    }
+
+    @Test func decliningTellsWhyAndWhenToAskAgain() throws {
+        let place = Neighbourhood()
+        let puma = place.join("Puma")
+        let lynx = place.join("Lynx", accepting: false)
+        lynx.reaction = { event, session in
+            if case .invited(let invitation) = event {
+                session.decline(invitation, words: "supper first", retryAfter: .seconds(600))
+            }
+        }
+        try place.run(.seconds(1))
+        puma.session.invite(lynx.id) { puma.outcomes.append($0) }
+        try place.run(.seconds(1))
+        guard case .failure(let error) = try #require(puma.outcomes.first) else {
+            Issue.record("the invitation was accepted")
+            return
+        }
+        #expect(error.cause == .declined("supper first", retryAfter: .seconds(600)))
+        #expect(error.description.contains("declined: supper first"))
+        #expect(error.description.contains("600 s"))
+        #expect(puma.moves(of: lynx.id) == [.available, .connecting, .available])
+        #expect(puma.lastCause(of: lynx.id)?.cause == .declined("supper first", retryAfter: .seconds(600)))
+        #expect(lynx.statistics.refusals.isEmpty == false)
+    }
+
+    @Test func anUnansweredInvitationTimesOutOnBothSides() throws {
+        let place = Neighbourhood()
+        let puma = place.join("Puma")
+        let lynx = place.join("Lynx", accepting: false)
+        try place.run(.seconds(1))
+        puma.session.invite(lynx.id, timeout: .seconds(20)) { puma.outcomes.append($0) }
+        try place.run(.seconds(19))
+        #expect(puma.outcomes.isEmpty)
+        try place.run(.seconds(2))
+        #expect(puma.outcomes.count == 1)
+        guard case .failure(let error)? = puma.outcomes.first else { return }
+        #expect(error.cause == .timedOut)
+        let ended = lynx.events.contains { if case .invitationEnded = $0 { true } else { false } }
+        #expect(ended)
+        // A late answer does no harm.
+        if let invitation = lynx.invitations.first { lynx.session.accept(invitation) }
+        try place.run(.seconds(1))
+        #expect(lynx.state(of: puma.id) == .available)
+    }
+
+    @Test func takingAnInvitationBackEndsItOverThere() throws {
+        let place = Neighbourhood()
+        let puma = place.join("Puma")
+        let lynx = place.join("Lynx", accepting: false)
+        try place.run(.seconds(1))
+        puma.session.invite(lynx.id) { puma.outcomes.append($0) }
+        try place.run(.seconds(1))
+        puma.session.cancelInvitation(of: lynx.id)
+        try place.run(.seconds(1))
+        guard case .failure(let error)? = puma.outcomes.first else {
+            Issue.record("no outcome")
+            return
+        }
+        #expect(error.cause == .cancelled)
+        let causes = lynx.events.compactMap {
+            if case .invitationEnded(_, let cause) = $0 { cause.cause } else { nil }
+        }
+        #expect(causes == [.cancelled])
+        #expect(puma.state(of: lynx.id) == .available)
+    }
+
+    @Test func crossingInvitationsBecomeOneConnectionWithoutAnybodyAnswering() throws {
+        for round in 0..<50 {
+            let place = Neighbourhood()
+            var plan = FaultPlan()
+            plan.delay = .milliseconds(20)
+            let puma = place.join("Puma", seed: UInt64(100 + round), accepting: false, plan: plan)
+            let lynx = place.join("Lynx", seed: UInt64(900 + round), accepting: false, plan: plan)
+            try place.run(.seconds(1))
+            puma.session.invite(lynx.id) { puma.outcomes.append($0) }
+            try place.run(.milliseconds(Int64(round * 3)))
+            lynx.session.invite(puma.id) { lynx.outcomes.append($0) }
+            try place.run(.seconds(5))
+            if puma.state(of: lynx.id) != .connected, let invitation = lynx.invitations.first {
+                lynx.session.accept(invitation)
+                try place.run(.seconds(1))
+            }
+            #expect(puma.outcomes == [.success(lynx.id)], "round \(round)")
+            #expect(lynx.outcomes == [.success(puma.id)], "round \(round)")
+            #expect(puma.session.driver.machine.links.count == 1, "round \(round)")
+            #expect(lynx.session.driver.machine.links.count == 1, "round \(round)")
+        }
+    }
+
+    @Test func aFullTableRefusesWithThatReason() throws {
+        let place = Neighbourhood()
+        let host = place.join("Host") { $0.limits.peers = 1 }
+        let first = place.join("First")
+        let second = place.join("Second")
+        try place.run(.seconds(1))
+        first.session.invite(host.id) { first.outcomes.append($0) }
+        try place.run(.seconds(1))
+        second.session.invite(host.id) { second.outcomes.append($0) }
+        try place.run(.seconds(1))
+        #expect(first.outcomes == [.success(host.id)])
+        guard case .failure(let error)? = second.outcomes.first else {
+            Issue.record("a second guest was let in")
+            return
+        }
+        #expect(error.cause == .full)
+        #expect(host.statistics.refusals["full"] == 1)
+
+        first.session.disconnect(host.id)
+        try place.run(.seconds(1))
+        second.session.invite(host.id) { second.outcomes.append($0) }
+        try place.run(.seconds(1))
+        #expect(second.outcomes.last == .success(host.id))
+    }
+
+    @Test func tooManyWaitingInvitationsAreRefusedAsBusy() throws {
+        let place = Neighbourhood()
+        let host = place.join("Host", accepting: false) { $0.limits.pendingInvitations = 2 }
+        let guests = (0..<3).map { place.join("Guest\($0)") }
+        try place.run(.seconds(1))
+        for guest in guests { guest.session.invite(host.id) { [weak guest] in guest?.outcomes.append($0) } }
+        try place.run(.seconds(1))
+        #expect(host.invitations.count == 2)
+        let refused = guests.compactMap { guest -> NighError.Cause? in
+            if case .failure(let error)? = guest.outcomes.first { error.cause } else { nil }
+        }
+        #expect(refused == [.busy])
+    }
+
+    @Test func anAddressGivenByHandNeedsNoDiscovery() throws {
+        let place = Neighbourhood()
+        let host = place.join("Host", role: .server)
+        let guest = place.join("Guest", role: .server)
+        try place.run(.seconds(1))
+        #expect(guest.state(of: host.id) == .unavailable)
+        guest.session.invite(at: host.address) { guest.outcomes.append($0) }
+        try place.run(.seconds(1))
+        #expect(guest.outcomes == [.success(host.id)])
+        #expect(guest.moves(of: host.id) == [.available, .connecting, .connected])
+        guest.session.disconnect(host.id)
+        try place.run(.seconds(1))
+        #expect(guest.moves(of: host.id).suffix(2) == [.disconnected, .unavailable])
+    }
+
+    @Test func nobodyAtTheAddressIsToldAsRefused() throws {
+        let place = Neighbourhood()
+        let guest = place.join("Guest")
+        guest.session.invite(at: TransportAddress(scheme: "memory", value: "nobody")) {
+            guest.outcomes.append($0)
+        }
+        guest.session.invite(at: TransportAddress(scheme: "smoke", value: "hill")) {
+            guest.outcomes.append($0)
+        }
+        try place.run(.seconds(1))
+        let causes = guest.outcomes.compactMap {
+            if case .failure(let error) = $0 { error.cause } else { nil }
+        }
+        #expect(causes.count == 2)
+        #expect(causes.contains(.refused))
+        #expect(causes.contains(.unavailable("this session has no transport \"smoke\"")))
+    }
+
+    @Test func dialingOneselfIsFoundOut() throws {
+        let place = Neighbourhood()
+        let puma = place.join("Puma")
+        try place.run(.seconds(1))
+        puma.session.invite(at: puma.address) { puma.outcomes.append($0) }
+        try place.run(.seconds(1))
+        guard case .failure(let error)? = puma.outcomes.first else {
+            Issue.record("connected to itself")
+            return
+        }
+        #expect(error.cause == .selfDial)
+        #expect(puma.session.driver.machine.peers.isEmpty)
+        #expect(puma.session.driver.machine.links.isEmpty)
+    }
+
+    @Test func twoProgramsOfOneIdentityAreToldApart() throws {
+        let place = Neighbourhood()
+        let puma = place.join("Puma", seed: 5)
+        let copy = place.join("Copy", seed: 5)
+        try place.run(.seconds(1))
+        puma.session.invite(at: copy.address) { puma.outcomes.append($0) }
+        try place.run(.seconds(1))
+        guard case .failure(let error)? = puma.outcomes.first else {
+            Issue.record("connected to its own identity")
+            return
+        }
+        #expect(error.cause == .sameIdentity)
+    }
+
+    @Test func anUnknownPeerCannotBeInvited() throws {
+        let place = Neighbourhood()
+        let puma = place.join("Puma")
+        puma.session.invite(Identity.ephemeral(seed: 77).peerID) { puma.outcomes.append($0) }
+        guard case .failure(let error)? = puma.outcomes.first else { return }
+        #expect(error.cause == .unknownPeer)
+    }
+
+    @Test func aContextBeyondItsLimitIsRefusedBeforeAnythingIsSent() throws {
+        let place = Neighbourhood()
+        let puma = place.join("Puma")
+        let lynx = place.join("Lynx")
+        try place.run(.seconds(1))
+        puma.session.invite(lynx.id, context: [UInt8](repeating: 1, count: 4_097)) {
+            puma.outcomes.append($0)
+        }
+        guard case .failure(let error)? = puma.outcomes.first else { return }
+        #expect(error.cause == .limit("invitation context", 4_096))
+        #expect(puma.state(of: lynx.id) == .available)
+    }
+
+    @Test func anotherServiceIsNotTalkedTo() throws {
+        let place = Neighbourhood()
+        let puma = place.join("Puma")
+        let lynx = place.join("Lynx") { $0.service = "other" }
+        try place.run(.seconds(1))
+        #expect(puma.state(of: lynx.id) == .unavailable)
+        puma.session.invite(at: lynx.address) { puma.outcomes.append($0) }
+        try place.run(.seconds(1))
+        guard case .failure(let error)? = puma.outcomes.first else {
+            Issue.record("connected across services")
+            return
+        }
+        #expect([.wrongService("other"), .wrongService("test"), .wrongService("")].contains(error.cause))
+    }
+}

@@ -1,0 +1,86 @@
+import NighMemory
+import NighTestKit
+import Testing
+
+@testable import NighCore
+
+@Suite struct LeavingTests {
+    @Test func whatWasSentBeforeLeavingArrives() throws {
+        let place = Neighbourhood()
+        var plan = FaultPlan()
+        plan.delay = .milliseconds(50)
+        plan.bytesPerSecond = 256 << 10
+        let (puma, lynx) = try place.pair(plan: plan)
+        for number in 0..<200 {
+            try puma.session.trySend([UInt8](repeating: UInt8(number), count: 2_000), to: lynx.id)
+        }
+        puma.session.disconnect(lynx.id) { puma.outcomes.append($0) }
+        #expect(throws: NighError.self) { try puma.session.trySend([1], to: lynx.id) }
+        try place.run(.seconds(6))
+        #expect(lynx.messages.count == 200)
+        #expect(puma.outcomes.last == .success(lynx.id))
+        #expect(puma.moves(of: lynx.id).suffix(2) == [.disconnected, .available])
+        #expect(lynx.moves(of: puma.id).suffix(2) == [.disconnected, .available])
+        #expect(lynx.lastCause(of: puma.id)?.cause == .peerLeft)
+        #expect(puma.lastCause(of: lynx.id)?.cause == .left)
+    }
+
+    @Test func leavingAPeerThatDoesNotReadEndsInBoundedTimeAndSaysSo() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair(.inbox)
+        for _ in 0..<40 { try? puma.session.trySend([UInt8](repeating: 1, count: 30_000), to: lynx.id) }
+        try place.run(.seconds(1))
+        puma.session.disconnect(lynx.id) { puma.outcomes.append($0) }
+        try place.run(.seconds(4))
+        #expect(puma.state(of: lynx.id) == .connected)
+        try place.run(.seconds(2))
+        guard case .failure(let error)? = puma.outcomes.last else {
+            Issue.record("lost messages were not told")
+            return
+        }
+        #expect(error.description.contains("not acknowledged"))
+        #expect(puma.state(of: lynx.id) == .available)
+        #expect(lynx.state(of: puma.id) == .available)
+    }
+
+    @Test func closingASessionLeavesEverybodyAndCallsNothingBack() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair()
+        try puma.session.trySend(Array("last words".utf8), to: lynx.id)
+        var isClosed = false
+        let mark: () -> Void = { isClosed = true }
+        nonisolated(unsafe) let markClosed = mark  // called on this thread: the loop is virtual
+        puma.session.close { markClosed() }
+        try place.run(.seconds(1))
+        #expect(isClosed)
+        #expect(lynx.texts == ["last words"])
+        #expect(lynx.lastCause(of: puma.id)?.cause == .peerLeft)
+        #expect(lynx.state(of: puma.id) == .unavailable)
+        guard case .closed? = puma.events.last else {
+            Issue.record("the last event is not `closed`")
+            return
+        }
+        let told = puma.events.count
+        lynx.session.invite(at: puma.address) { lynx.outcomes.append($0) }
+        puma.session.invite(lynx.id) { puma.outcomes.append($0) }
+        try place.run(.seconds(5))
+        #expect(puma.events.count == told)
+        #expect(throws: NighError.self) { try puma.session.trySend([1], to: lynx.id) }
+        guard case .failure(let error)? = puma.outcomes.last else { return }
+        #expect(error.cause == .closed)
+    }
+
+    @Test func aSessionNobodyHoldsAnyMoreIsGone() throws {
+        let place = Neighbourhood()
+        let lynx = place.join("Lynx")
+        var puma: Neighbourhood.Member? = place.join("Puma")
+        let id = try #require(puma?.id)
+        try place.run(.seconds(1))
+        puma?.session.invite(lynx.id) { _ in }
+        try place.run(.seconds(1))
+        #expect(lynx.state(of: id) == .connected)
+        puma = nil
+        try place.run(.seconds(20))
+        #expect(lynx.state(of: id) == .unavailable)
+    }
+}

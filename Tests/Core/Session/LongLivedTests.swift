@@ -1,0 +1,161 @@
+import NighMemory
+import NighTestKit
+import Testing
+
+@testable import NighCore
+
+/// What goes wrong only when sessions meet more than once.
+@Suite struct LongLivedTests {
+    /// The guest finds nobody and forgets the host each time; a host in the role of `peer` remembers the guest.
+    @Test(arguments: [SessionRole.server, .peer]) func aPeerForgottenInBetweenCanInviteAgain(
+        role: SessionRole
+    ) throws {
+        let place = Neighbourhood()
+        let host = place.join("Host", role: role)
+        let guest = place.join("Guest", role: .server)
+        try place.run(.seconds(1))
+        for _ in 0..<5 {
+            guest.session.invite(at: host.address) { guest.outcomes.append($0) }
+            try place.run(.seconds(1))
+            guest.session.disconnect(host.id)
+            try place.run(.seconds(1))
+            #expect(guest.session.driver.machine.peers.isEmpty)
+            #expect(host.state(of: guest.id) == (role == .peer ? .available : .unavailable))
+        }
+        #expect(guest.outcomes == [Result<PeerID, NighError>](repeating: .success(host.id), count: 5))
+    }
+
+    @Test func comingAndGoingGivesNobodyMoreRoomInTheInbox() throws {
+        let place = Neighbourhood()
+        let reader = place.join("Reader", reading: .inbox)
+        let writer = place.join("Writer") { $0.timings.linger = .milliseconds(500) }
+        try place.run(.seconds(1))
+        let window = SessionLimits().receiveWindow
+        for _ in 0..<6 {
+            writer.session.invite(reader.id) { _ in }
+            try place.run(.seconds(1))
+            while (try? writer.session.trySend([UInt8](repeating: 1, count: 8_000), to: reader.id)) != nil {}
+            try place.run(.seconds(1))
+            writer.session.disconnect(reader.id)
+            try place.run(.seconds(2))
+        }
+        var unread = 0
+        while let message = reader.session.messages.poll() { unread += message.payload.count }
+        #expect(unread > window / 2)
+        #expect(unread <= window + 16_384)
+
+        // Once it is read there is room again.
+        try place.run(.seconds(1))
+        writer.session.invite(reader.id) { _ in }
+        try place.run(.seconds(1))
+        try writer.session.trySend(Array("again".utf8), to: reader.id)
+        try place.run(.seconds(1))
+        #expect(reader.session.messages.poll()?.bytes == Array("again".utf8))
+    }
+
+    @Test func aPingFailsWithItsLinkAndNotLater() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair()
+        puma.faults.stall()
+        nonisolated(unsafe) var outcome: Result<Duration, NighError>?  // the loop is virtual: one thread
+        puma.session.ping(lynx.id) { outcome = $0 }
+        try place.run(.milliseconds(100))
+        #expect(outcome == nil)
+        puma.faults.cut()
+        try place.run(.milliseconds(100))
+        guard case .failure(let error)? = outcome else {
+            Issue.record("the ping was not failed")
+            return
+        }
+        #expect(error.cause == .linkLost)
+    }
+
+    @Test func moreThanSoManyPingsDoNotWait() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair()
+        nonisolated(unsafe) var refused = 0  // the loop is virtual: one thread
+        nonisolated(unsafe) var answered = 0  // likewise
+        for _ in 0..<100 {
+            puma.session.ping(lynx.id) { if case .success = $0 { answered += 1 } else { refused += 1 } }
+        }
+        try place.run(.seconds(1))
+        #expect(refused == 100 - SessionLimits().pendingPings)
+        #expect(answered == SessionLimits().pendingPings)
+    }
+
+    @Test func cancellingATaskTakesItsInvitationBack() async throws {
+        let hub = MemoryHub()
+        let loop = ThreadEventLoop()
+        var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: "Puma"))
+        configuration.timings = .patient
+        let puma = Session(
+            configuration, identity: .ephemeral(), transports: [MemoryTransport(hub: hub)], loop: loop)
+        let silent = hub.makeSilentAddress()
+        puma.start()
+        let call = Task { () -> NighError? in
+            do throws(NighError) {
+                _ = try await puma.invite(at: silent, timeout: .seconds(600))
+                return nil
+            } catch {
+                return error
+            }
+        }
+        while await puma.statistics().dials == 0 { await Task.yield() }
+        call.cancel()
+        #expect(await call.value?.cause == .cancelled)
+        await puma.close()
+    }
+
+    @Test func aThousandDoubleInvitationsEndWithOneLinkEach() throws {
+        for round in 0..<1_000 {
+            var generator = SeededGenerator(seed: UInt64(round))
+            let place = Neighbourhood()
+            var plan = FaultPlan()
+            plan.delay = .milliseconds(Int64.random(in: 0...30, using: &generator))
+            plan.jitter = .milliseconds(Int64.random(in: 0...10, using: &generator))
+            plan.seed = generator.next()
+            let puma = place.join("Puma", seed: generator.next(), plan: plan)
+            let lynx = place.join("Lynx", seed: generator.next(), plan: plan)
+            try place.run(.milliseconds(200))
+            puma.session.invite(lynx.id) { puma.outcomes.append($0) }
+            try place.run(.microseconds(Int64.random(in: 0...80_000, using: &generator)))
+            lynx.session.invite(puma.id) { lynx.outcomes.append($0) }
+            try place.run(.seconds(3))
+            try #require(puma.outcomes == [.success(lynx.id)], "round \(round)")
+            try #require(lynx.outcomes == [.success(puma.id)], "round \(round)")
+            try #require(puma.session.driver.machine.links.count == 1, "round \(round)")
+            try #require(lynx.session.driver.machine.links.count == 1, "round \(round)")
+            try #require(puma.moves(of: lynx.id) == [.available, .connecting, .connected], "round \(round)")
+            try #require(lynx.moves(of: puma.id) == [.available, .connecting, .connected], "round \(round)")
+        }
+    }
+
+    @Test func fiftyKillsAndRestartsLeaveOnePeerAndNoGhost() throws {
+        let place = Neighbourhood()
+        let host = place.join("Host", role: .server)
+        let seed: UInt64 = 4_711
+        let id = Identity.ephemeral(seed: seed).peerID
+        for life in 0..<50 {
+            let guest = place.join("Guest", role: .peer, seed: seed)
+            try place.run(.seconds(1))
+            guest.session.invite(host.id) { [weak guest] in guest?.outcomes.append($0) }
+            try place.run(.seconds(1))
+            try #require(guest.outcomes == [.success(host.id)], "life \(life)")
+            try guest.session.trySend(Array("life \(life)".utf8), to: host.id)
+            try place.run(.milliseconds(100))
+            try #require(host.texts.last == "life \(life)")
+            try #require(host.session.driver.machine.peers.keys.filter { $0 == id }.count == 1)
+            try #require(host.session.connectedPeers == [id])
+            try #require(host.session.driver.machine.links.count == 1, "life \(life)")
+            // Killed: no goodbye gets out any more, whatever the process still tries.
+            guest.faults.block()
+            if life % 2 == 0 { guest.faults.cut() }
+            guest.session.close {}
+            if life % 3 == 0 { try place.run(.seconds(20)) }
+        }
+        try place.run(.seconds(60))
+        #expect(host.session.driver.machine.peers.isEmpty)
+        #expect(host.session.driver.machine.links.isEmpty)
+        #expect(host.texts == (0..<50).map { "life \($0)" })
+    }
+}

@@ -1,0 +1,98 @@
+import Testing
+
+@testable import NighCore
+
+@Suite struct ReceiveLaneTests {
+    private func append(_ bytes: [UInt8], to lane: inout ReceiveLane) throws(WireError) -> [UInt8]? {
+        try ByteSlice(bytes).withUnsafeBytes { raw throws(WireError) in try lane.append(raw)?.bytes }
+    }
+
+    @Test func largeMessagesComeTogetherFromAnyPieces() throws {
+        var generator = SeededGenerator(seed: 1)
+        var lane = ReceiveLane()
+        for size in [1, 2, 100, 256 << 10, (256 << 10) + 1, 900_000] {
+            let message = [UInt8](repeating: UInt8(size & 0xFF), count: size)
+            let before = lane.received
+            try lane.begin(size: size, limit: 1 << 20)
+            var position = 0
+            while position < size {
+                let end = min(size, position + Int.random(in: 1...max(1, size / 7), using: &generator))
+                let whole = try append(Array(message[position..<end]), to: &lane)
+                position = end
+                #expect((whole != nil) == (position == size))
+                if let whole { #expect(whole == message) }
+            }
+            #expect(lane.received == before + 1)
+        }
+    }
+
+    @Test func sizesOutOfBoundsAreRefused() {
+        for size in [0, -1, 101, Int(UInt32.max)] {
+            var lane = ReceiveLane()
+            #expect(throws: WireError.malformed("a message of \(size) bytes, where 1 to 100 are allowed")) {
+                try lane.begin(size: size, limit: 100)
+            }
+        }
+    }
+
+    @Test func aMessageInsideAnotherIsRefused() throws {
+        var lane = ReceiveLane()
+        try lane.begin(size: 10, limit: 100)
+        #expect(throws: WireError.malformed("a message inside another of its lane")) {
+            try lane.countMessage()
+        }
+        #expect(throws: WireError.malformed("a message inside another of its lane")) {
+            try lane.begin(size: 10, limit: 100)
+        }
+        #expect(lane.received == 0)
+    }
+
+    @Test func piecesThatBelongNowhereAreRefused() throws {
+        var lane = ReceiveLane()
+        #expect(throws: WireError.malformed("a piece of no message")) { try append([1], to: &lane) }
+        try lane.begin(size: 3, limit: 100)
+        #expect(try append([1, 2], to: &lane) == nil)
+        #expect(throws: WireError.malformed("pieces beyond their message's end")) {
+            try append([3, 4], to: &lane)
+        }
+    }
+
+    @Test func oneFrameMayExceedTheGrantNotTwo() {
+        var lane = ReceiveLane()
+        #expect(lane.grant(window: 100, unread: 0) == 100)
+        let exact = lane.count(99, frameLimit: 50)
+        #expect(exact)
+        let over = lane.count(1 + 50 + 8, frameLimit: 50)
+        #expect(over)
+        let twice = lane.count(1, frameLimit: 50)
+        #expect(!twice)
+    }
+
+    @Test func grantsNeverShrinkAndFollowWhatIsRead() {
+        var lane = ReceiveLane()
+        #expect(lane.grant(window: 100, unread: 0) == 100)
+        _ = lane.count(100, frameLimit: 50)
+        #expect(lane.grant(window: 100, unread: 100) == 100)
+        #expect(lane.grant(window: 100, unread: 1_000_000) == 100)
+        #expect(lane.grantGain(window: 100, unread: 60) == 40)
+        #expect(lane.granted == 100)
+        #expect(lane.grant(window: 100, unread: 60) == 140)
+        #expect(lane.grantGain(window: 100, unread: 90) == 0)
+        #expect(lane.grant(window: 100, unread: 90) == 140)
+    }
+
+    @Test func aNewLinkForgetsTheUnfinished() throws {
+        var lane = ReceiveLane()
+        _ = lane.grant(window: 100, unread: 0)
+        _ = lane.count(30, frameLimit: 50)
+        try lane.countMessage()
+        try lane.begin(size: 10, limit: 100)
+        lane.startLink()
+        #expect(lane.bytesOnLink == 0)
+        #expect(lane.granted == 0)
+        #expect(lane.received == 1)
+        try lane.begin(size: 2, limit: 100)
+        #expect(try append([8, 9], to: &lane) == [8, 9])
+        #expect(lane.received == 2)
+    }
+}

@@ -1,0 +1,196 @@
+import NighMemory
+import NighTestKit
+import Testing
+
+@testable import NighCore
+
+@Suite struct RoutesTests {
+    /// A member with a fast and a slow way: `faults` is the fast one's.
+    private final class TwoWays: @unchecked Sendable {
+        // Confined to the test's thread, which is the virtual loop's.
+        let session: Session
+        let fast: FaultControl
+        let slow: FaultControl
+        var states: [PeerState] = []
+        var texts: [String] = []
+
+        init(_ name: String, seed: UInt64, place: Neighbourhood, slowHub: MemoryHub) {
+            let fastTransport = FaultyTransport(MemoryTransport(hub: place.hub))
+            let slowTransport = FaultyTransport(MemoryTransport(hub: slowHub))
+            fast = fastTransport.control
+            slow = slowTransport.control
+            var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: name))
+            configuration.seed = seed
+            session = Session(
+                configuration, identity: .ephemeral(seed: seed),
+                transports: [
+                    RelabelledTransport(slowTransport, scheme: "slow", priority: 20),
+                    RelabelledTransport(fastTransport, scheme: "fast", priority: 10),
+                ], loop: place.loop)
+            session.start(
+                onEvent: { [weak self] event in
+                    switch event {
+                    case .invited(let invitation): self?.session.accept(invitation)
+                    case .stateChanged(let peer, _, _): self?.states.append(peer.state)
+                    default: break
+                    }
+                },
+                onMessage: { [weak self] bytes, _ in
+                    self?.texts.append(bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })
+                })
+        }
+
+        func peer(_ id: PeerID) -> Peer? {
+            session.driver.machine.peers[id].map(session.driver.machine.snapshot)
+        }
+    }
+
+    private func twoWithTwoWays() throws -> (Neighbourhood, TwoWays, TwoWays) {
+        let place = Neighbourhood()
+        let slowHub = MemoryHub()
+        let puma = TwoWays("Puma", seed: 1, place: place, slowHub: slowHub)
+        let lynx = TwoWays("Lynx", seed: 2, place: place, slowHub: slowHub)
+        try place.run(.seconds(1))
+        return (place, puma, lynx)
+    }
+
+    @Test func aPeerSeenOnTwoTransportsIsOnePeerAndTheBetterIsDialledFirst() throws {
+        let (place, puma, lynx) = try twoWithTwoWays()
+        #expect(puma.session.driver.machine.peers.count == 1)
+        #expect(puma.peer(lynx.session.id)?.routes.map(\.address.scheme) == ["fast", "slow"])
+        puma.session.invite(lynx.session.id) { _ in }
+        try place.run(.seconds(1))
+        #expect(puma.peer(lynx.session.id)?.transport == "fast")
+        #expect(puma.states == [.available, .connecting, .connected])
+    }
+
+    @Test func whenTheBetterRouteFailsTheOtherIsTaken() throws {
+        let (place, puma, lynx) = try twoWithTwoWays()
+        var plan = FaultPlan()
+        plan.refuse = .all
+        puma.fast.plan = plan
+        nonisolated(unsafe) var outcome: Result<PeerID, NighError>?  // the loop is virtual: one thread
+        puma.session.invite(lynx.session.id) { outcome = $0 }
+        try place.run(.seconds(1))
+        #expect(outcome == .success(lynx.session.id))
+        #expect(puma.peer(lynx.session.id)?.transport == "slow")
+    }
+
+    @Test func whenEveryRouteFailsTheErrorListsThemAll() throws {
+        let (place, puma, lynx) = try twoWithTwoWays()
+        var plan = FaultPlan()
+        plan.refuse = .all
+        puma.fast.plan = plan
+        plan.refuse = nil
+        plan.hang = .all
+        puma.slow.plan = plan
+        nonisolated(unsafe) var outcome: Result<PeerID, NighError>?  // the loop is virtual: one thread
+        puma.session.invite(lynx.session.id) { outcome = $0 }
+        try place.run(.seconds(15))
+        guard case .failure(let error)? = outcome else {
+            Issue.record("no failure")
+            return
+        }
+        #expect(error.cause == .allFailed)
+        #expect(error.attempts.map(\.transport) == ["fast", "slow"])
+        #expect(error.attempts.map(\.cause) == [.refused, .timedOut])
+        #expect(error.description.contains("over fast: nobody listens there"))
+        #expect(puma.states == [.available, .connecting, .available])
+    }
+
+    @Test func aConversationMovesToTheOtherTransportWhenItsOwnDies() throws {
+        let (place, puma, lynx) = try twoWithTwoWays()
+        puma.session.invite(lynx.session.id) { _ in }
+        try place.run(.seconds(1))
+        for number in 0..<20 {
+            try puma.session.trySend(Array("p\(number)".utf8), to: lynx.session.id)
+            try lynx.session.trySend(Array("l\(number)".utf8), to: puma.session.id)
+            if number == 10 {
+                for member in [puma, lynx] {
+                    member.fast.block(dials: .refuse)
+                    member.fast.cut()
+                }
+            }
+        }
+        try place.run(.seconds(10))
+        #expect(puma.peer(lynx.session.id)?.transport == "slow")
+        #expect(lynx.texts == (0..<20).map { "p\($0)" })
+        #expect(puma.texts == (0..<20).map { "l\($0)" })
+        #expect(puma.states == [.available, .connecting, .connected, .reconnecting, .connected])
+    }
+
+    @Test func rolesDecideWhoIsSeen() throws {
+        let place = Neighbourhood()
+        let server = place.join("Server", role: .server)
+        let client = place.join("Client", role: .client)
+        let peer = place.join("Peer", role: .peer)
+        try place.run(.seconds(1))
+        #expect(server.session.driver.machine.peers.isEmpty)
+        #expect(Set(client.session.driver.machine.peers.keys) == [server.id, peer.id])
+        #expect(Set(peer.session.driver.machine.peers.keys) == [server.id])
+    }
+
+    @Test func infoIsSeenBeforeConnectingAndCanBeChanged() throws {
+        let place = Neighbourhood()
+        let host = place.join("Host") { $0.info = (try? DiscoveryInfo(["table": "open"])) ?? .none }
+        let guest = place.join("Guest")
+        try place.run(.seconds(1))
+        #expect(guest.session.driver.machine.peers[host.id]?.info["table"] == "open")
+        host.session.update(info: try DiscoveryInfo(["table": "full"]))
+        try place.run(.seconds(1))
+        #expect(guest.session.driver.machine.peers[host.id]?.info["table"] == "full")
+        let changes = guest.events.compactMap { event -> String? in
+            if case .peerChanged(let peer) = event { peer.info["table"] } else { nil }
+        }
+        #expect(changes == ["full"])
+    }
+
+    @Test func whoStopsAdvertisingIsUnavailableButStaysConnected() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair()
+        let late = place.join("Late")
+        try place.run(.seconds(1))
+        #expect(late.state(of: lynx.id) == .available)
+        lynx.session.setAdvertising(false)
+        try place.run(.seconds(1))
+        #expect(late.state(of: lynx.id) == .unavailable)
+        #expect(puma.state(of: lynx.id) == .connected)
+        lynx.session.setAdvertising(true)
+        try place.run(.seconds(1))
+        #expect(late.state(of: lynx.id) == .available)
+        late.session.setBrowsing(false)
+        try place.run(.seconds(1))
+        #expect(late.session.driver.machine.peers.isEmpty)
+    }
+
+    @Test func sightingsBeyondTheLimitAreIgnoredAndCounted() throws {
+        let place = Neighbourhood()
+        let crowd = (0..<6).map { place.join("Crowd\($0)", role: .server) }
+        let guest = place.join("Guest", role: .client) { $0.limits.knownPeers = 4 }
+        try place.run(.seconds(1))
+        #expect(guest.session.driver.machine.peers.count == 4)
+        #expect(guest.statistics.sightingsIgnored == 2)
+        #expect(crowd.count == 6)
+    }
+
+    @Test func eventsNobodyReadsAreBoundedAndTheirLossIsTold() async throws {
+        let place = Neighbourhood()
+        var configuration = SessionConfiguration(
+            service: "test", name: DisplayName(fitting: "Idle"), role: .client)
+        configuration.limits.unreadEvents = 4
+        let session = Session(
+            configuration, identity: .ephemeral(seed: 500), transports: [MemoryTransport(hub: place.hub)],
+            loop: place.loop)
+        session.start()
+        let crowd = (0..<10).map { place.join("Crowd\($0)", role: .server) }
+        try place.run(.seconds(1))
+        guard case .missed(let count)? = session.events.poll() else {
+            Issue.record("the loss was not told")
+            return
+        }
+        var left = 0
+        while session.events.poll() != nil { left += 1 }
+        #expect(left == 4)
+        #expect(count >= crowd.count - 4)
+    }
+}

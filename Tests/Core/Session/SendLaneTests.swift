@@ -1,0 +1,215 @@
+import Testing
+
+@testable import NighCore
+
+/// A send lane beside a plain model of it: every message kept whole, every count kept by hand.
+private struct ModelledLane {
+    var lane = SendLane(lane: .main)
+    var pool = ChunkPool(chunkSize: 512, keepAtMost: 8)
+    var header = ControlWriter()
+    let pieceLimit = 100
+
+    /// All messages ever accepted.
+    var messages: [[UInt8]] = []
+    /// What was written on the present link.
+    var wire: [UInt8] = []
+    var firstOnLink = 0
+    var acknowledged = 0
+    var everSent = 0
+    var outstanding = 0
+
+    mutating func append(_ bytes: [UInt8]) {
+        messages.append(bytes)
+        outstanding += SendLane.cost(of: bytes.count)
+        if bytes.count > pieceLimit {
+            lane.append(large: ByteSlice(bytes))
+        } else {
+            bytes.withUnsafeBytes { lane.append($0, pool: &pool) }
+        }
+    }
+
+    mutating func appendEncoded(_ several: [[UInt8]]) {
+        let encoded = several.flatMap { Frames.frame(.message, $0) }
+        messages += several
+        outstanding += encoded.count
+        lane.append(encoded: ByteSlice(encoded), messages: several.count)
+    }
+
+    mutating func gather(budget: Int, granted: UInt64) -> Int {
+        var queue = ByteQueue()
+        let before = wire.count
+        let given = lane.gather(
+            into: &queue, budget: budget, granted: granted, pieceLimit: pieceLimit, header: &header)
+        wire += queue.bytes
+        #expect(given == wire.count - before)
+        #expect(lane.sentOnLink == UInt64(wire.count))
+        return given
+    }
+
+    mutating func acknowledge(upTo count: Int) {
+        acknowledged = count
+        outstanding -= lane.acknowledge(upTo: UInt64(count), pool: &pool)
+    }
+
+    mutating func startLink() {
+        let resent = lane.startLink()
+        #expect(resent == UInt64(everSent - acknowledged))
+        wire = []
+        firstOnLink = acknowledged
+    }
+
+    /// What the messages from the link's first on look like on the wire.
+    var expected: [UInt8] {
+        messages[firstOnLink...].flatMap { message -> [UInt8] in
+            guard message.count > pieceLimit else { return Frames.frame(.message, message) }
+            var bytes = Frames.frame(.begin, withUnsafeBytes(of: UInt32(message.count).bigEndian, Array.init))
+            for start in stride(from: 0, to: message.count, by: pieceLimit) {
+                let end = min(start + pieceLimit, message.count)
+                bytes += Frames.frame(.piece, Array(message[start..<end]))
+            }
+            return bytes
+        }
+    }
+
+    /// How many messages lie whole in what was written on this link.
+    var sentWhole: Int {
+        var count = firstOnLink
+        var begun = 0
+        let decoded = Decoded(reference: wire, maximumPayload: pieceLimit)
+        for frame in decoded.frames {
+            switch frame.type {
+            case FrameType.message.rawValue: count += 1
+            case FrameType.begin.rawValue: begun = frame.bytes.reduce(0) { $0 << 8 | Int($1) }
+            default:
+                begun -= frame.bytes.count
+                if begun == 0 { count += 1 }
+            }
+        }
+        return count
+    }
+
+    mutating func check(_ comment: @autoclosure () -> Comment) {
+        let isAsExpected = expected.prefix(wire.count).elementsEqual(wire)
+        #expect(isAsExpected, comment())
+        let sent = sentWhole
+        everSent = max(everSent, sent)
+        #expect(lane.sent == UInt64(sent), comment())
+        #expect(lane.everSent == UInt64(everSent), comment())
+        #expect(lane.accepted == UInt64(messages.count), comment())
+        #expect(lane.acknowledged == UInt64(acknowledged), comment())
+        #expect(lane.hasUnsent == (sent < messages.count), comment())
+        #expect(lane.isEmpty == (acknowledged == messages.count), comment())
+    }
+}
+
+@Suite struct SendLaneTests {
+    @Test(arguments: 0..<60)
+    func behavesLikeItsModel(seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
+        var model = ModelledLane()
+        var granted: UInt64 = 0
+        for step in 0..<150 {
+            switch Int.random(in: 0..<10, using: &generator) {
+            case 0...2: model.append(Frames.random(Int.random(in: 0...100, using: &generator), &generator))
+            case 3: model.append(Frames.random(Int.random(in: 101...700, using: &generator), &generator))
+            case 4:
+                let count = Int.random(in: 1...4, using: &generator)
+                model.appendEncoded((0..<count).map { _ in Frames.random(20, &generator) })
+            case 5...7:
+                granted += UInt64.random(in: 0...400, using: &generator)
+                let budget = Int.random(in: 0...300, using: &generator)
+                let before = UInt64(model.wire.count)
+                let given = model.gather(budget: budget, granted: granted)
+                // One frame at most may exceed either bound.
+                #expect(given < budget + model.pieceLimit + 4)
+                #expect(before + UInt64(given) < max(before, granted) + UInt64(model.pieceLimit + 4))
+            case 8:
+                model.check("seed \(seed), step \(step)")
+                let sent = model.sentWhole
+                model.acknowledge(
+                    upTo: Int.random(
+                        in: model.acknowledged...max(sent, model.acknowledged), using: &generator))
+            default:
+                guard generator.oneIn(3) else { continue }
+                model.check("seed \(seed), step \(step)")
+                model.acknowledge(
+                    upTo: Int.random(in: model.acknowledged...model.everSent, using: &generator))
+                model.startLink()
+                granted = 0
+            }
+            model.check("seed \(seed), step \(step)")
+        }
+        while model.gather(budget: 1_000, granted: .max) > 0 {}
+        model.check("seed \(seed), at the end")
+        let isComplete = model.wire == model.expected
+        #expect(isComplete, "seed \(seed)")
+        model.acknowledge(upTo: model.messages.count)
+        model.check("seed \(seed), all acknowledged")
+        #expect(model.outstanding == 0)
+    }
+
+    @Test func theAnnouncementOfALargeMessageIsWrittenOnce() {
+        for budget in 1...16 {
+            var model = ModelledLane()
+            model.append([UInt8](repeating: 5, count: 250))
+            _ = model.gather(budget: budget, granted: .max)
+            while model.gather(budget: budget, granted: .max) > 0 {}
+            #expect(model.wire == model.expected, "budget \(budget)")
+        }
+    }
+
+    @Test func nothingLeavesWithoutAGrant() {
+        var model = ModelledLane()
+        model.append([1])
+        #expect(model.gather(budget: 1_000, granted: 0) == 0)
+        #expect(model.gather(budget: 0, granted: .max) == 0)
+        #expect(model.gather(budget: 1_000, granted: 1) == 5)
+        model.append([2])
+        #expect(model.gather(budget: 1_000, granted: 5) == 0)
+        #expect(model.gather(budget: -1, granted: .max) == 0)
+        #expect(model.gather(budget: .max, granted: .max) == 5)
+    }
+
+    @Test func chunksAreReusedInSteadyState() {
+        var lane = SendLane(lane: .main)
+        var pool = ChunkPool(chunkSize: 4_096, keepAtMost: 8)
+        var header = ControlWriter()
+        var chunks: Set<ObjectIdentifier> = []
+        var count: UInt64 = 0
+        let message = [UInt8](repeating: 1, count: 60)
+        for _ in 0..<2_000 {
+            for _ in 0..<8 { message.withUnsafeBytes { lane.append($0, pool: &pool) } }
+            count += 8
+            var queue = ByteQueue()
+            _ = lane.gather(
+                into: &queue, budget: 1 << 20, granted: .max, pieceLimit: 16_384, header: &header)
+            if let slice = queue.first { chunks.insert(ObjectIdentifier(slice.chunk)) }
+            queue.removeAll()
+            #expect(lane.acknowledge(upTo: count - 3, pool: &pool) > 0)
+        }
+        #expect(chunks.count <= 3, "each turn took a new chunk: \(chunks.count)")
+    }
+
+    @Test func aChunkWithALargeMessageInItsMiddleIsReusedToo() {
+        var lane = SendLane(lane: .main)
+        var pool = ChunkPool(chunkSize: 512, keepAtMost: 4)
+        var header = ControlWriter()
+        func append() {
+            [UInt8](repeating: 1, count: 200).withUnsafeBytes { lane.append($0, pool: &pool) }
+        }
+        append()
+        lane.append(large: ByteSlice([UInt8](repeating: 2, count: 20_000)))
+        append()
+        append()
+        var queue = ByteQueue()
+        _ = lane.gather(into: &queue, budget: 1 << 20, granted: .max, pieceLimit: 16_384, header: &header)
+        let used = Set(
+            (0..<queue.sliceCount).map { queue[$0].chunk }.filter { $0.capacity == 512 }
+                .map { ObjectIdentifier($0) })
+        #expect(used.count == 2)
+        queue.removeAll()
+        for count in 1...4 { _ = lane.acknowledge(upTo: UInt64(count), pool: &pool) }
+        let (first, second) = (pool.take(), pool.take())
+        #expect(used == [ObjectIdentifier(first), ObjectIdentifier(second)])
+    }
+}

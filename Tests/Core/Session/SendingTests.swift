@@ -1,0 +1,208 @@
+import NighMemory
+import NighTestKit
+import Testing
+
+@testable import NighCore
+
+@Suite struct SendingTests {
+    @Test func everyLengthArrivesOnBothLanes() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair { $0.limits.sendBuffer = 8 << 20 }
+        let lengths = [0, 1, 64, 4_096, 16_383, 16_384, 16_385, 32_768, 65_536, 300_000, 1_000_003]
+        for lane in Lane.allCases {
+            for length in lengths {
+                let bytes = (0..<length).map { UInt8(truncatingIfNeeded: $0 &+ length) }
+                try puma.session.trySend(bytes, to: lynx.id, .reliable(lane))
+            }
+        }
+        try place.run(.seconds(2))
+        for lane in Lane.allCases {
+            let received = lynx.messages.filter { $0.origin.lane == lane }
+            #expect(received.map(\.bytes.count) == lengths)
+            let isIntact = received.allSatisfy { message in
+                let length = message.bytes.count
+                return message.bytes.indices.allSatisfy {
+                    message.bytes[$0] == UInt8(truncatingIfNeeded: $0 &+ length)
+                }
+            }
+            #expect(isIntact)
+        }
+        #expect(puma.statistics.peers[lynx.id]?.bytesWaiting == 0)
+    }
+
+    @Test func aMessageBeyondTheLimitNamesIt() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair { $0.limits.message = 100_000 }
+        let error = #expect(throws: NighError.self) {
+            try puma.session.trySend([UInt8](repeating: 0, count: 100_001), to: lynx.id)
+        }
+        #expect(error?.cause == .messageTooLarge(size: 100_001, limit: 100_000))
+        try puma.session.trySend([UInt8](repeating: 0, count: 100_000), to: lynx.id)
+        try place.run(.seconds(1))
+        #expect(lynx.messages.count == 1)
+    }
+
+    @Test func aReaderThatDoesNotReadFillsTheBufferAndThePeerIsNamed() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair(.inbox)
+        var accepted = 0
+        var refusal: NighError?
+        for _ in 0..<100 {
+            do throws(NighError) {
+                for _ in 0..<100 {
+                    try puma.session.trySend([UInt8](repeating: 7, count: 1_000), to: lynx.id)
+                    accepted += 1
+                }
+            } catch {
+                refusal = error
+            }
+            try place.run(.milliseconds(100))
+        }
+        let error = try #require(refusal)
+        #expect(error.cause == .bufferFull(limit: 1 << 20))
+        #expect(error.description.contains(lynx.id.short))
+        let limits = SessionLimits()
+        let unread = try #require(lynx.statistics.peers[puma.id]).bytesUnread
+        #expect(unread <= limits.receiveWindow + 20_000)
+        #expect(accepted * 1_004 <= limits.sendBuffer + limits.receiveWindow + 40_000)
+
+        // It wakes up: everything arrives, and there is room again.
+        var read = 0
+        for _ in 0..<200 {
+            while lynx.session.messages.poll() != nil { read += 1 }
+            try place.run(.milliseconds(10))
+        }
+        #expect(read == accepted)
+        #expect(lynx.statistics.peers[puma.id]?.bytesUnread ?? 0 <= limits.receiveWindow / 4)
+        try puma.session.trySend([1], to: lynx.id)
+    }
+
+    @Test func aHundredMegabytesToASleepingReaderWaitInTheSenderWhilePingsAreAnswered() async throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair(.inbox)
+        let block = ByteSlice([UInt8](repeating: 9, count: 1 << 20))
+        var sent = 0
+        var pings: [Duration] = []
+        nonisolated(unsafe) var answered: [Duration] = []  // the loop is virtual: one thread
+        for _ in 0..<50 {
+            while sent < 100, (try? puma.session.trySend(block, to: lynx.id, .reliable(.bulk))) != nil {
+                sent += 1
+            }
+            puma.session.ping(lynx.id) { if case .success(let time) = $0 { answered.append(time) } }
+            try place.run(.milliseconds(200))
+        }
+        pings = answered
+        #expect(sent <= 3)
+        #expect(pings.count == 50)
+        #expect(pings.allSatisfy { $0 < .milliseconds(5) })
+        let unread = try #require(lynx.statistics.peers[puma.id]).bytesUnread
+        #expect(unread <= 2 << 20)
+
+        var read = 0
+        while read < 100 {
+            while sent < 100, (try? puma.session.trySend(block, to: lynx.id, .reliable(.bulk))) != nil {
+                sent += 1
+            }
+            while let message = lynx.session.messages.poll() {
+                #expect(message.payload.count == 1 << 20)
+                read += 1
+            }
+            try place.run(.milliseconds(1))
+            try #require(place.loop.now < Moment(nanoseconds: 60_000_000_000), "the transfer does not end")
+        }
+        #expect(sent == 100)
+    }
+
+    @Test func aSmallMessageOnTheMainLaneOvertakesABulkTransfer() throws {
+        let place = Neighbourhood()
+        var plan = FaultPlan()
+        plan.bytesPerSecond = 1 << 20
+        let (puma, lynx) = try place.pair(plan: plan) {
+            $0.limits.sendBuffer = 32 << 20
+            $0.limits.receiveWindow = 16 << 20
+        }
+        try puma.session.trySend([UInt8](repeating: 1, count: 8 << 20), to: lynx.id, .reliable(.bulk))
+        try place.run(.seconds(1))
+        let asked = place.loop.now
+        try puma.session.trySend(Array("your move".utf8), to: lynx.id)
+        let arrived = try place.loop.run(until: { lynx.messages.count > 0 }, within: .seconds(20))
+        #expect(arrived)
+        #expect(lynx.texts.first == "your move")
+        #expect(place.loop.now - asked < .milliseconds(900))
+        try place.run(.seconds(20))
+        #expect(lynx.messages.count == 2)
+    }
+
+    @Test func unreliableMessagesAreDroppedNotQueuedWhenTheLinkIsBackedUp() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair()
+        try puma.session.trySend(Array("quick".utf8), to: lynx.id, .unreliable)
+        try place.run(.milliseconds(10))
+        #expect(lynx.texts == ["quick"])
+        #expect(lynx.messages.first?.origin.isReliable == false)
+
+        puma.faults.stall()
+        for number in 0..<2_000 {
+            try puma.session.trySend(
+                [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: 1_000), to: lynx.id, .unreliable)
+            if number % 50 == 0 { try place.run(.milliseconds(1)) }
+        }
+        let dropped = try #require(puma.statistics.peers[lynx.id]).unreliableDropped
+        #expect(dropped > 1_000)
+        puma.faults.release()
+        try place.run(.seconds(1))
+        #expect(lynx.messages.count + dropped == 2_001)
+    }
+
+    @Test func unreliableMessagesAreNotSentAgainAfterACut() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair()
+        puma.faults.block()
+        try puma.session.trySend(Array("into the void".utf8), to: lynx.id, .unreliable)
+        try puma.session.trySend(Array("kept".utf8), to: lynx.id)
+        try place.run(.milliseconds(10))
+        puma.faults.cut()
+        puma.faults.unblock()
+        try place.run(.seconds(20))
+        #expect(lynx.texts == ["kept"])
+    }
+
+    @Test func sendingToAllReachesAllAndTellsWhomItDidNotReach() throws {
+        let place = Neighbourhood()
+        let host = place.join("Host", role: .server)
+        let guests = (0..<3).map { place.join("Guest\($0)", role: .client) }
+        try place.run(.seconds(1))
+        for guest in guests { guest.session.invite(host.id) { _ in } }
+        try place.run(.seconds(1))
+        #expect(host.session.connectedPeers == guests.map(\.id).sorted())
+        try host.session.trySendToAll(ByteSlice("to all".utf8))
+        try place.run(.seconds(1))
+        #expect(guests.map(\.texts) == [["to all"], ["to all"], ["to all"]])
+
+        let stranger = Identity.ephemeral(seed: 99).peerID
+        let error = #expect(throws: PartialSendError.self) {
+            try host.session.trySend(ByteSlice("some".utf8), to: [guests[0].id, stranger, guests[2].id])
+        }
+        #expect(error?.failures.keys.map { $0 } == [stranger])
+        #expect(error?.failures[stranger]?.cause == .notConnected)
+        try place.run(.seconds(1))
+        #expect(guests[0].texts == ["to all", "some"])
+        #expect(guests[1].texts == ["to all"])
+        #expect(guests[2].texts == ["to all", "some"])
+    }
+
+    @Test func aHandlerMaySendAndLeave() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair()
+        lynx.messageReaction = { bytes, origin, session in
+            try? session.trySend(bytes.reversed(), to: origin.peer)
+            if bytes == Array("bye".utf8) { session.disconnect(origin.peer) }
+        }
+        try puma.session.trySend(Array("one".utf8), to: lynx.id)
+        try puma.session.trySend(Array("bye".utf8), to: lynx.id)
+        try puma.session.trySend(Array("three".utf8), to: lynx.id)
+        try place.run(.seconds(1))
+        #expect(puma.texts.prefix(2) == ["eno", "eyb"])
+        #expect(puma.lastCause(of: lynx.id)?.cause == .peerLeft)
+    }
+}

@@ -1,0 +1,86 @@
+import Testing
+
+@testable import NighCore
+
+@Suite struct FieldsTests {
+    private func reading<Result>(
+        _ bytes: [UInt8], _ body: (inout FieldReader) throws(WireError) -> Result
+    ) throws(WireError) -> Result {
+        try ByteSlice(bytes).withUnsafeBytes { raw throws(WireError) in
+            var reader = FieldReader(raw)
+            return try body(&reader)
+        }
+    }
+
+    @Test func numbersInNetworkOrder() throws {
+        var writer = FieldWriter()
+        writer.write(UInt8(1))
+        writer.write(UInt16(0x0203))
+        writer.write(UInt32(0x0405_0607))
+        writer.write(UInt64.max)
+        #expect(writer.bytes == [1, 2, 3, 4, 5, 6, 7] + [UInt8](repeating: 255, count: 8))
+        try reading(writer.bytes) { reader throws(WireError) in
+            #expect(try reader.number(UInt8.self, "a") == 1)
+            #expect(try reader.number(UInt16.self, "b") == 0x0203)
+            #expect(try reader.number(UInt32.self, "c") == 0x0405_0607)
+            #expect(try reader.number(UInt64.self, "d") == .max)
+            try reader.finish("all")
+        }
+    }
+
+    @Test func whatIsCutShortIsNamed() {
+        #expect(throws: WireError.malformed("a count is cut short")) {
+            try reading([1, 2, 3]) { reader throws(WireError) in try reader.number(UInt32.self, "a count") }
+        }
+        #expect(throws: WireError.malformed("a name is cut short")) {
+            try reading([3, 65, 66]) { reader throws(WireError) in try reader.short("a name") }
+        }
+        #expect(throws: WireError.malformed("words is cut short")) {
+            try reading([0, 3, 65, 66]) { reader throws(WireError) in try reader.block(atMost: 9, "words") }
+        }
+        #expect(throws: WireError.malformed("it has 2 bytes too many")) {
+            try reading([1, 2]) { reader throws(WireError) in try reader.finish("it") }
+        }
+        #expect(throws: WireError.malformed("a part is cut short")) {
+            try reading([1]) { reader throws(WireError) in
+                reader.remaining + (try reader.take(-1, "a part")).count
+            }
+        }
+    }
+
+    @Test func textMustBeUTF8() throws {
+        #expect(throws: WireError.malformed("a name is not UTF-8")) {
+            try reading([2, 0xC3, 0x28]) { reader throws(WireError) in try reader.short("a name") }
+        }
+        #expect(try reading([0]) { reader throws(WireError) in try reader.short("a name") } == "")
+        #expect(
+            try reading([2, 0xC3, 0xA4]) { reader throws(WireError) in try reader.short("a name") } == "ä")
+    }
+
+    @Test func longTextIsCutBetweenCharacters() throws {
+        var writer = FieldWriter()
+        writer.write(short: String(repeating: "ä", count: 200))
+        let text = try reading(writer.bytes) { reader throws(WireError) in try reader.short("a name") }
+        #expect(text == String(repeating: "ä", count: 127))
+
+        var flag = FieldWriter()
+        flag.write(short: String(repeating: "x", count: 252) + "🇩🇪")
+        let kept = try reading(flag.bytes) { reader throws(WireError) in try reader.short("a name") }
+        #expect(kept == String(repeating: "x", count: 252))
+    }
+
+    @Test func aBlockOverItsLimitIsRefusedBeforeItIsRead() {
+        #expect(throws: WireError.malformed("words has 65535 bytes, the limit is 9")) {
+            try reading([0xFF, 0xFF]) { reader throws(WireError) in try reader.block(atMost: 9, "words") }
+        }
+    }
+
+    @Test func restIsAllThatIsLeft() throws {
+        try reading([1, 2, 3]) { reader throws(WireError) in
+            _ = try reader.number(UInt8.self, "first")
+            #expect(Array(reader.rest()) == [2, 3])
+            #expect(reader.rest().isEmpty)
+            try reader.finish("all")
+        }
+    }
+}

@@ -1,0 +1,215 @@
+import Testing
+
+@testable import NighCore
+
+@Suite struct FrameDecoderTests {
+    /// A stream of valid frames of all kinds and sizes, and how long its pieces are.
+    private func stream(_ generator: inout SeededGenerator, frames: Int = 40) -> (
+        bytes: [UInt8], pieces: [Int]
+    ) {
+        let types: [UInt8] = [0x03, 0x05, 0x10, 0x11, 0x14, 0x15, 0x20, 0x80, 0xFF]
+        var bytes: [UInt8] = []
+        var pieces: [Int] = []
+        for _ in 0..<frames {
+            let type = types.randomElement(using: &generator) ?? 0
+            let isPiece = type == 0x14 || type == 0x15
+            let limit = generator.oneIn(6) ? 2_000 : 12
+            let count = Int.random(in: (isPiece ? 1 : 0)...limit, using: &generator)
+            if isPiece { pieces.append(count) }
+            bytes += Frames.frame(type, Frames.random(count, &generator))
+        }
+        return (bytes, pieces)
+    }
+
+    private func decode(_ slices: [ByteSlice], pieces: [Int], limit: Int = 4_096) -> Decoded {
+        var decoder = FrameDecoder(maximumPayload: limit)
+        var decoded = Decoded()
+        var pieces = pieces
+        for slice in slices where decoded.error == nil {
+            decoder.feed(slice)
+            decoded.drain(&decoder, pieceLengths: &pieces)
+        }
+        return decoded
+    }
+
+    @Test func everyByteAlone() {
+        var generator = SeededGenerator(seed: 1)
+        let (bytes, pieces) = stream(&generator)
+        let decoded = decode(bytes.map { ByteSlice([$0]) }, pieces: pieces)
+        let reference = Decoded(reference: bytes, maximumPayload: 4_096)
+        #expect(decoded.frames == reference.frames)
+        #expect(decoded.error == nil)
+    }
+
+    @Test func anySplitGivesTheSameFrames() {
+        var generator = SeededGenerator(seed: 2)
+        for round in 0..<400 {
+            let (bytes, pieces) = stream(&generator)
+            let slices = Frames.cut(bytes, atMost: [1, 3, 7, 64, 5_000][round % 5], &generator)
+            let decoded = decode(slices, pieces: pieces)
+            let reference = Decoded(reference: bytes, maximumPayload: 4_096)
+            #expect(decoded.frames == reference.frames, "round \(round)")
+            #expect(decoded.error == nil)
+        }
+    }
+
+    @Test func slicesFedTogetherComeOutInOrder() {
+        var generator = SeededGenerator(seed: 3)
+        let (bytes, all) = stream(&generator)
+        var pieces = all
+        var decoder = FrameDecoder(maximumPayload: 4_096)
+        for slice in Frames.cut(bytes, atMost: 9, &generator) { decoder.feed(slice) }
+        #expect(decoder.unparsedByteCount == bytes.count)
+        var decoded = Decoded()
+        decoded.drain(&decoder, pieceLengths: &pieces)
+        #expect(decoded.frames == Decoded(reference: bytes, maximumPayload: 4_096).frames)
+        #expect(decoder.unparsedByteCount == 0)
+    }
+
+    @Test func nonsenseEndsAsTheReferenceSays() {
+        var generator = SeededGenerator(seed: 4)
+        for round in 0..<2_000 {
+            var (bytes, _) = stream(&generator, frames: 6)
+            for _ in 0..<3 {
+                bytes[Int.random(in: 0..<bytes.count, using: &generator)] ^=
+                    1 << UInt8.random(in: 0...7, using: &generator)
+            }
+            let reference = Decoded(reference: bytes, maximumPayload: 1_000)
+            let pieces = reference.frames.filter { [0x14, 0x15].contains($0.type) }.map(\.bytes.count)
+            let decoded = decode(
+                Frames.cut(bytes, atMost: 300, &generator), pieces: pieces, limit: 1_000)
+            #expect(decoded.frames == reference.frames, "round \(round)")
+            #expect(decoded.error == reference.error, "round \(round)")
+        }
+    }
+
+    @Test func aPieceIsHandedOutAsItComes() throws {
+        var decoder = FrameDecoder(maximumPayload: 1_000)
+        decoder.feed(ByteSlice(Frames.header(0x14, 600) + [1, 2]))
+        #expect(try decoder.next().map { Array($0.bytes) } == [1, 2])
+        #expect(try decoder.next() == nil)
+        #expect(decoder.unparsedByteCount == 0)
+        decoder.feed(ByteSlice([3]))
+        #expect(try decoder.next().map { $0.wireBytes } == 1)
+        decoder.feed(ByteSlice([UInt8](repeating: 9, count: 597) + Frames.frame(0x03, [7])))
+        #expect(try decoder.next().map { $0.bytes.count } == 597)
+        #expect(try decoder.next().map { Array($0.bytes) } == [7])
+    }
+
+    @Test func aWholeFrameLiesInPlace() throws {
+        var decoder = FrameDecoder(maximumPayload: 1_000)
+        let slice = ByteSlice(Frames.frame(0x10, [1, 2, 3]))
+        decoder.feed(slice)
+        let frame = try #require(try decoder.next())
+        #expect(frame.bytes.baseAddress == slice.pointer.baseAddress.map { $0 + 4 })
+        #expect(frame.wireBytes == 7)
+    }
+
+    @Test func framesWithoutPayload() throws {
+        for size in [1, 2, 3, 4, 8] {
+            var decoder = FrameDecoder(maximumPayload: 10)
+            var seen = 0
+            let bytes = Frames.frame(0x10) + Frames.frame(0x11) + Frames.frame(0x80)
+            for start in stride(from: 0, to: bytes.count, by: size) {
+                decoder.feed(ByteSlice(bytes[start..<min(start + size, bytes.count)]))
+                while let frame = try decoder.next() {
+                    #expect(frame.bytes.isEmpty)
+                    #expect(decoder.retain(frame).isEmpty)
+                    seen += 1
+                }
+            }
+            #expect(seen == 3)
+        }
+        var decoder = FrameDecoder(maximumPayload: 10)
+        decoder.feed(ByteSlice([]))
+        #expect(try decoder.next() == nil)
+    }
+
+    @Test(arguments: [UInt8(0x10), 0x14, 0x05, 0x90], [1, 4, 8])
+    func moreThanTheLimitIsRefusedAtTheHeader(type: UInt8, step: Int) {
+        for length in [1_001, 65_536, (1 << 24) - 1] {
+            let bytes = Frames.header(type, length) + [0, 0, 0, 0]
+            var decoder = FrameDecoder(maximumPayload: 1_000)
+            var error: WireError?
+            var fed = 0
+            while error == nil, fed < bytes.count {
+                decoder.feed(ByteSlice(bytes[fed..<min(fed + step, bytes.count)]))
+                fed += step
+                do throws(WireError) { while try decoder.next() != nil {} } catch let refused {
+                    error = refused
+                }
+            }
+            #expect(error == .oversize(type: type, length: length, limit: 1_000))
+            #expect(fed <= max(4, step), "it was refused only after more than its header had come")
+            #expect(decoder.unparsedByteCount <= 8)
+        }
+    }
+
+    @Test(arguments: [UInt8(0x14), 0x15], [1, 4])
+    func aPieceWithoutBytesIsRefused(type: UInt8, step: Int) {
+        var decoder = FrameDecoder(maximumPayload: 1_000)
+        let bytes = Frames.frame(type)
+        #expect(throws: WireError.malformed("a piece without bytes")) {
+            for start in stride(from: 0, to: 4, by: step) {
+                decoder.feed(ByteSlice(bytes[start..<start + step]))
+                while try decoder.next() != nil {}
+            }
+        }
+    }
+
+    @Test func theLimitCountsFromTheNextFrameOn() throws {
+        var decoder = FrameDecoder(maximumPayload: 10)
+        decoder.feed(
+            ByteSlice(Frames.frame(0x01, [1]) + Frames.frame(0x10, [UInt8](repeating: 5, count: 50))))
+        #expect(try decoder.next()?.type == 0x01)
+        decoder.maximumPayload = 50
+        #expect(try decoder.next()?.bytes.count == 50)
+
+        var strict = FrameDecoder(maximumPayload: 50)
+        strict.feed(ByteSlice(Frames.frame(0x01, [1]) + Frames.frame(0x10, [UInt8](repeating: 5, count: 50))))
+        #expect(try strict.next()?.type == 0x01)
+        strict.maximumPayload = 49
+        #expect(throws: WireError.oversize(type: 0x10, length: 50, limit: 49)) { try strict.next() }
+    }
+
+    @Test func whatIsRetainedStays() throws {
+        var generator = SeededGenerator(seed: 5)
+        for _ in 0..<100 {
+            let (bytes, all) = stream(&generator, frames: 60)
+            var decoder = FrameDecoder(maximumPayload: 4_096)
+            var kept: [(ByteSlice, [UInt8])] = []
+            for slice in Frames.cut(bytes, atMost: 40, &generator) {
+                decoder.feed(slice)
+                while let frame = try decoder.next() {
+                    if generator.oneIn(2) { kept.append((decoder.retain(frame), Array(frame.bytes))) }
+                }
+            }
+            _ = all
+            for (slice, bytes) in kept { #expect(slice.bytes == bytes) }
+        }
+    }
+
+    @Test func splitFramesReuseOneChunk() throws {
+        var decoder = FrameDecoder(maximumPayload: 4_096)
+        var addresses: Set<UnsafeRawPointer> = []
+        for _ in 0..<10 {
+            let bytes = Frames.frame(0x10, [UInt8](repeating: 1, count: 100))
+            decoder.feed(ByteSlice(bytes[0..<50]))
+            #expect(try decoder.next() == nil)
+            decoder.feed(ByteSlice(bytes[50...]))
+            let frame = try #require(try decoder.next())
+            addresses.insert(try #require(frame.bytes.baseAddress))
+        }
+        #expect(addresses.count == 1, "a chunk was made for each split frame")
+    }
+
+    @Test func memoryGrowsWithWhatCameNotWithWhatWasAnnounced() throws {
+        var decoder = FrameDecoder(maximumPayload: 16_384)
+        decoder.feed(ByteSlice(Frames.header(0x10, 16_384)))
+        for _ in 0..<100 {
+            decoder.feed(ByteSlice([1]))
+            #expect(try decoder.next() == nil)
+        }
+        #expect(decoder.unparsedByteCount == 104)
+    }
+}

@@ -1,0 +1,107 @@
+@testable import NighCore
+
+/// Frames as tests write them, apart from the code that writes them for sessions.
+enum Frames {
+    static func frame(_ type: UInt8, _ payload: [UInt8] = []) -> [UInt8] {
+        header(type, payload.count) + payload
+    }
+
+    static func frame(_ type: FrameType, _ payload: [UInt8] = []) -> [UInt8] { frame(type.rawValue, payload) }
+
+    static func header(_ type: UInt8, _ length: Int) -> [UInt8] {
+        [UInt8(length >> 16 & 0xFF), UInt8(length >> 8 & 0xFF), UInt8(length & 0xFF), type]
+    }
+
+    static func hello(
+        seed: UInt8 = 1, incarnation: UInt64 = 1, service: ServiceName = "test", name: String = "somebody",
+        versions: ClosedRange<UInt8> = 1...1, maximumFrame: Int = 16_384, maximumMessage: Int = 16 << 20
+    ) -> Hello {
+        let raw = [UInt8](repeating: seed, count: PeerID.byteCount)
+        guard let peer = raw.withUnsafeBytes({ PeerID(bytes: $0) }) else { preconditionFailure() }
+        return Hello(
+            versions: versions, peer: peer, incarnation: incarnation, service: service,
+            name: DisplayName(fitting: name), maximumFrame: maximumFrame, maximumMessage: maximumMessage)
+    }
+
+    static func random(_ count: Int, _ generator: inout SeededGenerator) -> [UInt8] {
+        (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+    }
+
+    /// `bytes` cut at random places into slices; each in its own chunk, or side by side in one.
+    static func cut(_ bytes: [UInt8], atMost: Int, _ generator: inout SeededGenerator) -> [ByteSlice] {
+        let whole = ByteSlice(bytes)
+        let shared = generator.oneIn(2)
+        var slices: [ByteSlice] = []
+        var position = 0
+        while position < bytes.count {
+            let end = min(bytes.count, position + Int.random(in: 1...atMost, using: &generator))
+            slices.append(shared ? whole[position..<end] : whole[position..<end].copy())
+            position = end
+        }
+        return slices
+    }
+}
+
+/// What came out of a decoder, with the parts of each piece put together again.
+struct Decoded: Equatable {
+    struct Frame: Equatable {
+        var type: UInt8
+        var bytes: [UInt8]
+    }
+
+    var frames: [Frame] = []
+    /// Of the piece that is not whole yet.
+    var partial: Frame?
+    var error: WireError?
+    var wireBytes = 0
+
+    /// What any correct decoder makes of `bytes`: written to be plain, not fast.
+    init(reference bytes: [UInt8], maximumPayload: Int) {
+        var rest = bytes[...]
+        while rest.count >= 4 {
+            let header = Array(rest.prefix(4))
+            let length = Int(header[0]) << 16 | Int(header[1]) << 8 | Int(header[2])
+            let isPiece = header[3] == 0x14 || header[3] == 0x15
+            guard length <= maximumPayload else {
+                error = .oversize(type: header[3], length: length, limit: maximumPayload)
+                return
+            }
+            guard !isPiece || length > 0 else {
+                error = .malformed("a piece without bytes")
+                return
+            }
+            rest = rest.dropFirst(4)
+            guard rest.count >= length else {
+                if isPiece, !rest.isEmpty { partial = Frame(type: header[3], bytes: Array(rest)) }
+                return
+            }
+            frames.append(Frame(type: header[3], bytes: Array(rest.prefix(length))))
+            rest = rest.dropFirst(length)
+        }
+    }
+
+    init() {}
+
+    /// Takes all that `decoder` has; `pieceLengths` tells how long the pieces in the stream are, in order.
+    mutating func drain(_ decoder: inout FrameDecoder, pieceLengths: inout [Int]) {
+        do throws(WireError) {
+            while let frame = try decoder.next() {
+                wireBytes += frame.wireBytes
+                guard frame.type == 0x14 || frame.type == 0x15 else {
+                    frames.append(Frame(type: frame.type, bytes: Array(frame.bytes)))
+                    continue
+                }
+                let bytes = (partial?.bytes ?? []) + Array(frame.bytes)
+                if bytes.count == pieceLengths.first {
+                    pieceLengths.removeFirst()
+                    frames.append(Frame(type: frame.type, bytes: bytes))
+                    partial = nil
+                } else {
+                    partial = Frame(type: frame.type, bytes: bytes)
+                }
+            }
+        } catch {
+            self.error = error
+        }
+    }
+}

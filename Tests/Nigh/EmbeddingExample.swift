@@ -1,0 +1,19 @@
+import Nigh
+
+/// Meets whoever else offers "chat" here, says hello to all, and returns the first words that come back.
+func chatOnce(as name: String, identity: Identity) async throws -> String? {
+    let session = Session(
+        SessionConfiguration(service: "chat", name: DisplayName(fitting: name)),
+        identity: identity, transports: [MemoryTransport()], loop: ThreadEventLoop())
+    session.start()
+    for await event in session.events {
+        if case .invited(let invitation) = event { session.accept(invitation) }
+        guard case .stateChanged(let peer, _, _) = event else { continue }
+        if peer.state == .available { try? await session.invite(peer.id) }
+        if peer.state == .connected { break }
+    }
+    try session.trySendToAll(ByteSlice("Hello from \(name)!".utf8))
+    let answer = await session.messages.next()
+    await session.close()
+    return answer.map { String(decoding: $0.bytes, as: UTF8.self) }
+}

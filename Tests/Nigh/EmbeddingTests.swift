@@ -1,0 +1,36 @@
+import Glibc
+import Nigh
+import Testing
+
+@Suite struct EmbeddingTests {
+    @Test(.timeLimit(.minutes(1))) func theExampleWorks() async throws {
+        async let puma = chatOnce(as: "Puma", identity: .ephemeral())
+        async let lynx = chatOnce(as: "Lynx", identity: .ephemeral())
+        let answers = try await [puma, lynx]
+        #expect(answers == ["Hello from Lynx!", "Hello from Puma!"])
+    }
+
+    @Test func theReadmeShowsTheVeryExampleThatIsCompiledHere() throws {
+        let readme = try text(of: "../../README.md")
+        let example = try text(of: "EmbeddingExample.swift")
+        #expect(readme.contains("```swift\n\(example)```\n"))
+    }
+
+    @Test func everyTransportOfThePackageCanBeChosenByName() throws {
+        for entry in TransportRegistry.standard.entries {
+            #expect(try TransportRegistry.standard.makeAll(entry.scheme).map(\.scheme) == [entry.scheme])
+        }
+        let unknown = #expect(throws: NighError.self) { try TransportRegistry.standard.makeAll("pigeon") }
+        #expect(unknown?.description.hasSuffix("known are: memory") == true)
+    }
+
+    private func text(of path: String) throws -> String {
+        let folder = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(
+            separator: "/")
+        let file = try #require(fopen("\(folder)/\(path)", "r"))
+        defer { fclose(file) }
+        var bytes: [UInt8] = []
+        while case let byte = fgetc(file), byte != EOF { bytes.append(UInt8(truncatingIfNeeded: byte)) }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

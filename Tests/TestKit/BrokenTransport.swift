@@ -1,0 +1,205 @@
+import Glibc
+import NighCore
+import NighMemory
+
+/// The memory transport with one thing wrong, and the check that has to notice.
+enum Defect: String, CaseIterable, Sendable {
+    case callsBackAfterClose = "quiet-after-close"
+    case losesLastByte = "close-after-writing"
+    case spoilsAByte = "both-ways"
+    case cutsHugeWrites = "huge-write"
+    case failsInsideTheCall = "dial-elsewhere"
+    case tellsOffTheLoop = "listen-and-dial"
+    case ignoresPause = "pause-and-resume"
+    case neverSaysWritable = "pressure-dialled-writes"
+    case neverSaysFull = "pressure-accepted-writes"
+    case keepsAWriterWaiting = "close-while-writer-waits"
+    case ignoresCancel = "dial-cancelled"
+    case timesOutEarly = "dial-timeout"
+    case failsWithoutScheme = "dial-refused"
+    case countsWrongly = "counters"
+    case closesTwice = "close-twice"
+    case endsAfterClosed = "order-of-events"
+    case mixesPipes = "many-pipes"
+    case tellsAfterShutdown = "shutdown"
+    case forgetsLost = "found-changed-lost"
+    case findsTwice = "browse-later"
+    case keepsTellingRoutes = "browse-again"
+    case ignoresSecondAdvertise = "advertise-replaced"
+    case updateIsAnotherListener = "update-in-place"
+    case stoppingClosesPipes = "stop-advertising"
+    case keepsPipes = "open-and-close"
+    case hasNothingToSay = "diagnose"
+}
+
+final class BrokenTransport: Transport, @unchecked Sendable {
+    /// Nil for a transport that is right.
+    let defect: Defect?
+    private let inner = MemoryTransport(hub: hub)
+    private var loop: (any EventLoop)!
+    private var events: (any TransportEvents)?
+    private var pipes: [BrokenPipe] = []
+    private var hasAdvertised = false
+    var lastHandler: (any PipeHandler)?
+
+    @TaskLocal static var hub = MemoryHub()
+    static let otherLoop = ThreadEventLoop()
+
+    init(_ defect: Defect?) { self.defect = defect }
+
+    var scheme: String { inner.scheme }
+    var capabilities: TransportCapabilities { inner.capabilities }
+
+    func start(on loop: any EventLoop, events: any TransportEvents) {
+        self.loop = loop
+        self.events = events
+        inner.start(on: loop, events: self)
+    }
+    func advertise(_ advertisement: Advertisement) {
+        if defect == .ignoresSecondAdvertise, hasAdvertised { return }
+        hasAdvertised = true
+        inner.advertise(advertisement)
+    }
+    func updateAdvertisement(_ advertisement: Advertisement) {
+        inner.updateAdvertisement(advertisement)
+        guard defect == .updateIsAnotherListener, hasAdvertised else { return }
+        inner.stopAdvertising()
+        inner.advertise(advertisement)
+    }
+    func stopAdvertising() {
+        inner.stopAdvertising()
+        if defect == .stoppingClosesPipes { for pipe in pipes { pipe.close(.now) } }
+    }
+    func browse(_ service: ServiceName) { inner.browse(service) }
+    func stopBrowsing() { if defect != .keepsTellingRoutes { inner.stopBrowsing() } }
+    func dial(_ address: TransportAddress, as dial: DialID, timeout: Duration) {
+        if defect == .failsInsideTheCall, address.scheme != scheme {
+            let error = NighError(.connecting, .invalid("address"), transport: scheme)
+            events?.dialFailed(dial, error: error, by: self)
+            return
+        }
+        inner.dial(address, as: dial, timeout: defect == .timesOutEarly ? timeout / 2 : timeout)
+    }
+    func cancelDial(_ dial: DialID) { if defect != .ignoresCancel { inner.cancelDial(dial) } }
+    func diagnose() -> [Diagnosis] { defect == .hasNothingToSay ? [] : inner.diagnose() }
+    func shutdown() {
+        inner.shutdown()
+        guard defect == .tellsAfterShutdown else { return }
+        loop.execute { self.events?.listeningChanged([], by: self) }
+    }
+}
+
+extension BrokenTransport: TransportEvents {
+    func routeFound(_ sighting: Sighting, by transport: any Transport) {
+        events?.routeFound(sighting, by: self)
+        if defect == .findsTwice { events?.routeFound(sighting, by: self) }
+    }
+    func routeChanged(_ sighting: Sighting, by transport: any Transport) {
+        events?.routeChanged(sighting, by: self)
+    }
+    func routeLost(_ address: TransportAddress, by transport: any Transport) {
+        if defect != .forgetsLost { events?.routeLost(address, by: self) }
+    }
+    func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
+        let broken = BrokenPipe(pipe, owner: self, loop: loop)
+        if defect == .keepsPipes || defect == .stoppingClosesPipes { pipes.append(broken) }
+        guard defect == .tellsOffTheLoop else { return events!.pipeOpened(broken, dial: dial, by: self) }
+        Self.otherLoop.execute { self.events?.pipeOpened(broken, dial: dial, by: self) }
+    }
+    func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {
+        var error = error
+        if defect == .failsWithoutScheme { error.transport = nil }
+        events?.dialFailed(dial, error: error, by: self)
+    }
+    func advertisingFailed(_ error: NighError, by transport: any Transport) {
+        events?.advertisingFailed(error, by: self)
+    }
+    func browsingFailed(_ error: NighError, by transport: any Transport) {
+        events?.browsingFailed(error, by: self)
+    }
+    func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
+        events?.listeningChanged(addresses, by: self)
+    }
+    func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
+        events?.transportChanged(condition, by: self)
+    }
+}
+
+final class BrokenPipe: Pipe, PipeHandler, @unchecked Sendable {
+    private let inner: any Pipe
+    private let owner: BrokenTransport
+    private let loop: any EventLoop
+    private var defect: Defect? { owner.defect }
+    private var handler: (any PipeHandler)?
+
+    init(_ inner: any Pipe, owner: BrokenTransport, loop: any EventLoop) {
+        self.inner = inner
+        self.owner = owner
+        self.loop = loop
+    }
+
+    var localAddress: TransportAddress? { inner.localAddress }
+    var remoteAddress: TransportAddress? { inner.remoteAddress }
+    var writableBytes: Int { defect == .neverSaysFull ? 1_000 : inner.writableBytes }
+    var counters: PipeCounters {
+        var counters = inner.counters
+        if defect == .countsWrongly { counters.bytesReceived += 1 }
+        return counters
+    }
+
+    func start(handler: any PipeHandler) {
+        self.handler = handler
+        inner.start(handler: self)
+    }
+    func write(_ queue: inout ByteQueue) {
+        if defect == .losesLastByte, queue.byteCount > 1 {
+            var kept = ByteQueue()
+            while queue.byteCount > 1, let slice = queue.popFirst(atMost: queue.byteCount - 1) {
+                kept.append(slice)
+            }
+            queue = kept
+        }
+        if defect == .cutsHugeWrites, queue.byteCount > 1 << 24 { queue.removeAll() }
+        if defect == .spoilsAByte, queue.byteCount > 2_000 {
+            var bytes = queue.bytes
+            bytes[1_999] ^= 1
+            queue.removeAll()
+            queue.append(ByteSlice(bytes))
+        }
+        inner.write(&queue)
+    }
+    func pauseReading() { if defect != .ignoresPause { inner.pauseReading() } }
+    func resumeReading() { inner.resumeReading() }
+    func close(_ manner: PipeCloseManner) {
+        if defect == .closesTwice, manner == .afterWriting {
+            inner.close(.now)
+        } else {
+            inner.close(manner)
+        }
+        guard defect == .callsBackAfterClose else {
+            handler = nil
+            return
+        }
+        loop.execute { self.handler?.pipeClosed(self, error: nil) }
+    }
+
+    func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
+        if defect == .mixesPipes {
+            owner.lastHandler = owner.lastHandler ?? handler
+            owner.lastHandler?.pipe(self, received: bytes)
+        } else {
+            handler?.pipe(self, received: bytes)
+        }
+    }
+    func pipeBecameWritable(_ pipe: any Pipe) {
+        if defect != .neverSaysWritable { handler?.pipeBecameWritable(self) }
+    }
+    func pipeEnded(_ pipe: any Pipe) { if defect != .endsAfterClosed { handler?.pipeEnded(self) } }
+    func pipeClosed(_ pipe: any Pipe, error: NighError?) {
+        if defect == .keepsAWriterWaiting { return }
+        let told = handler
+        handler = nil
+        told?.pipeClosed(self, error: error)
+        if defect == .endsAfterClosed { told?.pipeEnded(self) }
+    }
+}

@@ -1,0 +1,45 @@
+import NighCore
+import NighMemory
+import NighTestKit
+import Testing
+
+/// The suite is only worth something if a transport that breaks the contract fails it.
+struct BrokenTransportTests {
+    private func rig(_ defect: Defect?) -> TransportRig {
+        let hub = MemoryHub()
+        var rig = TransportRig(
+            "broken", on: VirtualEventLoop(),
+            refusedAddress: TransportAddress(scheme: "memory", value: "nobody"),
+            silentAddress: hub.makeSilentAddress(),
+            makeTransport: { BrokenTransport.$hub.withValue(hub) { BrokenTransport(defect) } })
+        rig.patience = .seconds(1)
+        return rig
+    }
+
+    @Test(arguments: Defect.allCases)
+    func itsCheckNotices(_ defect: Defect) {
+        let report = checkTransportConformance(only: [defect.rawValue]) { rig(defect) }
+        guard report.outcomes.count == 1, case .failed = report.outcomes[0].verdict else {
+            Issue.record("nobody noticed: \(report)")
+            return
+        }
+    }
+
+    @Test func aTransportWithNothingWrongFailsNothing() {
+        let report = checkTransportConformance { rig(nil) }
+        #expect(report.isPassed, "\(report)")
+    }
+
+    @Test func theReportSaysWhatIsWrongAndWhatMustHold() {
+        let report = checkTransportConformance(only: ["quiet-after-close"]) { rig(.callsBackAfterClose) }
+        #expect(!report.isPassed)
+        #expect(report.description.contains("pipeClosed after this end's close"))
+        #expect(report.description.contains("What must hold: after close the handler hears nothing"))
+    }
+
+    @Test func aRigThatCannotBeMadeIsAFailure() {
+        let error = NighError(.starting, .unavailable("no adapter"))
+        let report = checkTransportConformance(only: ["diagnose"]) { throw error }
+        #expect(report.description.contains("no rig could be made: starting: no adapter"))
+    }
+}

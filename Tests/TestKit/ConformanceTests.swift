@@ -1,0 +1,59 @@
+import NighCore
+import NighMemory
+import NighTestKit
+import Testing
+
+/// Every check on every transport that has no network under it.
+struct ConformanceTests {
+    @Test(arguments: TransportConformance.checks)
+    func memoryInVirtualTime(_ check: ConformanceCheck) {
+        let outcome = check.run { .memory(isVirtual: true) }
+        #expect(outcome.verdict == .passed)
+    }
+
+    @Test(arguments: TransportConformance.checks)
+    func memoryOnThreads(_ check: ConformanceCheck) {
+        let outcome = check.run { .memory(isVirtual: false) }
+        #expect(outcome.verdict == .passed)
+    }
+
+    @Test(arguments: TransportConformance.checks, [true, false])
+    func faultyWithoutFaults(_ check: ConformanceCheck, _ isVirtual: Bool) {
+        let outcome = check.run { .memory(isVirtual: isVirtual) { FaultyTransport($0) } }
+        #expect(outcome.verdict == .passed)
+    }
+
+    @Test(arguments: TransportConformance.checks, [true, false])
+    func faultyWithDelayAndSplits(_ check: ConformanceCheck, _ isVirtual: Bool) throws {
+        let plan = try FaultPlan(parsing: "delay=1ms,jitter=1ms,split=32k,dial-delay=1ms")
+        let outcome = check.run { .memory(isVirtual: isVirtual) { FaultyTransport($0, plan: plan) } }
+        #expect(outcome.verdict == .passed)
+    }
+
+    @Test func theChecksHaveNamesOfTheirOwn() {
+        let names = TransportConformance.checks.map(\.name)
+        #expect(Set(names).count == names.count)
+        #expect(names.count >= 25)
+    }
+
+    @Test func aChosenCheckIsRunAlone() {
+        let report = checkTransportConformance(only: ["dial-refused"]) { .memory(isVirtual: true) }
+        #expect(report.outcomes.map(\.name) == ["dial-refused"])
+        #expect(report.isPassed)
+        #expect(report.description.hasPrefix("pass  dial-refused"))
+        #expect(!checkTransportConformance(only: ["no-such-check"]) { .memory(isVirtual: true) }.isPassed)
+    }
+
+    @Test func whatDoesNotApplyIsSkippedWithAReason() {
+        let report = checkTransportConformance(only: ["dial-timeout"]) {
+            var rig = TransportRig.memory(isVirtual: true)
+            rig.silentAddress = nil
+            return rig
+        }
+        guard case .skipped(let words) = report.outcomes[0].verdict else {
+            Issue.record("\(report)")
+            return
+        }
+        #expect(words.contains("nobody answers"))
+    }
+}
