@@ -42,8 +42,6 @@ final class Conversation {
         acknowledgeWithin = Moment.Span(timings.acknowledge)
         pieceLimit = min(limits.frame, peer.maximumFrame)
         peerMessageLimit = min(limits.message, peer.maximumMessage)
-        // What an invitation grants before there is a conversation counts as granted.
-        _ = standingForNewLink()
     }
 
     /// False once the conversation has ended.
@@ -154,6 +152,9 @@ final class Conversation {
         for lane in 0..<2 { receiving[lane].startLink() }
         return takeStanding()
     }
+
+    /// Remembers what an invitation granted the peer before there was a conversation.
+    func remember(granted: UInt64) { for lane in 0..<2 { receiving[lane].remember(granted: granted) } }
 
     /// What to tell the peer now; counts as told.
     func takeStanding() -> Standing {

@@ -18,6 +18,9 @@ struct ReceiveLane {
         expected = 0
     }
 
+    /// The peer was told before there was a conversation that it may send so much on its first link.
+    mutating func remember(granted: UInt64) { self.granted = max(self.granted, granted) }
+
     /// Notes frame bytes; false when the peer sent more than it was allowed. One frame may exceed the grant.
     @inline(__always)
     mutating func count(_ bytes: Int, frameLimit: Int) -> Bool {

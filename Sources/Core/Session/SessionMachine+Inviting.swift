@@ -199,7 +199,9 @@ extension SessionMachine {
             request.context = context
             request.timeoutMilliseconds = UInt32(
                 clamping: max(1, (attempt.deadline - now).nanoseconds / 1_000_000))
-            for lane in 0..<2 { request.standing.granted[lane] = UInt64(limits.receiveWindow) }
+            let granted = UInt64(max(0, limits.receiveWindow - peer.unreadLeft))
+            peer.attempt?.granted = granted
+            for lane in 0..<2 { request.standing.granted[lane] = granted }
         case .resume:
             guard let conversation = peer.conversation else { return close(link, .cancelled) }
             request.conversation = conversation.id
@@ -258,8 +260,7 @@ extension SessionMachine {
         noteRequestsSeen(acceptance.attempt, from: peer, on: link)
         peer.attempt = nil
         if attempt.kind != .resume {
-            // The invitation granted the peer a first window before there was a conversation to remember it.
-            _ = conversation(expected, with: peer, link: link).standingForNewLink()
+            conversation(expected, with: peer, link: link).remember(granted: attempt.granted)
         }
         let carries = carry(
             acceptance.conversation, on: link, with: peer, peerStanding: acceptance.standing, now: now)
