@@ -266,9 +266,11 @@ final class Life: @unchecked Sendable {
         }
     }
 
-    /// The session is let go without a word, as when a process dies.
+    /// The session dies without a word, as when a process is killed: its pipes break, and whatever it still wants to say
+    /// goes nowhere.
     func kill() {
         note(.life, 0, 3, "is killed")
+        if !hasClosed { transport.shutdown() }
         isClosing = true
         wasKilled = wasKilled || !hasClosed
         hasClosed = true
