@@ -223,10 +223,11 @@ final class Conversation {
 
     /// Whether so much room has been made since the peer was last told that it should be told at once.
     var shouldGrantNow: Bool {
-        let gain = max(
-            receiving[0].grantGain(window: limits.receiveWindow, unread: unread),
-            receiving[1].grantGain(window: limits.receiveWindow, unread: unread))
-        return gain &* 4 >= limits.receiveWindow
+        for lane in 0..<2 {
+            let gain = receiving[lane].grantGain(window: limits.receiveWindow, unread: unread)
+            if gain &* 4 >= limits.receiveWindow { return true }
+        }
+        return false
     }
 
     /// The counts a person may see, completed with what is only known here.
