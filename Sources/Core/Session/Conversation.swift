@@ -2,7 +2,7 @@
 /// until acknowledged, and sent again on the next link.
 ///
 /// Sans I/O like the machines around it. The session machine owns it from the first request to the end; on the loop only.
-final class Conversation {
+package final class Conversation {
     let id: UInt64
     let peer: PeerID
     /// The part of it that other threads may touch.
@@ -112,6 +112,12 @@ final class Conversation {
             left &-= bulk
             if main &+ bulk == 0 { return }
         }
+    }
+
+    /// Whether what is kept is what was admitted and is not acknowledged; nothing may be staged meanwhile.
+    var isConsistent: Bool {
+        sending[0].isInOrder && sending[1].isInOrder && unread >= 0
+            && sending[0].heldCost &+ sending[1].heldCost == port.outstanding
     }
 
     /// Applies what the peer says it has and allows; fails when it claims what was never sent. Returns whether more

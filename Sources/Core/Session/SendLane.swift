@@ -49,6 +49,18 @@ struct SendLane {
     /// Whether something has not been given to the present link yet.
     var hasUnsent: Bool { sent < accepted }
 
+    /// What is kept counts against the send buffer: for who checks that nothing is lost of it.
+    var heldCost: Int {
+        var cost = -acknowledgedBytes
+        for index in 0..<segments.count {
+            cost &+= segments[index].bytes.count &+ (segments[index].isLarge ? FrameHeader.byteCount : 0)
+        }
+        return cost
+    }
+
+    /// Whether the counts are in the order in which a message goes through them.
+    var isInOrder: Bool { acknowledged <= sent && sent <= everSent && everSent <= accepted }
+
     // MARK: Accepting
 
     /// Encodes a small message at the end: the one copy its bytes undergo on the way out.

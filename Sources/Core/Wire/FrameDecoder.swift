@@ -5,14 +5,14 @@
 /// out as they come, never collected. No length is believed before it is checked, and nothing is allocated by one.
 ///
 /// After an error the stream has no frame borders any more: the decoder must not be used again.
-struct FrameDecoder {
+package struct FrameDecoder {
     /// One frame, or a part of a `piece` frame. Borrowed: valid until the next call to the decoder.
-    struct Frame {
-        let type: UInt8
-        let bytes: UnsafeRawBufferPointer
+    package struct Frame {
+        package let type: UInt8
+        package let bytes: UnsafeRawBufferPointer
         /// How many bytes of header and payload this accounts for in flow control; the first part of a piece
         /// accounts for its header.
-        let wireBytes: Int
+        package let wireBytes: Int
     }
 
     /// The longest payload accepted; smaller before the hellos than after.
@@ -31,10 +31,10 @@ struct FrameDecoder {
     /// The bytes of its header, until they have been accounted for.
     private var pieceHeaderBytes = 0
 
-    init(maximumPayload: Int) { self.maximumPayload = maximumPayload }
+    package init(maximumPayload: Int) { self.maximumPayload = maximumPayload }
 
     /// Adds what came. The slices are kept until they are parsed.
-    mutating func feed(_ slice: ByteSlice) {
+    package mutating func feed(_ slice: ByteSlice) {
         if current == nil {
             current = slice.isEmpty ? nil : slice
             position = 0
@@ -44,10 +44,10 @@ struct FrameDecoder {
     }
 
     /// How many bytes were fed and have not been handed out.
-    var unparsedByteCount: Int { (current?.count ?? 0) - position + waiting.byteCount + assembled }
+    package var unparsedByteCount: Int { (current?.count ?? 0) - position + waiting.byteCount + assembled }
 
     /// The next frame, or part of a piece; nil when more bytes are needed.
-    mutating func next() throws(WireError) -> Frame? {
+    package mutating func next() throws(WireError) -> Frame? {
         while true {
             guard let slice = current else { return nil }
             let available = slice.count &- position

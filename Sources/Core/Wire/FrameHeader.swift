@@ -71,7 +71,7 @@ public enum Lane: UInt8, Hashable, Sendable, CaseIterable {
 }
 
 /// Why bytes from the wire are no frame or no field.
-enum WireError: Error, Hashable {
+package enum WireError: Error, Hashable {
     case oversize(type: UInt8, length: Int, limit: Int)
     case unknownCritical(type: UInt8)
     case malformed(String)
