@@ -7,11 +7,15 @@ final class Conversation {
     let peer: PeerID
     /// The part of it that other threads may touch.
     let port: PeerPort
-    var statistics = PeerStatistics()
 
+    // What is touched for each message is not checked for overlapping access at run time, which would cost as much as
+    // the message: everything here is confined to the loop, and nothing is called back while it is being changed.
+    @exclusivity(unchecked) var statistics = PeerStatistics()
+    @exclusivity(unchecked)
     private var sending: InlineArray<2, SendLane> = [SendLane(lane: .main), SendLane(lane: .bulk)]
+    @exclusivity(unchecked)
     private var receiving: InlineArray<2, ReceiveLane> = [ReceiveLane(), ReceiveLane()]
-    private var granted: InlineArray<2, UInt64> = [0, 0]
+    @exclusivity(unchecked) private var granted: InlineArray<2, UInt64> = [0, 0]
     private let limits: SessionLimits
     private let acknowledgeWithin: Moment.Span
 
@@ -21,10 +25,10 @@ final class Conversation {
     let peerMessageLimit: Int
 
     /// Received bytes the program has not read.
-    private(set) var unread: Int
-    private var unacknowledgedBytes = 0
+    @exclusivity(unchecked) private(set) var unread: Int
+    @exclusivity(unchecked) private var unacknowledgedBytes = 0
     /// When an acknowledgement must leave, if none has until then.
-    private(set) var acknowledgeBy = Moment.never
+    @exclusivity(unchecked) private(set) var acknowledgeBy = Moment.never
 
     /// How much of each lane goes before it is the other's turn: a bulk transfer delays the main lane by little.
     private static let mainShare = 64 << 10
@@ -45,7 +49,7 @@ final class Conversation {
     }
 
     /// False once the conversation has ended.
-    private(set) var isActive = true
+    @exclusivity(unchecked) private(set) var isActive = true
 
     /// Nothing is delivered or sent any more; who waits for room is told why.
     func end(_ error: NighError) {
