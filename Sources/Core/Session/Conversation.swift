@@ -51,9 +51,22 @@ final class Conversation {
     /// False once the conversation has ended.
     @exclusivity(unchecked) private(set) var isActive = true
 
+    /// False once this side is leaving or the conversation has ended.
+    @exclusivity(unchecked) private(set) var acceptsMessages = true
+
+    /// Whether its link knows that there is something to write: from the first message after a `gather` on.
+    @exclusivity(unchecked) var isAnnounced = false
+
+    /// No more messages are accepted; who waits for room is told why. What is staged can still be taken.
+    func stopAccepting(_ error: NighError) {
+        acceptsMessages = false
+        port.stop(error)
+    }
+
     /// Nothing is delivered or sent any more; who waits for room is told why.
     func end(_ error: NighError) {
         isActive = false
+        acceptsMessages = false
         port.close(error)
         becameRead(port.takeRead())
     }
@@ -100,6 +113,7 @@ final class Conversation {
     var largestWholeMessage: Int { pieceLimit }
 
     func gather(into queue: inout ByteQueue, budget: Int, header: inout ControlWriter) {
+        isAnnounced = false
         var left = budget
         while left > 0 {
             let main = sending[0].gather(
