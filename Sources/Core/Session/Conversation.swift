@@ -192,7 +192,19 @@ final class Conversation {
     /// Whether enough has come, or enough room has been made, that the peer should hear of it before the time is up.
     var shouldAcknowledgeNow: Bool { unacknowledgedBytes &* 4 >= limits.receiveWindow }
 
-    /// Counts a whole small message in.
+    /// Counts a message in that came whole in a frame.
+    @inline(__always)
+    func received(_ frame: FrameDecoder.Frame, now: Moment) throws(WireError) {
+        if frame.type == FrameType.message.rawValue {
+            try receivedMessage(on: .main, frame, now: now)
+        } else if frame.type == FrameType.bulkMessage.rawValue {
+            try receivedMessage(on: .bulk, frame, now: now)
+        } else {
+            statistics.unreliableReceived &+= 1
+        }
+    }
+
+    /// Counts a whole reliable message in.
     @inline(__always)
     func receivedMessage(on lane: Lane, _ frame: FrameDecoder.Frame, now: Moment) throws(WireError) {
         let index = Int(lane.rawValue)
