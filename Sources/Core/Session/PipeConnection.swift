@@ -4,7 +4,8 @@ final class PipeConnection: PipeHandler {
     let link: Link
     /// Reading is paused until the link's answers have been written.
     var isPaused = false
-    private unowned let driver: SessionDriver
+    /// Holds the connection in turn, until the pipe is over or the session closed.
+    private let driver: SessionDriver
 
     init(pipe: any Pipe, link: Link, driver: SessionDriver) {
         self.pipe = pipe

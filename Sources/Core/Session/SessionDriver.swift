@@ -5,7 +5,7 @@
 final class SessionDriver: @unchecked Sendable {
     let machine: SessionMachine
     let directory: PortDirectory
-    weak var attention: Attention?
+    var attention: Attention?
     let loop: any EventLoop
     let transports: [any Transport]
     let inbox = Inbox<UnreadMessage>()
@@ -35,6 +35,8 @@ final class SessionDriver: @unchecked Sendable {
     private var armedFor = Moment.never
     private var flushWork: @Sendable () -> Void = {}
     private var timerWork: @Sendable () -> Void = {}
+    /// How work given to the loop finds the driver.
+    let access = Access()
     private var attentive: ContiguousArray<PeerPort> = []
 
     /// The most a link writes before others get their turn.
@@ -53,8 +55,16 @@ final class SessionDriver: @unchecked Sendable {
         self.transports = transports
         self.advertisement = advertisement
         self.role = role
-        flushWork = { [weak self] in self?.flush() }
-        timerWork = { [weak self] in self?.timerFired() }
+        flushWork = { [access] in access.driver?.flush() }
+        timerWork = { [access] in access.driver?.timerFired() }
+    }
+
+    /// Leads to the driver from its start to its close. The closures that are handed to the loop again and again hold this
+    /// and not a weak reference: an object that has one pays for it with every strong reference taken, and the driver is
+    /// taken many times a message. The cycle ends with the close.
+    final class Access: @unchecked Sendable {
+        // Touched on the loop only, hence `@unchecked Sendable`.
+        @exclusivity(unchecked) fileprivate(set) var driver: SessionDriver?
     }
 
     // MARK: Life
@@ -62,6 +72,7 @@ final class SessionDriver: @unchecked Sendable {
     func start(onEvent: EventHandler?, onMessage: MessageHandler?) {
         guard !hasStarted, !isClosed else { return }
         hasStarted = true
+        access.driver = self
         self.onEvent = onEvent
         self.onMessage = onMessage
         for transport in transports { transport.start(on: loop, events: self) }
@@ -112,7 +123,7 @@ final class SessionDriver: @unchecked Sendable {
         flush()
         partingPipes.removeAll { $0.counters.bytesWaiting == 0 }
         guard !isClosed, !partingPipes.isEmpty, loop.now < deadline else { return finishClosing() }
-        loop.schedule(at: loop.now + Self.partingLook) { [weak self] in self?.part(until: deadline) }
+        loop.schedule(at: loop.now + Self.partingLook) { [access] in access.driver?.part(until: deadline) }
     }
 
     private func finishClosing() {
@@ -136,6 +147,7 @@ final class SessionDriver: @unchecked Sendable {
         for (_, ping) in waitingPings.sorted(by: { $0.key.number < $1.key.number }) { ping(.failure(error)) }
         let finished = whenClosed
         whenClosed.removeAll()
+        access.driver = nil
         for done in finished { done() }
     }
 
