@@ -53,7 +53,9 @@ package final class LinkMachine {
     }
 
     package let side: LinkSide
-    package private(set) var phase = Phase.preface
+    // What is asked for each message, on the loop alone and never across a call out, is not checked for overlapping
+    // access at run time.
+    @exclusivity(unchecked) package private(set) var phase = Phase.preface
     private(set) var peerHello: Hello?
     private(set) var version: UInt8 = 0
     private(set) var peerStanding = Standing()
@@ -64,7 +66,7 @@ package final class LinkMachine {
     private let openedAt: Moment
     private var prefaceBytes: [UInt8] = []
     private var channel: (any SecureChannel)?
-    private var decoder: FrameDecoder
+    @exclusivity(unchecked) private var decoder: FrameDecoder
     private var plain = ByteQueue()
     private(set) var keepAlive: KeepAlive
     private var reportedEnd = false
@@ -113,7 +115,7 @@ package final class LinkMachine {
         }
     }
 
-    private var heardAgain = false
+    @exclusivity(unchecked) private var heardAgain = false
 
     private func receivePreface(_ bytes: ByteSlice) {
         let missing = Preface.byteCount - prefaceBytes.count
@@ -156,6 +158,14 @@ package final class LinkMachine {
             control.write(.hello, payload: settings.hello.payload)
         }
         while let slice = plain.popFirst() { decoder.feed(slice) }
+    }
+
+    /// What comes next, where it is a message that came whole; else nil, and `next` tells what it is. The bytes are
+    /// borrowed until the next call.
+    @inline(__always)
+    func nextWholeMessage() -> FrameDecoder.Frame? {
+        guard phase == .open, !heardAgain else { return nil }
+        return decoder.nextWholeMessage()
     }
 
     /// What comes next out of what was received; nil when more bytes are needed, or the session's attention is not.

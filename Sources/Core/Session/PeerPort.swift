@@ -93,7 +93,7 @@ final class PeerPort: Sendable {
                 }
                 guard let chunk = state.chunk else { return }
                 let start = chunk.filled
-                EncodedMessage.write(bytes, on: lane, to: chunk)
+                EncodedMessage.write(bytes, on: lane, to: chunk.claim(needed))
                 append(
                     StagedRun(lane: lane, bytes: chunk.slice(from: start), isLarge: false, messageCount: 1),
                     &state)

@@ -11,8 +11,8 @@ extension SessionMachine {
             guard case .peer(let peer) = dial.purpose else { continue }
             if peers[peer]?.attempt?.dial != id { found.append("a dial for nobody") }
         }
-        for (number, ping) in pings where links[ping.link.number] !== ping.link {
-            found.append("ping \(number) waits on a link that is gone")
+        for (number, ping) in pings where ping.link.purpose != .carrying {
+            found.append("ping \(number) waits on a link that carries no conversation")
         }
         check(peers.count, atMost: limits.knownPeers, "peers known", &found)
         check(engagedPeers, atMost: limits.peers, "peers engaged", &found)

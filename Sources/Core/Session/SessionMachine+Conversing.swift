@@ -181,7 +181,7 @@ extension SessionMachine {
         }
         peer.departure = Departure(
             deadline: now + Moment.Span(timings.linger), tokens: token.map { [$0] } ?? [])
-        conversation.port.stop(NighError(.sending, .left, peer: peer.label))
+        conversation.stopAccepting(NighError(.sending, .left, peer: peer.label))
         while let run = conversation.port.takeStaged() { conversation.accept(run, pool: &pool) }
         if conversation.isDrained { return finishDeparture(of: peer, now: now) }
         if let link = peer.link { markDirty(link) }

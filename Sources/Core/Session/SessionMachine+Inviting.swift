@@ -230,7 +230,10 @@ extension SessionMachine {
         guard peer.state == .available, peer.invitation == nil, engagedPeers < limits.peers else {
             close(link, .superseded)
             let left = (call.deadline - now).duration
-            return invite(peer.id, context: call.context, timeout: left, token: call.token, now: now)
+            invite(peer.id, context: call.context, timeout: left, token: call.token, now: now)
+            guard peer.attempt == nil, peer.conversation == nil else { return }
+            dropManualRoutes(of: peer)
+            return settle(peer)
         }
         begin(
             Attempt(

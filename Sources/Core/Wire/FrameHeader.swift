@@ -54,6 +54,12 @@ enum FrameType: UInt8, CaseIterable {
     /// From this value on an unknown type is skipped.
     static let firstOptional: UInt8 = 0x80
 
+    /// Whether a frame of this type is a message by itself.
+    @inline(__always)
+    static func isWholeMessage(_ type: UInt8) -> Bool {
+        type == message.rawValue || type == bulkMessage.rawValue || type == unreliable.rawValue
+    }
+
     static func message(on lane: Lane) -> FrameType { lane == .main ? .message : .bulkMessage }
     static func begin(on lane: Lane) -> FrameType { lane == .main ? .begin : .bulkBegin }
     static func piece(on lane: Lane) -> FrameType { lane == .main ? .piece : .bulkPiece }

@@ -61,6 +61,8 @@ final class Life: @unchecked Sendable {
     private var endedInvitations: Set<UInt64> = []
     private(set) var calls: [Int: Call] = [:]
     private var callCount = 0
+    /// Tasks that wait for room, and hold the session while they do.
+    var tasks: [Task<Void, Never>] = []
     var isAdvertising: Bool
     var isBrowsing: Bool
     var info = DiscoveryInfo.none
@@ -272,6 +274,8 @@ final class Life: @unchecked Sendable {
         hasClosed = true
         lines = [:]
         session?.die()
+        for task in tasks { task.cancel() }
+        tasks = []
         session = nil
     }
 }

@@ -103,11 +103,12 @@ extension World {
             world: self, life: life, other: other, stream: stream, count: generator.number(1...20),
             length: length())
         let call = life.call("send \(task.count) messages to \(other), waiting", within: .seconds(3_600))
-        Task(executorPreference: loop) { [weak session] in
-            await task.run(session)
-            life.answered(call, "done")
-            task.release()
-        }
+        life.tasks.append(
+            Task(executorPreference: loop) { [weak session] in
+                await task.run(session)
+                life.answered(call, "done")
+                task.release()
+            })
     }
 
     /// Sends one message from a thread that is not the loop's, which ends before anything else happens.

@@ -127,7 +127,7 @@ import Testing
             var mustTell = false
             for _ in 0..<fresh {
                 reader.becameRead(1_004)
-                mustTell = mustTell || reader.shouldGrantNow
+                if reader.shouldGrantNow { mustTell = true }
             }
             if mustTell {
                 told += 1

@@ -16,7 +16,7 @@ import Testing
 
     /// What waiters were told, in the order in which they were.
     private final class Told: Sendable {
-        let answers = Mutex<[(number: UInt64, error: NighError?)]>([])
+        let answers = Guarded<[(number: UInt64, error: NighError?)]>([])
 
         func wait(_ port: PeerPort, _ number: UInt64) {
             port.waitForRoom(number: number) { error in self.answers.withLock { $0.append((number, error)) } }
@@ -193,7 +193,7 @@ import Testing
 
     private final class Staging: Sendable {
         let threadsDone = Atomic<Int>(0)
-        let bytes = Mutex<[UInt8]>([])
+        let bytes = Guarded<[UInt8]>([])
     }
 
     /// Room may come in the very moment in which somebody begins to wait for it.
