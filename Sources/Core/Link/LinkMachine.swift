@@ -97,7 +97,7 @@ final class LinkMachine {
         keepAlive = KeepAlive(
             askAfter: settings.timings.askAfter, loseAfter: settings.timings.loseAfter, now: now)
         control = ControlWriter()
-        unreliable = ControlWriter()
+        unreliable = ControlWriter(chunkSize: 16 << 10, keepAtMost: 8)
         wire.append(ByteSlice(Preface(security: settings.offer.accepted).bytes))
     }
 
