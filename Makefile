@@ -24,8 +24,9 @@ build: setup ## Build everything, the tests too
 	swift build --build-tests $(FLAGS)
 
 .PHONY: test
-test: setup ## Run every test; TEST_ARGUMENTS="--filter NAME" runs some
+test: setup ## Run every test, and count allocations; TEST_ARGUMENTS="--filter NAME" runs some
 	swift test --disable-xctest $(FLAGS) $(TEST_ARGUMENTS)
+	$(if $(findstring --filter,$(TEST_ARGUMENTS)),,@$(MAKE) --no-print-directory allocations)
 
 .PHONY: play
 play: setup ## See two peers find each other and talk

@@ -34,6 +34,7 @@ public struct ByteQueue {
 
     /// Moves everything out of `other` to this queue's end.
     public mutating func append(contentsOf other: inout ByteQueue) {
+        if isEmpty { return swap(&self, &other) }
         while let slice = other.popFirst() { append(slice) }
     }
 

@@ -5,7 +5,7 @@
 public struct ByteSlice: Sendable {
     @usableFromInline let chunk: Chunk
     @usableFromInline let start: Int
-    @usableFromInline let end: Int
+    @usableFromInline private(set) var end: Int
 
     @usableFromInline
     init(chunk: Chunk, start: Int, end: Int) {
@@ -64,6 +64,12 @@ public struct ByteSlice: Sendable {
 
     /// The bytes as an array, copied.
     public var bytes: [UInt8] { withUnsafeBytes { Array($0) } }
+
+    /// Moves the end back to `end`, over what its chunk's owner has filled since.
+    mutating func grow(to end: Int) {
+        precondition(end >= self.end && end <= chunk.capacity, "a slice outside its chunk")
+        self.end = end
+    }
 
     /// The slice that covers this one and `next`, if `next` lies directly behind it in the same chunk.
     func joined(with next: ByteSlice) -> ByteSlice? {

@@ -55,7 +55,8 @@ public struct ChunkPool {
     /// The size of the chunks this pool hands out.
     public let chunkSize: Int
     private let keepAtMost: Int
-    private var kept = ContiguousArray<Chunk>()
+    /// The one given back last at the end.
+    private var kept = Ring<Chunk>()
 
     /// How many kept chunks are looked at for one that nobody reads any more, before a new one is made.
     private static let looks = 4
@@ -64,30 +65,38 @@ public struct ChunkPool {
     public init(chunkSize: Int, keepAtMost: Int) {
         self.chunkSize = chunkSize
         self.keepAtMost = keepAtMost
-        kept.reserveCapacity(keepAtMost)
     }
 
-    /// An empty chunk, reused if there is one.
+    /// An empty chunk, reused if there is one: the one given back last, whose memory is still near, else one of those
+    /// that have waited longest.
     public mutating func take() -> Chunk {
-        for look in 0..<min(Self.looks, kept.count) {
-            let index = kept.count - 1 - look
-            if isKnownUniquelyReferenced(&kept[index]) {
-                kept.swapAt(index, kept.count - 1)
-                let chunk = kept.removeLast()
-                chunk.rewind()
-                return chunk
-            }
+        if isFree(kept.count - 1), let chunk = kept.popLast() { return emptied(chunk) }
+        for _ in 0..<min(Self.looks, kept.count) {
+            let isFree = isFree(0)
+            guard let chunk = kept.popFirst() else { break }
+            if isFree { return emptied(chunk) }
+            kept.append(chunk)
         }
-        // The ones in front have waited longest: look at them next time.
-        if kept.count > Self.looks { kept.swapAt(0, kept.count - 1) }
         return Chunk(capacity: chunkSize)
+    }
+
+    private mutating func isFree(_ index: Int) -> Bool {
+        guard index >= 0, index < kept.count else { return false }
+        var isFree = false
+        kept.update(index) { isFree = isKnownUniquelyReferenced(&$0) }
+        return isFree
+    }
+
+    private func emptied(_ chunk: Chunk) -> Chunk {
+        chunk.rewind()
+        return chunk
     }
 
     /// Gives a chunk back. The caller must not write to it afterwards. A chunk that was given back before and is still
     /// kept is not kept twice: it would never be without a second reference again.
     public mutating func recycle(_ chunk: consuming Chunk) {
         guard chunk.capacity == chunkSize, kept.count < keepAtMost else { return }
-        for index in kept.indices where kept[index] === chunk { return }
+        for index in 0..<kept.count where kept[index] === chunk { return }
         kept.append(chunk)
     }
 }

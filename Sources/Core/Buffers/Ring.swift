@@ -26,6 +26,13 @@ struct Ring<Element> {
         }
     }
 
+    /// Changes the element at `index` where it lies.
+    @inlinable
+    mutating func update(_ index: Int, _ change: (inout Element) -> Void) {
+        precondition(index >= 0 && index < count)
+        change(&storage[slot(index)]!)
+    }
+
     @inlinable
     var first: Element? { count == 0 ? nil : storage[head] }
 

@@ -2,10 +2,13 @@
 struct ControlWriter {
     private var queue = ByteQueue()
     private var chunk: Chunk?
-    private var resting: Chunk?
+    private var pool: ChunkPool
     private(set) var frameCount = 0
 
-    private static let chunkSize = 1_024
+    /// A writer that keeps so many chunks of that size for when what is in them has been written.
+    init(chunkSize: Int = 1_024, keepAtMost: Int = 4) {
+        pool = ChunkPool(chunkSize: chunkSize, keepAtMost: keepAtMost)
+    }
 
     /// Bytes that wait.
     var byteCount: Int { queue.byteCount }
@@ -66,15 +69,11 @@ struct ControlWriter {
         return pointer
     }
 
-    /// The chunk in use if `count` bytes fit, else the one used before if nobody reads it any more, else a new one.
+    /// The chunk in use if `count` bytes fit, else another.
     private mutating func roomFor(_ count: Int) -> Chunk {
         if let chunk, chunk.room >= count { return chunk }
-        swap(&chunk, &resting)
-        if isKnownUniquelyReferenced(&chunk), let chunk, chunk.capacity >= count {
-            chunk.rewind()
-            return chunk
-        }
-        let fresh = Chunk(capacity: max(count, Self.chunkSize))
+        if let chunk { pool.recycle(chunk) }
+        let fresh = count <= pool.chunkSize ? pool.take() : Chunk(capacity: count)
         chunk = fresh
         return fresh
     }

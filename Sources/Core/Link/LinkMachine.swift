@@ -53,28 +53,28 @@ package final class LinkMachine {
     }
 
     package let side: LinkSide
-    // What is asked for each message, on the loop alone and never across a call out, is not checked for overlapping
+    // What every message or write asks, on the loop alone and never across a call out, is not checked for overlapping
     // access at run time.
     @exclusivity(unchecked) package private(set) var phase = Phase.preface
     private(set) var peerHello: Hello?
     private(set) var version: UInt8 = 0
     private(set) var peerStanding = Standing()
     private(set) var end: LinkEnd?
-    var statistics = LinkStatistics()
+    @exclusivity(unchecked) var statistics = LinkStatistics()
 
     private let settings: Settings
     private let openedAt: Moment
     private var prefaceBytes: [UInt8] = []
-    private var channel: (any SecureChannel)?
+    @exclusivity(unchecked) private var channel: (any SecureChannel)?
     @exclusivity(unchecked) private var decoder: FrameDecoder
-    private var plain = ByteQueue()
-    private(set) var keepAlive: KeepAlive
+    @exclusivity(unchecked) private var plain = ByteQueue()
+    @exclusivity(unchecked) private(set) var keepAlive: KeepAlive
     private var reportedEnd = false
 
     /// Bytes for the pipe itself: the preface and the channel's handshake.
-    private var wire = ByteQueue()
-    private var control: ControlWriter
-    private var unreliable: ControlWriter
+    @exclusivity(unchecked) private var wire = ByteQueue()
+    @exclusivity(unchecked) private var control: ControlWriter
+    @exclusivity(unchecked) private var unreliable: ControlWriter
     private var pingsSent: [UInt64: Moment] = [:]
     private var nextAutomaticPing = LinkMachine.firstAutomaticPing
     private static let firstAutomaticPing: UInt64 = 1 << 63
@@ -97,7 +97,7 @@ package final class LinkMachine {
         keepAlive = KeepAlive(
             askAfter: settings.timings.askAfter, loseAfter: settings.timings.loseAfter, now: now)
         control = ControlWriter()
-        unreliable = ControlWriter()
+        unreliable = ControlWriter(chunkSize: 16 << 10, keepAtMost: 8)
         wire.append(ByteSlice(Preface(security: settings.offer.accepted).bytes))
     }
 
@@ -338,6 +338,11 @@ package final class LinkMachine {
     func sendUnreliable(_ bytes: UnsafeRawBufferPointer) {
         guard phase == .open else { return }
         unreliable.write(.unreliable, bytes: bytes)
+    }
+
+    /// Whether the link itself has something to write, or to say goodbye.
+    var hasOwnOutput: Bool {
+        !wire.isEmpty || control.byteCount > 0 || unreliable.byteCount > 0 || phase == .closed
     }
 
     /// Bytes of unreliable messages that wait for this turn's write.

@@ -26,6 +26,7 @@ final class PeerPort: Sendable {
     private let isOver = Atomic<Bool>(false)
     private let waiterCount = Atomic<Int>(0)
     private let state = Guarded(State())
+    private let chunks: Guarded<ChunkPool>
 
     private struct State {
         var closed: NighError?
@@ -39,8 +40,13 @@ final class PeerPort: Sendable {
         let resume: @Sendable (NighError?) -> Void
     }
 
-    init(peer: PeerID, limits: SessionLimits, peerHello: Hello) {
+    /// - Parameter chunks: where messages of other threads are encoded; peers share it.
+    init(
+        peer: PeerID, limits: SessionLimits, peerHello: Hello,
+        chunks: Guarded<ChunkPool> = PeerPort.makeChunks()
+    ) {
         self.peer = peer
+        self.chunks = chunks
         limit = limits.sendBuffer
         messageLimit = min(limits.message, peerHello.maximumMessage)
         largestWholeMessage = min(limits.frame, peerHello.maximumFrame)
@@ -88,10 +94,7 @@ final class PeerPort: Sendable {
                     &state)
             } else {
                 let needed = FrameHeader.byteCount &+ bytes.count
-                if state.chunk.map({ $0.room < needed }) ?? true {
-                    state.chunk = Chunk(capacity: max(needed, Self.stagingChunk))
-                }
-                guard let chunk = state.chunk else { return }
+                let chunk = roomFor(needed, &state)
                 let start = chunk.filled
                 EncodedMessage.write(bytes, on: lane, to: chunk.claim(needed))
                 append(
@@ -114,7 +117,22 @@ final class PeerPort: Sendable {
         }
     }
 
-    private static let stagingChunk = 16 << 10
+    /// Chunks for what other threads send to all peers of a session.
+    static func makeChunks() -> Guarded<ChunkPool> {
+        Guarded(ChunkPool(chunkSize: 16 << 10, keepAtMost: 16))
+    }
+
+    /// The chunk in use if `needed` bytes fit, else another.
+    private func roomFor(_ needed: Int, _ state: inout State) -> Chunk {
+        if let chunk = state.chunk, chunk.room >= needed { return chunk }
+        let full = state.chunk.take()
+        let fresh = chunks.withLock { chunks in
+            if let full { chunks.recycle(full) }
+            return needed <= chunks.chunkSize ? chunks.take() : Chunk(capacity: needed)
+        }
+        state.chunk = fresh
+        return fresh
+    }
 
     private func admitLocked(_ count: Int, _ isNext: Bool, _ state: inout State) throws(NighError) {
         if let closed = state.closed { throw closed }

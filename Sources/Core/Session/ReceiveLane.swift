@@ -9,6 +9,8 @@ struct ReceiveLane {
     /// The large message being put together, and its size.
     private var assembly: Chunk?
     private var expected = 0
+    /// What the last large message was put together in, for the next one, if the program has let go of it by then.
+    private var spare: Chunk?
 
     /// A link that is just replacing another: partial messages will be sent again from their start.
     mutating func startLink(granted bytes: UInt64 = 0) {
@@ -51,7 +53,13 @@ struct ReceiveLane {
             throw .malformed("a message of \(size) bytes, where 1 to \(limit) are allowed")
         }
         expected = size
-        assembly = Chunk(capacity: min(size, Self.firstAllocation))
+        if size <= Self.largestSpare, isKnownUniquelyReferenced(&spare), let spare, spare.capacity >= size {
+            spare.rewind()
+            assembly = spare
+        } else {
+            assembly = Chunk(capacity: min(size, Self.firstAllocation))
+        }
+        spare = nil
     }
 
     /// The next bytes of the large message; the whole of it once it is complete.
@@ -70,9 +78,12 @@ struct ReceiveLane {
         guard chunk.filled == expected else { return nil }
         assembly = nil
         received &+= 1
+        if chunk.capacity <= Self.largestSpare { spare = chunk }
         return chunk.slice(from: 0)
     }
 
     /// What a large message is given before any of its bytes came; up to this size it is never moved again.
     private static let firstAllocation = 256 << 10
+    /// The largest chunk that is kept from one message to the next.
+    private static let largestSpare = 64 << 10
 }

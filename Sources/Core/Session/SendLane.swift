@@ -115,9 +115,10 @@ struct SendLane {
     private mutating func settle() {
         guard freshMessages > 0, let tail else { return }
         _ = tail.claim(freshBytes)
-        let last = segments.count &- 1
-        segments[last].bytes = tail.slice(from: segments[last].bytes.start)
-        segments[last].messageCount &+= freshMessages
+        segments.update(segments.count &- 1) { run in
+            run.bytes.grow(to: tail.filled)
+            run.messageCount &+= freshMessages
+        }
         runEnd = tail.base + tail.filled
         freshBytes = 0
         freshMessages = 0

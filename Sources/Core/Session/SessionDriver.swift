@@ -328,10 +328,13 @@ final class SessionDriver: @unchecked Sendable {
                 break
             }
             link.machine.gather(into: &outgoing, budget: room, conversation: link.conversation)
-            guard !outgoing.isEmpty else { break }
-            share &-= outgoing.byteCount
+            let count = outgoing.byteCount
+            guard count > 0 else { break }
+            share &-= count
             connection.pipe.write(&outgoing)
             outgoing.removeAll()
+            // Where there was room for more, there was no more.
+            guard count >= room else { break }
         }
         if share <= 0 { machine.markDirty(link) }
         if connection.isPaused, link.machine.wantsToRead {

@@ -7,7 +7,8 @@ extension SessionMachine {
         guard let hello = link.machine.peerHello else {
             preconditionFailure("a conversation before the hello")
         }
-        let port = PeerPort(peer: peer.id, limits: limits, peerHello: hello)
+        let port = PeerPort(
+            peer: peer.id, limits: limits, peerHello: hello, chunks: stagingChunks)
         let conversation = Conversation(
             id: id, peer: hello, port: port, unread: peer.unreadLeft, limits: limits, timings: timings)
         peer.unreadLeft = 0

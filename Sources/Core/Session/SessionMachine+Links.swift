@@ -75,7 +75,7 @@ extension SessionMachine {
         if let conversation = link.conversation, conversation.shouldAcknowledgeNow {
             acknowledge(conversation, on: link)
         }
-        markDirty(link)
+        if link.machine.hasOwnOutput { markDirty(link) }
         watch(link)
     }
 

@@ -28,6 +28,8 @@ final class SessionMachine {
     var generator: SeededGenerator
     /// Encoded messages live in these; given back when acknowledged.
     @exclusivity(unchecked) var pool = ChunkPool(chunkSize: 32 << 10, keepAtMost: 16)
+    /// What other threads send is encoded in these.
+    let stagingChunks = PeerPort.makeChunks()
     /// Set by `close`: no invitations either way any more.
     var isClosing = false
 

@@ -32,7 +32,7 @@ enum Benchmark {
         let table = Table(asJSON: options.asJSON)
         table.begin()
         for scenario in scenarios {
-            for size in options.sizes ?? scenario.sizes {
+            for size in options.sizes ?? scenario.sizes where size <= scenario.largestSize {
                 let measurement = try await scenario.measure(
                     size: size, warmUp: warmUp(size: size), until: .seconds(options.seconds))
                 table.add(measurement, of: scenario, size: size)

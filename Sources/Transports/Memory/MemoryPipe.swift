@@ -9,8 +9,8 @@ final class MemoryWire: @unchecked Sendable {
     enum End {
         /// When all that was written has been read.
         case afterReading
-        /// At once.
-        case now(NighError?)
+        /// At once. Indirect, since an error is large and is looked for in every turn.
+        indirect case now(NighError?)
     }
 
     final class Side {
@@ -86,7 +86,8 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
         case received(ByteSlice)
         case writable
         case ended
-        case closed(NighError?)
+        /// Indirect, since an error is large and every turn makes a step.
+        indirect case closed(NighError?)
         case nothing
     }
 
