@@ -68,8 +68,8 @@ soak: setup ## Run simulated worlds full of faults, SEEDS=n of them
 	swift run $(FLAGS) -c release soak --seeds $(SEEDS) $(ARGUMENTS)
 
 .PHONY: fuzz
-fuzz: setup ## Feed the decoders with nonsense
-	swift run $(FLAGS) -c release fuzz $(ARGUMENTS)
+fuzz: setup ## Feed all that reads from strangers with nonsense, under the address sanitizer
+	ASAN_OPTIONS=abort_on_error=1 swift run $(FLAGS) -c release --sanitize=address --scratch-path .build/fuzz fuzz $(ARGUMENTS)
 
 .PHONY: clean
 clean: ## Remove all that was built

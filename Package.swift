@@ -19,9 +19,12 @@ let package = Package(
         .executableTarget(
             name: "nigh-bench", dependencies: ["CAllocationCounter", "NighCore", "NighMemory"],
             path: "Sources/Tools/nigh-bench"),
+        .executableTarget(
+            name: "fuzz", dependencies: ["NighCore", "NighTestKit"], path: "Sources/Tools/fuzz"),
         .executableTarget(name: "soak", dependencies: ["NighTestKit"], path: "Sources/Tools/soak"),
         .testTarget(
             name: "CoreTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Core"),
+        .testTarget(name: "FuzzTests", dependencies: ["fuzz"], path: "Tests/Fuzz"),
         .testTarget(name: "NighTests", dependencies: ["Nigh"], path: "Tests/Nigh"),
         .testTarget(
             name: "MemoryTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Memory"

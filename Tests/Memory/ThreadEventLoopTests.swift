@@ -58,6 +58,20 @@ struct ThreadEventLoopTests {
         #expect(loop.now > before)
     }
 
+    /// A turn that took the moment before the loop fell asleep for now would see deadlines pass at once.
+    @Test func aTurnsTimeIsNotThatBeforeTheLoopFellAsleep() async {
+        let loop = ThreadEventLoop()
+        defer { loop.shutdown() }
+        for _ in 0..<20 {
+            await settle(loop)
+            let given = loop.now
+            let seen = await withCheckedContinuation { continuation in
+                loop.execute { continuation.resume(returning: loop.now) }
+            }
+            #expect(seen >= given)
+        }
+    }
+
     @Test func anActorCanLiveOnIt() async {
         actor Resident {
             nonisolated let loop: ThreadEventLoop

@@ -4,8 +4,8 @@
 /// A machine without I/O: `receive` takes what the pipe brought, `next` tells what it means step by step, `gather` hands out
 /// what is to be written, `deadline` and `timeArrived` are its only notion of time. The session machine owns one a
 /// pipe; everything happens on the loop. It never calls anybody.
-final class LinkMachine {
-    enum Phase: Equatable {
+package final class LinkMachine {
+    package enum Phase: Equatable {
         case preface
         case securing
         case greeting
@@ -15,7 +15,7 @@ final class LinkMachine {
     }
 
     /// What the bytes received so far turn out to be, one after another.
-    enum Step {
+    package enum Step {
         /// The hellos are exchanged; see `peerHello`.
         case opened
         /// A request to converse; `isResume` tells which of the two.
@@ -39,8 +39,8 @@ final class LinkMachine {
     }
 
     /// Why a link is over, and who said so.
-    struct LinkEnd: Equatable {
-        var cause: NighError.Cause
+    package struct LinkEnd: Equatable {
+        package var cause: NighError.Cause
         var code: LinkClose.Code?
         var saidByPeer: Bool
     }
@@ -52,8 +52,10 @@ final class LinkMachine {
         var offer: SecureChannelOffer
     }
 
-    let side: LinkSide
-    private(set) var phase = Phase.preface
+    package let side: LinkSide
+    // What is asked for each message, on the loop alone and never across a call out, is not checked for overlapping
+    // access at run time.
+    @exclusivity(unchecked) package private(set) var phase = Phase.preface
     private(set) var peerHello: Hello?
     private(set) var version: UInt8 = 0
     private(set) var peerStanding = Standing()
@@ -64,7 +66,7 @@ final class LinkMachine {
     private let openedAt: Moment
     private var prefaceBytes: [UInt8] = []
     private var channel: (any SecureChannel)?
-    private var decoder: FrameDecoder
+    @exclusivity(unchecked) private var decoder: FrameDecoder
     private var plain = ByteQueue()
     private(set) var keepAlive: KeepAlive
     private var reportedEnd = false
@@ -102,7 +104,7 @@ final class LinkMachine {
     // MARK: Receiving
 
     /// Takes what the pipe brought. Follow with `next` until it is nil.
-    func receive(_ bytes: ByteSlice, now: Moment) {
+    package func receive(_ bytes: ByteSlice, now: Moment) {
         guard phase != .closed else { return }
         statistics.bytesReceived &+= bytes.count
         if keepAlive.heard(at: now) { heardAgain = true }
@@ -113,7 +115,7 @@ final class LinkMachine {
         }
     }
 
-    private var heardAgain = false
+    @exclusivity(unchecked) private var heardAgain = false
 
     private func receivePreface(_ bytes: ByteSlice) {
         let missing = Preface.byteCount - prefaceBytes.count
@@ -158,8 +160,16 @@ final class LinkMachine {
         while let slice = plain.popFirst() { decoder.feed(slice) }
     }
 
+    /// What comes next, where it is a message that came whole; else nil, and `next` tells what it is. The bytes are
+    /// borrowed until the next call.
+    @inline(__always)
+    func nextWholeMessage() -> FrameDecoder.Frame? {
+        guard phase == .open, !heardAgain else { return nil }
+        return decoder.nextWholeMessage()
+    }
+
     /// What comes next out of what was received; nil when more bytes are needed, or the session's attention is not.
-    func next(now: Moment) -> Step? {
+    package func next(now: Moment) -> Step? {
         if heardAgain {
             heardAgain = false
             return .heardAgain
@@ -273,7 +283,7 @@ final class LinkMachine {
     func retain(_ frame: FrameDecoder.Frame) -> ByteSlice { decoder.retain(frame) }
 
     /// Whether the pipe should be read. False while too many answers wait to be written.
-    var wantsToRead: Bool { control.byteCount <= Self.controlBacklog }
+    package var wantsToRead: Bool { control.byteCount <= Self.controlBacklog }
 
     // MARK: Sending
 
@@ -299,7 +309,7 @@ final class LinkMachine {
     }
 
     /// Sends a ping whose pong will be a `Step.pong` with `token`; the highest bit of tokens is the link's own.
-    func ping(token: UInt64, payload: [UInt8], now: Moment) {
+    package func ping(token: UInt64, payload: [UInt8], now: Moment) {
         guard phase == .open else { return }
         if pingsSent.count >= Self.pingsRemembered,
             let oldest = pingsSent.min(by: { $0.value < $1.value })
@@ -311,6 +321,12 @@ final class LinkMachine {
         writer.write(token)
         writer.write(raw: payload)
         control.write(.ping, payload: writer.bytes)
+    }
+
+    /// Bytes it holds: received and not parsed, or to be written. What bounds a peer's use of memory is bounded by this.
+    package var heldByteCount: Int {
+        decoder.unparsedByteCount + plain.byteCount + wire.byteCount + control.byteCount
+            + unreliable.byteCount
     }
 
     private func sendAutomaticPing(now: Moment) {
@@ -336,7 +352,7 @@ final class LinkMachine {
 
     /// Moves what is to be written to `queue`, at most about `budget` bytes: first what keeps the link alive, then
     /// unreliable messages, then the lanes of `conversation`. Unreliable messages that find no room are dropped.
-    func gather(into queue: inout ByteQueue, budget: Int, conversation: Conversation?) {
+    package func gather(into queue: inout ByteQueue, budget: Int, conversation: Conversation?) {
         let before = queue.byteCount
         defer { statistics.bytesSent &+= queue.byteCount &- before }
         queue.append(contentsOf: &wire)
@@ -364,7 +380,7 @@ final class LinkMachine {
     // MARK: Time and end
 
     /// When `timeArrived` must be called next.
-    var deadline: Moment {
+    package var deadline: Moment {
         switch phase {
         case .preface, .securing, .greeting: openedAt + Moment.Span(settings.timings.handshake)
         case .open: keepAlive.deadline
@@ -373,7 +389,7 @@ final class LinkMachine {
     }
 
     /// Acts on a deadline that has passed; true when the peer has just come under suspicion. Follow with `next`.
-    func timeArrived(now: Moment) -> Bool {
+    package func timeArrived(now: Moment) -> Bool {
         guard deadline <= now else { return false }
         guard phase == .open else {
             finish(.timedOut, code: .tooSlow)
@@ -389,7 +405,7 @@ final class LinkMachine {
     }
 
     /// Ends the link from this side: nothing is received any more; `gather` has a last frame that says why.
-    func close(_ code: LinkClose.Code, _ words: String = "") {
+    package func close(_ code: LinkClose.Code, _ words: String = "") {
         guard phase != .closed else { return }
         sayGoodbye(LinkClose(code, words))
         phase = .closed
@@ -398,7 +414,7 @@ final class LinkMachine {
     }
 
     /// The pipe is gone: what was received before may still be stepped through, then the link is over.
-    func pipeClosed() {
+    package func pipeClosed() {
         guard phase != .closed else { return }
         phase = .closed
         end = LinkEnd(cause: .linkLost, code: nil, saidByPeer: false)
@@ -427,29 +443,5 @@ final class LinkMachine {
     private func sayGoodbye(_ close: LinkClose) {
         guard phase == .greeting || phase == .open else { return }
         control.write(.close, payload: close.payload)
-    }
-}
-
-extension LinkClose {
-    /// What it means to whoever receives it.
-    var cause: NighError.Cause {
-        switch code {
-        case .left, .sessionClosed: .peerLeft
-        case .protocolViolation:
-            .protocolViolation(words.isEmpty ? "said the other side" : "said the other side: \(words)")
-        case .superseded: .superseded
-        case .selfDial: .selfDial
-        case .sameIdentity: .sameIdentity
-        case .cancelled: .cancelled
-        case .silent: .silent
-        case .noCommonVersion: .protocolViolation("the other side speaks no common version")
-        case .noCommonSecurity: .noCommonSecurity
-        case .wrongService: .wrongService(words)
-        case .wrongPeer: .unknownPeer
-        case .restarted: .restarted
-        case .tooManyLinks: .busy
-        case .tooSlow: .timedOut
-        case .other: .linkLost
-        }
     }
 }

@@ -17,7 +17,7 @@ protocol SecureChannel: AnyObject {
 }
 
 /// Which end of the pipe a link is: the accepting one is the server of a TLS handshake.
-enum LinkSide {
+package enum LinkSide {
     case dialling
     case accepting
 }

@@ -2,16 +2,20 @@
 /// until acknowledged, and sent again on the next link.
 ///
 /// Sans I/O like the machines around it. The session machine owns it from the first request to the end; on the loop only.
-final class Conversation {
+package final class Conversation {
     let id: UInt64
     let peer: PeerID
     /// The part of it that other threads may touch.
     let port: PeerPort
-    var statistics = PeerStatistics()
 
+    // What is touched for each message is not checked for overlapping access at run time, which would cost as much as
+    // the message: everything here is confined to the loop, and nothing is called back while it is being changed.
+    @exclusivity(unchecked) var statistics = PeerStatistics()
+    @exclusivity(unchecked)
     private var sending: InlineArray<2, SendLane> = [SendLane(lane: .main), SendLane(lane: .bulk)]
+    @exclusivity(unchecked)
     private var receiving: InlineArray<2, ReceiveLane> = [ReceiveLane(), ReceiveLane()]
-    private var granted: InlineArray<2, UInt64> = [0, 0]
+    @exclusivity(unchecked) private var granted: InlineArray<2, UInt64> = [0, 0]
     private let limits: SessionLimits
     private let acknowledgeWithin: Moment.Span
 
@@ -21,10 +25,10 @@ final class Conversation {
     let peerMessageLimit: Int
 
     /// Received bytes the program has not read.
-    private(set) var unread: Int
-    private var unacknowledgedBytes = 0
+    @exclusivity(unchecked) private(set) var unread: Int
+    @exclusivity(unchecked) private var unacknowledgedBytes = 0
     /// When an acknowledgement must leave, if none has until then.
-    private(set) var acknowledgeBy = Moment.never
+    @exclusivity(unchecked) private(set) var acknowledgeBy = Moment.never
 
     /// How much of each lane goes before it is the other's turn: a bulk transfer delays the main lane by little.
     private static let mainShare = 64 << 10
@@ -45,12 +49,26 @@ final class Conversation {
     }
 
     /// False once the conversation has ended.
-    private(set) var isActive = true
+    @exclusivity(unchecked) private(set) var isActive = true
+
+    /// False once this side is leaving or the conversation has ended.
+    @exclusivity(unchecked) private(set) var acceptsMessages = true
+
+    /// Whether its link knows that there is something to write: from the first message after a `gather` on.
+    @exclusivity(unchecked) var isAnnounced = false
+
+    /// No more messages are accepted; who waits for room is told why. What is staged can still be taken.
+    func stopAccepting(_ error: NighError) {
+        acceptsMessages = false
+        port.stop(error)
+    }
 
     /// Nothing is delivered or sent any more; who waits for room is told why.
     func end(_ error: NighError) {
         isActive = false
+        acceptsMessages = false
         port.close(error)
+        becameRead(port.takeRead())
     }
 
     // MARK: Sending
@@ -95,6 +113,7 @@ final class Conversation {
     var largestWholeMessage: Int { pieceLimit }
 
     func gather(into queue: inout ByteQueue, budget: Int, header: inout ControlWriter) {
+        isAnnounced = false
         var left = budget
         while left > 0 {
             let main = sending[0].gather(
@@ -111,6 +130,12 @@ final class Conversation {
             left &-= bulk
             if main &+ bulk == 0 { return }
         }
+    }
+
+    /// Whether what is kept is what was admitted and is not acknowledged; nothing may be staged meanwhile.
+    var isConsistent: Bool {
+        sending[0].isInOrder && sending[1].isInOrder && unread >= 0
+            && sending[0].heldCost &+ sending[1].heldCost == port.outstanding
     }
 
     /// Applies what the peer says it has and allows; fails when it claims what was never sent. Returns whether more
@@ -153,8 +178,10 @@ final class Conversation {
         return takeStanding()
     }
 
-    /// Remembers what an invitation granted the peer before there was a conversation.
-    func remember(granted: UInt64) { for lane in 0..<2 { receiving[lane].remember(granted: granted) } }
+    /// An invitation granted so many bytes of each lane before there was a conversation to remember it.
+    func wasGranted(_ bytes: UInt64) {
+        for lane in 0..<2 { receiving[lane].startLink(granted: bytes) }
+    }
 
     /// What to tell the peer now; counts as told.
     func takeStanding() -> Standing {
@@ -171,7 +198,19 @@ final class Conversation {
     /// Whether enough has come, or enough room has been made, that the peer should hear of it before the time is up.
     var shouldAcknowledgeNow: Bool { unacknowledgedBytes &* 4 >= limits.receiveWindow }
 
-    /// Counts a whole small message in.
+    /// Counts a message in that came whole in a frame.
+    @inline(__always)
+    func received(_ frame: FrameDecoder.Frame, now: Moment) throws(WireError) {
+        if frame.type == FrameType.message.rawValue {
+            try receivedMessage(on: .main, frame, now: now)
+        } else if frame.type == FrameType.bulkMessage.rawValue {
+            try receivedMessage(on: .bulk, frame, now: now)
+        } else {
+            statistics.unreliableReceived &+= 1
+        }
+    }
+
+    /// Counts a whole reliable message in.
     @inline(__always)
     func receivedMessage(on lane: Lane, _ frame: FrameDecoder.Frame, now: Moment) throws(WireError) {
         let index = Int(lane.rawValue)

@@ -23,6 +23,7 @@ final class PeerPort: Sendable {
     private let readBytes = Atomic<Int>(0)
     private let stagedCount = Atomic<Int>(0)
     private let isListed = Atomic<Bool>(false)
+    private let isOver = Atomic<Bool>(false)
     private let waiterCount = Atomic<Int>(0)
     private let state = Guarded(State())
 
@@ -92,7 +93,7 @@ final class PeerPort: Sendable {
                 }
                 guard let chunk = state.chunk else { return }
                 let start = chunk.filled
-                EncodedMessage.write(bytes, on: lane, to: chunk)
+                EncodedMessage.write(bytes, on: lane, to: chunk.claim(needed))
                 append(
                     StagedRun(lane: lane, bytes: chunk.slice(from: start), isLarge: false, messageCount: 1),
                     &state)
@@ -164,10 +165,11 @@ final class PeerPort: Sendable {
         waiter?.resume(NighError(.sending, .cancelled, peer: peer.short))
     }
 
-    /// The program has read `bytes` of what came. Returns true when the loop should be told, and was not yet.
+    /// The program has read `bytes` of what came. Returns true when the loop should be told, and was not yet: when there
+    /// is enough of it, or nothing more will be added to it because the conversation is over.
     func didRead(_ bytes: Int, tellAfter: Int) -> Bool {
-        let total = readBytes.wrappingAdd(bytes, ordering: .relaxed).newValue
-        return total >= tellAfter && list()
+        let total = readBytes.wrappingAdd(bytes, ordering: .sequentiallyConsistent).newValue
+        return (total >= tellAfter || isOver.load(ordering: .sequentiallyConsistent)) && list()
     }
 
     /// Puts the port on the list of those the loop must look at; false when it is there already.
@@ -212,6 +214,7 @@ final class PeerPort: Sendable {
 
     /// Ends sending for good and forgets what is staged; everybody who waits is told `error`.
     func close(_ error: NighError) {
+        isOver.store(true, ordering: .sequentiallyConsistent)
         stop(error)
         state.withLock { state in
             state.staged.removeAll()

@@ -4,7 +4,8 @@ final class PipeConnection: PipeHandler {
     let link: Link
     /// Reading is paused until the link's answers have been written.
     var isPaused = false
-    private unowned let driver: SessionDriver
+    /// Holds the connection in turn, until the pipe is over or the session closed.
+    private let driver: SessionDriver
 
     init(pipe: any Pipe, link: Link, driver: SessionDriver) {
         self.pipe = pipe
@@ -42,24 +43,32 @@ extension SessionDriver {
     func deliver(from connection: PipeConnection, now: Moment) {
         let link = connection.link
         let handler = onMessage
-        while let delivery = machine.nextDelivery(from: link, now: now) {
+        while true {
+            if let conversation = link.conversation {
+                while let frame = machine.nextWholeMessage(from: link, in: conversation, now: now) {
+                    hand(Delivery(frame, in: conversation), from: link, to: handler)
+                }
+            }
+            guard let delivery = machine.nextDelivery(from: link, now: now) else { break }
             if machine.hasDirectives {
                 carryOutDirectives()
                 guard delivery.conversation.isActive else { continue }
             }
-            if let handler {
-                let origin = MessageOrigin(
-                    peer: delivery.conversation.peer, lane: delivery.lane, isReliable: delivery.isReliable)
-                handler(delivery.bytes.bytes, origin)
-            } else {
-                keep(delivery, from: link)
-            }
+            hand(delivery, from: link, to: handler)
         }
         machine.finishReceiving(on: link, now: now)
         if !link.machine.wantsToRead, !connection.isPaused, link.purpose != .finished {
             connection.isPaused = true
             connection.pipe.pauseReading()
         }
+    }
+
+    @inline(__always)
+    private func hand(_ delivery: Delivery, from link: Link, to handler: MessageHandler?) {
+        guard let handler else { return keep(delivery, from: link) }
+        let origin = MessageOrigin(
+            peer: delivery.conversation.peer, lane: delivery.lane, isReliable: delivery.isReliable)
+        handler(delivery.bytes.bytes, origin)
     }
 
     private func keep(_ delivery: Delivery, from link: Link) {

@@ -11,15 +11,12 @@ struct ReceiveLane {
     private var expected = 0
 
     /// A link that is just replacing another: partial messages will be sent again from their start.
-    mutating func startLink() {
+    mutating func startLink(granted bytes: UInt64 = 0) {
         bytesOnLink = 0
-        granted = 0
+        granted = bytes
         assembly = nil
         expected = 0
     }
-
-    /// The peer was told before there was a conversation that it may send so much on its first link.
-    mutating func remember(granted: UInt64) { self.granted = max(self.granted, granted) }
 
     /// Notes frame bytes; false when the peer sent more than it was allowed. One frame may exceed the grant.
     @inline(__always)

@@ -121,7 +121,7 @@ struct Attempt {
     var dial: DialID?
     var link: Link?
     var requestSent = false
-    /// How much of each lane an invitation allowed the peer to send at first.
+    /// How many bytes of each lane the invitation allows the peer to send.
     var granted: UInt64 = 0
     /// The peer preferred its own link: wait for that one's request, and try again at this moment if none comes.
     var yieldsUntil = Moment.never

@@ -38,6 +38,12 @@ struct SendLane {
     private(set) var sent: UInt64 = 0
 
     private var tail: Chunk?
+    /// Where the run at the end of `tail` may grow, and by how many bytes. What was added there since `settle` is
+    /// counted here alone: a message then costs no look at the segments and takes no reference.
+    private var runEnd: UnsafeMutableRawPointer?
+    private var room = 0
+    private var freshBytes = 0
+    private var freshMessages = 0
 
     init(lane: Lane) { self.lane = lane }
 
@@ -49,36 +55,35 @@ struct SendLane {
     /// Whether something has not been given to the present link yet.
     var hasUnsent: Bool { sent < accepted }
 
+    /// What is kept counts against the send buffer: for who checks that nothing is lost of it.
+    var heldCost: Int {
+        var cost = freshBytes &- acknowledgedBytes
+        for index in 0..<segments.count {
+            cost &+= segments[index].bytes.count &+ (segments[index].isLarge ? FrameHeader.byteCount : 0)
+        }
+        return cost
+    }
+
+    /// Whether the counts are in the order in which a message goes through them.
+    var isInOrder: Bool { acknowledged <= sent && sent <= everSent && everSent <= accepted }
+
     // MARK: Accepting
 
     /// Encodes a small message at the end: the one copy its bytes undergo on the way out.
     @inline(__always)
     mutating func append(_ bytes: UnsafeRawBufferPointer, pool: inout ChunkPool) {
         let needed = FrameHeader.byteCount &+ bytes.count
-        if tail == nil || tail.unsafelyUnwrapped.room < needed { beginChunk(needed, pool: &pool) }
-        let chunk = tail.unsafelyUnwrapped
-        let start = chunk.filled
-        EncodedMessage.write(bytes, on: lane, to: chunk)
-        extend(with: ByteSlice(chunk: chunk, start: start, end: chunk.filled), messages: 1)
-    }
-
-    /// Adds small messages that another thread has encoded already.
-    mutating func append(encoded bytes: ByteSlice, messages: Int) { extend(with: bytes, messages: messages) }
-
-    /// Adds a large message by reference.
-    mutating func append(large payload: ByteSlice) {
-        segments.append(Segment(bytes: payload, isLarge: true, messageCount: 1))
+        if needed > room { openRun(needed, pool: &pool) }
+        EncodedMessage.write(bytes, on: lane, to: runEnd.unsafelyUnwrapped + freshBytes)
+        room &-= needed
+        freshBytes &+= needed
+        freshMessages &+= 1
         accepted &+= 1
     }
 
-    private mutating func beginChunk(_ needed: Int, pool: inout ChunkPool) {
-        if segments.isEmpty, let tail { pool.recycle(tail) }
-        tail = nil
-        tail = needed <= pool.chunkSize ? pool.take() : Chunk(capacity: needed)
-    }
-
-    @inline(__always)
-    private mutating func extend(with bytes: ByteSlice, messages: Int) {
+    /// Adds small messages that another thread has encoded already.
+    mutating func append(encoded bytes: ByteSlice, messages: Int) {
+        closeRun()
         accepted &+= UInt64(messages)
         let last = segments.count &- 1
         if last >= 0, !segments[last].isLarge, let joined = segments[last].bytes.joined(with: bytes) {
@@ -89,10 +94,52 @@ struct SendLane {
         }
     }
 
+    /// Adds a large message by reference.
+    mutating func append(large payload: ByteSlice) {
+        closeRun()
+        segments.append(Segment(bytes: payload, isLarge: true, messageCount: 1))
+        accepted &+= 1
+    }
+
+    /// Sees to a run at the end that may grow by `needed` bytes.
+    private mutating func openRun(_ needed: Int, pool: inout ChunkPool) {
+        closeRun()
+        if tail == nil || tail.unsafelyUnwrapped.room < needed { beginChunk(needed, pool: &pool) }
+        let chunk = tail.unsafelyUnwrapped
+        segments.append(Segment(bytes: chunk.slice(from: chunk.filled), isLarge: false, messageCount: 0))
+        runEnd = chunk.base + chunk.filled
+        room = chunk.room
+    }
+
+    /// Enters what was added to the growing run where everybody else looks for it.
+    private mutating func settle() {
+        guard freshMessages > 0, let tail else { return }
+        _ = tail.claim(freshBytes)
+        let last = segments.count &- 1
+        segments[last].bytes = tail.slice(from: segments[last].bytes.start)
+        segments[last].messageCount &+= freshMessages
+        runEnd = tail.base + tail.filled
+        freshBytes = 0
+        freshMessages = 0
+    }
+
+    /// No run grows any more; the next small message opens one.
+    private mutating func closeRun() {
+        settle()
+        room = 0
+    }
+
+    private mutating func beginChunk(_ needed: Int, pool: inout ChunkPool) {
+        if segments.isEmpty, let tail { pool.recycle(tail) }
+        tail = nil
+        tail = needed <= pool.chunkSize ? pool.take() : Chunk(capacity: needed)
+    }
+
     // MARK: Acknowledging
 
     /// Forgets the messages up to number `count`; returns the bytes set free. The caller has checked that so many were sent.
     mutating func acknowledge(upTo count: UInt64, pool: inout ChunkPool) -> Int {
+        settle()
         var freed = 0
         while acknowledged < count, let first = segments.first {
             let left = first.messageCount &- acknowledgedInFirst
@@ -128,6 +175,7 @@ struct SendLane {
         guard !removed.isLarge else { return }
         let chunk = removed.bytes.chunk
         if segments.isEmpty {
+            room = 0
             if chunk === tail { tail = nil }
         } else if chunk === tail || segments[0].bytes.chunk === chunk {
             return
@@ -165,6 +213,7 @@ struct SendLane {
         into queue: inout ByteQueue, budget: Int, granted: UInt64, pieceLimit: Int,
         header: inout ControlWriter
     ) -> Int {
+        settle()
         var given = 0
         while given < budget, sent < accepted {
             let credit = granted > sentOnLink ? Int(clamping: granted &- sentOnLink) : 0
@@ -253,10 +302,9 @@ enum EncodedMessage {
     /// The payload of a frame that announces a large message.
     static let beginningLength = 4
 
-    /// Writes a whole small message to the end of `chunk`, which has the room.
+    /// Writes a whole small message to `start`, where there is room for it and its header.
     @inline(__always)
-    static func write(_ bytes: UnsafeRawBufferPointer, on lane: Lane, to chunk: Chunk) {
-        let start = chunk.claim(FrameHeader.byteCount &+ bytes.count)
+    static func write(_ bytes: UnsafeRawBufferPointer, on lane: Lane, to start: UnsafeMutableRawPointer) {
         FrameHeader(type: .message(on: lane), payloadLength: bytes.count).write(to: start)
         if let source = bytes.baseAddress {
             (start + FrameHeader.byteCount).copyMemory(from: source, byteCount: bytes.count)

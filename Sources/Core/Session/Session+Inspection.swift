@@ -52,6 +52,10 @@ package struct SessionInspection {
 }
 
 extension Session {
+    /// Ends everything as the death of the process would: no goodbye, nothing is written or called back any more. To be
+    /// called on the loop.
+    package func die() { driver.die() }
+
     /// The inside as it is now. To be read on the loop.
     package var inspection: SessionInspection {
         let machine = driver.machine

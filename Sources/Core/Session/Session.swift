@@ -55,7 +55,7 @@ public final class Session: Sendable {
         let driver = SessionDriver(
             machine: machine, loop: loop, transports: transports, advertisement: advertisement,
             role: configuration.role, directory: directory)
-        let attention = Attention(loop: loop) { [weak driver] in driver?.attendNow() }
+        let attention = Attention(loop: loop) { [access = driver.access] in access.driver?.attendNow() }
         driver.attention = attention
         self.id = identity.peerID
         self.configuration = configuration

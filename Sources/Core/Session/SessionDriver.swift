@@ -5,7 +5,7 @@
 final class SessionDriver: @unchecked Sendable {
     let machine: SessionMachine
     let directory: PortDirectory
-    weak var attention: Attention?
+    var attention: Attention?
     let loop: any EventLoop
     let transports: [any Transport]
     let inbox = Inbox<UnreadMessage>()
@@ -28,13 +28,16 @@ final class SessionDriver: @unchecked Sendable {
     /// Closed pipes that may still have bytes to write; of interest when the session closes.
     private var partingPipes: [any Pipe] = []
     private var isParting = false
-    private var depth = 0
-    private var flushIsDue = false
+    // Touched for each message, on the loop alone and never across a call out, hence without the check at run time.
+    @exclusivity(unchecked) private var depth = 0
+    @exclusivity(unchecked) private var flushIsDue = false
+    @exclusivity(unchecked) private var lastSentTo: Conversation?
     private var armedFor = Moment.never
     private var flushWork: @Sendable () -> Void = {}
     private var timerWork: @Sendable () -> Void = {}
+    /// How work given to the loop finds the driver.
+    let access = Access()
     private var attentive: ContiguousArray<PeerPort> = []
-    private var lastSentTo: PeerRecord?
 
     /// The most a link writes before others get their turn.
     private static let writeShare = 1 << 20
@@ -52,8 +55,16 @@ final class SessionDriver: @unchecked Sendable {
         self.transports = transports
         self.advertisement = advertisement
         self.role = role
-        flushWork = { [weak self] in self?.flush() }
-        timerWork = { [weak self] in self?.timerFired() }
+        flushWork = { [access] in access.driver?.flush() }
+        timerWork = { [access] in access.driver?.timerFired() }
+    }
+
+    /// Leads to the driver from its start to its close. The closures that are handed to the loop again and again hold this
+    /// and not a weak reference: an object that has one pays for it with every strong reference taken, and the driver is
+    /// taken many times a message. The cycle ends with the close.
+    final class Access: @unchecked Sendable {
+        // Touched on the loop only, hence `@unchecked Sendable`.
+        @exclusivity(unchecked) fileprivate(set) var driver: SessionDriver?
     }
 
     // MARK: Life
@@ -61,6 +72,7 @@ final class SessionDriver: @unchecked Sendable {
     func start(onEvent: EventHandler?, onMessage: MessageHandler?) {
         guard !hasStarted, !isClosed else { return }
         hasStarted = true
+        access.driver = self
         self.onEvent = onEvent
         self.onMessage = onMessage
         for transport in transports { transport.start(on: loop, events: self) }
@@ -111,7 +123,7 @@ final class SessionDriver: @unchecked Sendable {
         flush()
         partingPipes.removeAll { $0.counters.bytesWaiting == 0 }
         guard !isClosed, !partingPipes.isEmpty, loop.now < deadline else { return finishClosing() }
-        loop.schedule(at: loop.now + Self.partingLook) { [weak self] in self?.part(until: deadline) }
+        loop.schedule(at: loop.now + Self.partingLook) { [access] in access.driver?.part(until: deadline) }
     }
 
     private func finishClosing() {
@@ -127,6 +139,7 @@ final class SessionDriver: @unchecked Sendable {
         inbox.finish()
         events.finish()
         let error = NighError(.conversing, .closed)
+        for peer in machine.sortedPeers { peer.conversation?.end(error) }
         let (waitingCalls, waitingPings) = (calls, pings)
         calls.removeAll()
         pings.removeAll()
@@ -134,7 +147,15 @@ final class SessionDriver: @unchecked Sendable {
         for (_, ping) in waitingPings.sorted(by: { $0.key.number < $1.key.number }) { ping(.failure(error)) }
         let finished = whenClosed
         whenClosed.removeAll()
+        access.driver = nil
         for done in finished { done() }
+    }
+
+    /// Takes everything down in the middle of whatever is going on, telling nobody.
+    func die() {
+        onEvent = nil
+        onMessage = nil
+        finishClosing()
     }
 
     /// Nobody holds the session any more: it closes as if told to, and tells nobody.
@@ -148,13 +169,20 @@ final class SessionDriver: @unchecked Sendable {
 
     // MARK: Sending
 
-    /// The record of a peer one can send to, found without hashing where it is the same as last time.
+    /// The conversation with a peer one can send to, found without hashing where it is the same as last time.
     @inline(__always)
-    func connectedPeer(_ id: PeerID) throws(NighError) -> PeerRecord {
-        if let lastSentTo, lastSentTo.id == id, lastSentTo.conversation != nil { return lastSentTo }
-        guard let peer = machine.peers[id], peer.conversation != nil else { throw notConnected(id) }
-        lastSentTo = peer
-        return peer
+    private func conversation(with id: PeerID) throws(NighError) -> Conversation {
+        if let lastSentTo, lastSentTo.peer == id, lastSentTo.acceptsMessages { return lastSentTo }
+        return try findConversation(with: id)
+    }
+
+    private func findConversation(with id: PeerID) throws(NighError) -> Conversation {
+        guard let peer = machine.peers[id], let conversation = peer.conversation else {
+            throw notConnected(id)
+        }
+        guard conversation.acceptsMessages else { throw NighError(.sending, .left, peer: peer.label) }
+        lastSentTo = conversation
+        return conversation
     }
 
     private func notConnected(_ id: PeerID) -> NighError {
@@ -166,26 +194,21 @@ final class SessionDriver: @unchecked Sendable {
     /// Sends from the loop: behind what other threads have staged for the peer, at most one copy of the bytes.
     @inline(__always)
     func send(_ bytes: UnsafeRawBufferPointer, to id: PeerID, on lane: Lane, isNext: Bool) throws(NighError) {
-        let peer = try connectedPeer(id)
-        let conversation = peer.conversation.unsafelyUnwrapped
-        try admit(bytes.count, to: conversation, of: peer, isNext: isNext)
+        let conversation = try conversation(with: id)
+        try admit(bytes.count, to: conversation, isNext: isNext)
         conversation.accept(bytes, on: lane, pool: &machine.pool)
-        wrote(to: peer)
+        announce(conversation)
     }
 
     func send(_ payload: ByteSlice, to id: PeerID, on lane: Lane, isNext: Bool) throws(NighError) {
-        let peer = try connectedPeer(id)
-        let conversation = peer.conversation.unsafelyUnwrapped
-        try admit(payload.count, to: conversation, of: peer, isNext: isNext)
+        let conversation = try conversation(with: id)
+        try admit(payload.count, to: conversation, isNext: isNext)
         conversation.accept(payload, on: lane, pool: &machine.pool)
-        wrote(to: peer)
+        announce(conversation)
     }
 
     @inline(__always)
-    private func admit(
-        _ count: Int, to conversation: Conversation, of peer: PeerRecord, isNext: Bool
-    ) throws(NighError) {
-        if peer.departure != nil { throw NighError(.sending, .left, peer: peer.label) }
+    private func admit(_ count: Int, to conversation: Conversation, isNext: Bool) throws(NighError) {
         let port = conversation.port
         if port.hasStaged { takeStaged(from: port, into: conversation) }
         try port.admit(count, isNext: isNext)
@@ -195,9 +218,15 @@ final class SessionDriver: @unchecked Sendable {
         while let run = port.takeStaged() { conversation.accept(run, pool: &machine.pool) }
     }
 
+    /// Sees to it that the link writes what the conversation has accepted; mostly that is seen to already.
     @inline(__always)
-    private func wrote(to peer: PeerRecord) {
-        guard let link = peer.link else { return }
+    private func announce(_ conversation: Conversation) {
+        guard !conversation.isAnnounced else { return }
+        conversation.isAnnounced = true
+        if let link = machine.peers[conversation.peer]?.link { writeSoon(link) }
+    }
+
+    private func writeSoon(_ link: Link) {
         machine.markDirty(link)
         guard depth == 0, !flushIsDue else { return }
         flushIsDue = true
@@ -206,22 +235,21 @@ final class SessionDriver: @unchecked Sendable {
 
     /// Hands an unreliable message to the link, or drops it where that would have to wait.
     func sendUnreliable(_ bytes: UnsafeRawBufferPointer, to id: PeerID) throws(NighError) {
-        let peer = try connectedPeer(id)
-        let conversation = peer.conversation.unsafelyUnwrapped
+        let conversation = try conversation(with: id)
         let limit = min(machine.limits.unreliableMessage, conversation.largestWholeMessage)
         guard bytes.count <= limit else {
             throw NighError(
-                .sending, .messageTooLarge(size: bytes.count, limit: limit), peer: peer.label,
+                .sending, .messageTooLarge(size: bytes.count, limit: limit), peer: id.short,
                 advice: "send it reliably, or less of it")
         }
-        guard let link = peer.link, let connection = connections[link.number],
+        guard let link = machine.peers[id]?.link, let connection = connections[link.number],
             connection.pipe.writableBytes > link.machine.unreliableByteCount &+ bytes.count
         else {
             conversation.statistics.unreliableDropped &+= 1
             return
         }
         link.machine.sendUnreliable(bytes)
-        wrote(to: peer)
+        writeSoon(link)
     }
 
     /// Looks at the ports other threads have done something with: staged messages, read what came.

@@ -132,13 +132,13 @@ extension SessionMachine {
             close(link, cause == .restarted ? .restarted : .left)
         }
         peer.conversation = nil
-        peer.unreadLeft = conversation.unread
         peer.recovery = nil
         statistics.conversationsEnded[cause.label, default: 0] += 1
         var counts = conversation.snapshot
         counts.bytesWaiting = 0
         peer.lastStatistics = counts
         conversation.end(error)
+        peer.unreadLeft = conversation.unread
         output(.closePort(conversation.port))
         let tokens = peer.departure?.tokens ?? []
         peer.departure = nil
@@ -181,7 +181,7 @@ extension SessionMachine {
         }
         peer.departure = Departure(
             deadline: now + Moment.Span(timings.linger), tokens: token.map { [$0] } ?? [])
-        conversation.port.stop(NighError(.sending, .left, peer: peer.label))
+        conversation.stopAccepting(NighError(.sending, .left, peer: peer.label))
         while let run = conversation.port.takeStaged() { conversation.accept(run, pool: &pool) }
         if conversation.isDrained { return finishDeparture(of: peer, now: now) }
         if let link = peer.link { markDirty(link) }

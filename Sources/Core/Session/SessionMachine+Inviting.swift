@@ -199,6 +199,7 @@ extension SessionMachine {
             request.context = context
             request.timeoutMilliseconds = UInt32(
                 clamping: max(1, (attempt.deadline - now).nanoseconds / 1_000_000))
+            // What is unread of earlier conversations counts here as it will when there is a conversation.
             let granted = UInt64(max(0, limits.receiveWindow - peer.unreadLeft))
             peer.attempt?.granted = granted
             for lane in 0..<2 { request.standing.granted[lane] = granted }
@@ -260,7 +261,7 @@ extension SessionMachine {
         noteRequestsSeen(acceptance.attempt, from: peer, on: link)
         peer.attempt = nil
         if attempt.kind != .resume {
-            conversation(expected, with: peer, link: link).remember(granted: attempt.granted)
+            conversation(expected, with: peer, link: link).wasGranted(attempt.granted)
         }
         let carries = carry(
             acceptance.conversation, on: link, with: peer, peerStanding: acceptance.standing, now: now)

@@ -27,12 +27,14 @@ final class SessionMachine {
     var statistics = SessionStatistics()
     var generator: SeededGenerator
     /// Encoded messages live in these; given back when acknowledged.
-    var pool = ChunkPool(chunkSize: 32 << 10, keepAtMost: 16)
+    @exclusivity(unchecked) var pool = ChunkPool(chunkSize: 32 << 10, keepAtMost: 16)
     /// Set by `close`: no invitations either way any more.
     var isClosing = false
 
-    private var directives = Ring<Directive>()
-    private var dirtyLinks = Ring<Link>()
+    // Asked for each message, on the loop alone and never across a call out, hence without the check at run time; the pool
+    // above likewise.
+    @exclusivity(unchecked) private var directives = Ring<Directive>()
+    @exclusivity(unchecked) private var dirtyLinks = Ring<Link>()
     private var wakeups = TimerQueue<Wakeup>()
     private var lastNumber: UInt64 = 0
     /// Numbers this session's requests, whomever they go to: a peer can tell a late one from the latest, also after its

@@ -42,7 +42,7 @@ struct Standing: Equatable {
 }
 
 /// Asks for a conversation (`invite`), or for one to go on over this link (`resume`). The dialling side sends it.
-struct ConversationRequest: Equatable {
+package struct ConversationRequest: Equatable {
     /// Chosen at random by who invites.
     var conversation: UInt64
     /// Counts the sender's requests, to whomever; one not above what was already seen is out of date.
@@ -80,7 +80,7 @@ extension ConversationRequest {
 }
 
 /// The yes to a request.
-struct ConversationAcceptance: Equatable {
+package struct ConversationAcceptance: Equatable {
     var conversation: UInt64
     /// The accepting side's own count of requests, so that its earlier ones are known to be out of date.
     var attempt: UInt64
@@ -106,7 +106,7 @@ extension ConversationAcceptance {
 }
 
 /// The no to a request.
-struct ConversationRefusal: Equatable {
+package struct ConversationRefusal: Equatable {
     enum Code: UInt8 {
         /// The program or person said no.
         case declined = 0
@@ -149,8 +149,8 @@ extension ConversationRefusal {
 }
 
 /// The last frame of a link: why it ends.
-struct LinkClose: Hashable {
-    enum Code: UInt16 {
+package struct LinkClose: Hashable {
+    package enum Code: UInt16 {
         /// The conversation is over; everything has arrived.
         case left = 0
         case protocolViolation = 1

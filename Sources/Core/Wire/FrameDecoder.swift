@@ -5,21 +5,28 @@
 /// out as they come, never collected. No length is believed before it is checked, and nothing is allocated by one.
 ///
 /// After an error the stream has no frame borders any more: the decoder must not be used again.
-struct FrameDecoder {
+package struct FrameDecoder {
     /// One frame, or a part of a `piece` frame. Borrowed: valid until the next call to the decoder.
-    struct Frame {
-        let type: UInt8
-        let bytes: UnsafeRawBufferPointer
+    package struct Frame {
+        package let type: UInt8
+        package let bytes: UnsafeRawBufferPointer
         /// How many bytes of header and payload this accounts for in flow control; the first part of a piece
         /// accounts for its header.
-        let wireBytes: Int
+        package let wireBytes: Int
     }
 
     /// The longest payload accepted; smaller before the hellos than after.
     var maximumPayload: Int
 
     private var waiting = ByteQueue()
-    private var current: ByteSlice?
+    private var current: ByteSlice? {
+        didSet {
+            position = 0
+            front = current?.pointer ?? UnsafeRawBufferPointer(start: nil, count: 0)
+        }
+    }
+    /// Where the bytes of `current` are: asking the slice itself for each frame would take a reference each time.
+    private var front = UnsafeRawBufferPointer(start: nil, count: 0)
     private var position = 0
 
     /// Bytes of the frame being put together, header included, while it is split over slices.
@@ -31,32 +38,30 @@ struct FrameDecoder {
     /// The bytes of its header, until they have been accounted for.
     private var pieceHeaderBytes = 0
 
-    init(maximumPayload: Int) { self.maximumPayload = maximumPayload }
+    package init(maximumPayload: Int) { self.maximumPayload = maximumPayload }
 
     /// Adds what came. The slices are kept until they are parsed.
-    mutating func feed(_ slice: ByteSlice) {
+    package mutating func feed(_ slice: ByteSlice) {
         if current == nil {
             current = slice.isEmpty ? nil : slice
-            position = 0
         } else {
             waiting.append(slice)
         }
     }
 
     /// How many bytes were fed and have not been handed out.
-    var unparsedByteCount: Int { (current?.count ?? 0) - position + waiting.byteCount + assembled }
+    package var unparsedByteCount: Int { (current?.count ?? 0) - position + waiting.byteCount + assembled }
 
     /// The next frame, or part of a piece; nil when more bytes are needed.
-    mutating func next() throws(WireError) -> Frame? {
+    package mutating func next() throws(WireError) -> Frame? {
         while true {
-            guard let slice = current else { return nil }
-            let available = slice.count &- position
+            guard let base = front.baseAddress else { return nil }
+            let available = front.count &- position
             guard available > 0 else {
                 current = waiting.popFirst()
-                position = 0
                 continue
             }
-            let start = slice.pointer.baseAddress.unsafelyUnwrapped + position
+            let start = base + position
             if pieceLeft > 0 {
                 let count = min(pieceLeft, available)
                 let wireBytes = count &+ pieceHeaderBytes
@@ -84,6 +89,24 @@ struct FrameDecoder {
             }
             if let frame = try assemble(from: start, available: available) { return frame }
         }
+    }
+
+    /// The next frame where it is a message that lies whole at the front, which nearly all are; else nil, and `next` finds
+    /// out what there is.
+    @inline(__always)
+    mutating func nextWholeMessage() -> Frame? {
+        let available = front.count &- position
+        guard available >= FrameHeader.byteCount, pieceLeft == 0, assembled == 0 else { return nil }
+        let start = front.baseAddress.unsafelyUnwrapped + position
+        let header = FrameHeader(readingFrom: start)
+        let whole = FrameHeader.byteCount &+ header.payloadLength
+        guard FrameType.isWholeMessage(header.type), header.payloadLength <= maximumPayload,
+            available >= whole
+        else { return nil }
+        position &+= whole
+        return Frame(
+            type: header.type,
+            bytes: .init(start: start + FrameHeader.byteCount, count: header.payloadLength), wireBytes: whole)
     }
 
     /// A slice of `frame`'s bytes that outlives the decoder's next call; shares memory, copies nothing.

@@ -54,6 +54,12 @@ enum FrameType: UInt8, CaseIterable {
     /// From this value on an unknown type is skipped.
     static let firstOptional: UInt8 = 0x80
 
+    /// Whether a frame of this type is a message by itself.
+    @inline(__always)
+    static func isWholeMessage(_ type: UInt8) -> Bool {
+        type == message.rawValue || type == bulkMessage.rawValue || type == unreliable.rawValue
+    }
+
     static func message(on lane: Lane) -> FrameType { lane == .main ? .message : .bulkMessage }
     static func begin(on lane: Lane) -> FrameType { lane == .main ? .begin : .bulkBegin }
     static func piece(on lane: Lane) -> FrameType { lane == .main ? .piece : .bulkPiece }
@@ -71,7 +77,7 @@ public enum Lane: UInt8, Hashable, Sendable, CaseIterable {
 }
 
 /// Why bytes from the wire are no frame or no field.
-enum WireError: Error, Hashable {
+package enum WireError: Error, Hashable {
     case oversize(type: UInt8, length: Int, limit: Int)
     case unknownCritical(type: UInt8)
     case malformed(String)

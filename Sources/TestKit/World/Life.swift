@@ -266,11 +266,9 @@ final class Life: @unchecked Sendable {
         }
     }
 
-    /// The session dies without a word, as when a process is killed: its pipes break, and whatever it still wants to say
-    /// goes nowhere.
+    /// The session ends without a word, as when a process dies.
     func kill() {
         note(.life, 0, 3, "is killed")
-        if !hasClosed { transport.shutdown() }
         isClosing = true
         wasKilled = wasKilled || !hasClosed
         hasClosed = true
@@ -278,6 +276,7 @@ final class Life: @unchecked Sendable {
         session?.statistics { [world] statistics in
             for peer in statistics.peers.values { world.counts.messagesResent += peer.messagesResent }
         }
+        session?.die()
         for task in tasks { task.cancel() }
         tasks = []
         session = nil

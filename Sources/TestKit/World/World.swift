@@ -75,8 +75,8 @@ public final class World: @unchecked Sendable {
         guard world.finding != nil else { return world.report() }
         world.finding?.replay = replay
         let again = keepingLog ? world : live(true)
-        world.finding?.log =
-            again.finding == nil ? ["it did not happen again"] : Array(again.log.lines.suffix(Self.tail))
+        let lines = again.finding == nil ? ["it did not happen again"] : Array(again.log.lines.suffix(tail))
+        world.finding?.log = lines
         return world.report()
     }
 

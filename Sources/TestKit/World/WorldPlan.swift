@@ -131,7 +131,9 @@ struct WorldPlan {
         if generator.chance(25) { plan.splitLimit = generator.pick([200, 1_500, 5_000]) }
         if generator.chance(20) { plan.bytesPerSecond = generator.pick([128 << 10, 512 << 10, 4 << 20]) }
         guard kind != .calm else { return plan }
-        if generator.chance(20) { plan.refuse = FaultPlan.Odds(1, outOf: generator.number(3...10)) }
+        if generator.chance(20) {
+            plan.refuse = FaultPlan.Odds(1, outOf: generator.number((kind == .cuts ? 8 : 3)...10))
+        }
         if generator.chance(10) { plan.cutAfter = generator.milliseconds(4_000...15_000) }
         guard kind == .storm else { return plan }
         if generator.chance(10) { plan.hang = FaultPlan.Odds(1, outOf: generator.number(3...10)) }

@@ -7,6 +7,8 @@ struct Measurement {
     /// Messages that arrived; round trips, where those are measured.
     var messages: Int
     var nanoseconds: Int64
+    /// What all threads of the process have computed meanwhile: steadier than the time where others use the machine.
+    var processorNanoseconds: Int64
     /// Blocks taken from the heap meanwhile, by everybody in the process.
     var allocations: UInt64
     /// Nanoseconds each, in ascending order; empty where round trips are not measured.
@@ -38,6 +40,7 @@ final class Meter: @unchecked Sendable {
     @exclusivity(unchecked) private var received = 0
     @exclusivity(unchecked) private var nextStep: Int
     private var startedAt: Int64?
+    private var processorAtStart: Int64 = 0
     private var allocationsAtStart: UInt64 = 0
     private var receivedAtStart = 0
     @exclusivity(unchecked) private var samples: [UInt32] = []
@@ -76,6 +79,7 @@ final class Meter: @unchecked Sendable {
             receivedAtStart = received
             sampleCount = 0
             allocationsAtStart = allocation_counter_value()
+            processorAtStart = Self.clock(CLOCK_PROCESS_CPUTIME_ID)
             startedAt = Self.clock()
         }
     }
@@ -89,7 +93,10 @@ final class Meter: @unchecked Sendable {
         case .seconds(let enough): guard Double(now - start) >= enough * 1e9 else { return }
         }
         isDone = true
-        var measurement = Measurement(messages: messages, nanoseconds: now - start, allocations: allocations)
+        var measurement = Measurement(
+            messages: messages, nanoseconds: now - start,
+            processorNanoseconds: Self.clock(CLOCK_PROCESS_CPUTIME_ID) - processorAtStart,
+            allocations: allocations)
         if !samples.isEmpty { measurement.roundTrips = samples.prefix(sampleCount).sorted()[...] }
         onDone(measurement)
     }
@@ -106,9 +113,9 @@ final class Meter: @unchecked Sendable {
         count()
     }
 
-    static func clock() -> Int64 {
+    private static func clock(_ kind: clockid_t = CLOCK_MONOTONIC) -> Int64 {
         var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
+        clock_gettime(kind, &time)
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 }

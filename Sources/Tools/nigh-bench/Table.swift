@@ -8,7 +8,8 @@ struct Table {
         guard !asJSON else { return }
         print(
             Self.padded("scenario", 13), Self.leading("size", 9), Self.leading("messages/s", 12),
-            Self.leading("ns/message", 11), Self.leading("MB/s", 8), Self.leading("p50 µs", 9),
+            Self.leading("ns/message", 11), Self.leading("CPU ns", 9), Self.leading("MB/s", 8),
+            Self.leading("p50 µs", 9),
             Self.leading("p99 µs", 9), Self.leading("allocs/msg", 11))
     }
 
@@ -16,6 +17,7 @@ struct Table {
         let seconds = Double(measurement.nanoseconds) / 1e9
         let perSecond = Double(measurement.messages) / seconds
         let nanoseconds = Double(measurement.nanoseconds) / Double(measurement.messages)
+        let processor = Double(measurement.processorNanoseconds) / Double(measurement.messages)
         let megabytes = perSecond * Double(size) / 1e6
         let allocations = Double(measurement.allocations) / Double(measurement.messages)
         let (median, high) = (Self.percentile(50, of: measurement), Self.percentile(99, of: measurement))
@@ -23,7 +25,8 @@ struct Table {
             print(
                 "{\"scenario\":\"\(scenario.name)\",\"loops\":\"\(scenario.loops.rawValue)\",\"size\":\(size),"
                     + "\"messages\":\(measurement.messages),\"perSecond\":\(Int(perSecond)),"
-                    + "\"nanoseconds\":\(Self.fixed(nanoseconds, 1)),\"megabytesPerSecond\":\(Self.fixed(megabytes, 1)),"
+                    + "\"nanoseconds\":\(Self.fixed(nanoseconds, 1)),\"processorNanoseconds\":\(Self.fixed(processor, 1)),"
+                    + "\"megabytesPerSecond\":\(Self.fixed(megabytes, 1)),"
                     + "\"p50Microseconds\":\(median.map { Self.fixed($0, 2) } ?? "null"),"
                     + "\"p99Microseconds\":\(high.map { Self.fixed($0, 2) } ?? "null"),"
                     + "\"allocations\":\(Self.fixed(allocations, 5))}")
@@ -32,6 +35,7 @@ struct Table {
         print(
             Self.padded(scenario.name, 13), Self.leading(Self.size(size), 9),
             Self.leading("\(Int(perSecond))", 12), Self.leading(Self.fixed(nanoseconds, 1), 11),
+            Self.leading(Self.fixed(processor, 1), 9),
             Self.leading(Self.fixed(megabytes, 1), 8),
             Self.leading(median.map { Self.fixed($0, 2) } ?? "", 9),
             Self.leading(high.map { Self.fixed($0, 2) } ?? "", 9),

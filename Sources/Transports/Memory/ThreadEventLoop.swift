@@ -98,12 +98,13 @@ public final class ThreadEventLoop: @unchecked Sendable {
         let tasks = asUnownedTaskExecutor()
         var batch = ContiguousArray<Work>()
         while !isStopping.load(ordering: .relaxed) {
+            waitForWork(into: &batch)
+            // Read behind the wait: what runs in this turn must not take the time at which the loop fell asleep for now.
             turnMoment = Self.clock()
             while let due = timers.takeDue(at: turnMoment) {
                 due.run()
                 if isStopping.load(ordering: .relaxed) { break }
             }
-            waitForWork(into: &batch)
             for work in batch {
                 if isStopping.load(ordering: .relaxed) { break }
                 switch work {

@@ -201,7 +201,7 @@ import Testing
         let other = ThreadEventLoop()
         let race = Race()
         var missed = 0
-        for round in 1...20_000 {
+        for round in 1...8_000 {
             let port = port(sendBuffer: 1)
             #expect(throws: Never.self) { try port.admit(0) }
             other.execute {

@@ -99,6 +99,8 @@ private struct ModelledLane {
         #expect(lane.acknowledged == UInt64(acknowledged), comment())
         #expect(lane.hasUnsent == (sent < messages.count), comment())
         #expect(lane.isEmpty == (acknowledged == messages.count), comment())
+        #expect(lane.heldCost == outstanding, comment())
+        #expect(lane.isInOrder, comment())
     }
 }
 

@@ -1,0 +1,23 @@
+extension LinkClose {
+    /// What it means to whoever receives it.
+    var cause: NighError.Cause {
+        switch code {
+        case .left, .sessionClosed: .peerLeft
+        case .protocolViolation:
+            .protocolViolation(words.isEmpty ? "said the other side" : "said the other side: \(words)")
+        case .superseded: .superseded
+        case .selfDial: .selfDial
+        case .sameIdentity: .sameIdentity
+        case .cancelled: .cancelled
+        case .silent: .silent
+        case .noCommonVersion: .protocolViolation("the other side speaks no common version")
+        case .noCommonSecurity: .noCommonSecurity
+        case .wrongService: .wrongService(words)
+        case .wrongPeer: .unknownPeer
+        case .restarted: .restarted
+        case .tooManyLinks: .busy
+        case .tooSlow: .timedOut
+        case .other: .linkLost
+        }
+    }
+}

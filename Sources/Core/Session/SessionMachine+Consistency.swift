@@ -1,0 +1,94 @@
+// Whether what the machine keeps agrees with itself. Nothing here is called by a session; whoever tries to break one
+// looks here after each step.
+
+extension SessionMachine {
+    /// What contradicts itself between two inputs, in words; empty always, unless the machine has a bug.
+    var inconsistencies: [String] {
+        var found: [String] = []
+        for (id, peer) in peers { check(peer, id: id, &found) }
+        for (number, link) in links { check(link, number: number, &found) }
+        for (id, dial) in dials {
+            guard case .peer(let peer) = dial.purpose else { continue }
+            if peers[peer]?.attempt?.dial != id { found.append("a dial for nobody") }
+        }
+        for (number, ping) in pings where ping.link.purpose != .carrying {
+            found.append("ping \(number) waits on a link that carries no conversation")
+        }
+        check(peers.count, atMost: limits.knownPeers, "peers known", &found)
+        check(engagedPeers, atMost: limits.peers, "peers engaged", &found)
+        let invitations = peers.values.count { $0.invitation != nil }
+        check(invitations, atMost: limits.pendingInvitations, "invitations pending", &found)
+        return found
+    }
+
+    private func check(_ count: Int, atMost limit: Int, _ what: String, _ found: inout [String]) {
+        if count > limit { found.append("\(count) \(what), the limit is \(limit)") }
+    }
+
+    private func check(_ peer: PeerRecord, id: PeerID, _ found: inout [String]) {
+        func expect(_ holds: Bool, _ what: @autoclosure () -> String) {
+            if !holds { found.append("\(peer.state) peer: \(what())") }
+        }
+        expect(peer.id == id, "under another's id")
+        expect(!peer.isIdle, "kept without need")
+        expect(peer.routes.count <= limits.routesPerPeer, "too many routes")
+        expect(peer.linkCount == links.values.count { $0.peer === peer }, "links miscounted")
+        let isEngaged = peer.state == .connected || peer.state == .reconnecting
+        expect((peer.conversation != nil) == isEngaged, "conversation: \(peer.conversation != nil)")
+        expect((peer.link != nil) == (peer.state == .connected), "link: \(peer.link != nil)")
+        expect((peer.recovery != nil) == (peer.state == .reconnecting), "recovery: \(peer.recovery != nil)")
+        expect(peer.departure == nil || isEngaged, "leaves without a conversation")
+        if let conversation = peer.conversation, !conversation.port.hasStaged {
+            expect(conversation.isConsistent, "messages miscounted")
+        }
+        switch peer.state {
+        case .connected:
+            expect(peer.link.map { links[$0.number] === $0 } ?? false, "carried by a link that is gone")
+            expect(peer.link?.conversation === peer.conversation, "carried by another's link")
+            expect(peer.link?.purpose == .carrying, "carried by a link that does not carry")
+            expect(peer.attempt == nil && peer.invitation == nil, "asks or is asked")
+        case .reconnecting: expect(peer.attempt.map { $0.kind == .resume } ?? true, "invites")
+        case .connecting:
+            expect(peer.attempt.map { $0.kind != .resume } ?? false, "without an attempt of its own")
+        case .available, .unavailable:
+            expect(peer.attempt == nil, "with an attempt")
+            let isReachable = !peer.routes.isEmpty || peer.invitation != nil
+            expect(isReachable == (peer.state == .available), "routes: \(peer.routes.count)")
+        case .disconnected: expect(false, "at rest")
+        }
+        if let invitation = peer.invitation {
+            expect(links[invitation.link.number] === invitation.link, "invited by a link that is gone")
+            expect(invitation.link.purpose == .invited, "invited by a link for something else")
+        }
+        if let link = peer.attempt?.link {
+            expect(links[link.number] === link && link.purpose == .asking, "asks on no link")
+        }
+    }
+
+    private func check(_ link: Link, number: UInt64, _ found: inout [String]) {
+        func expect(_ holds: Bool, _ what: @autoclosure () -> String) {
+            if !holds { found.append("\(link.purpose) link: \(what())") }
+        }
+        expect(link.number == number, "under another's number")
+        expect(link.machine.end == nil, "is over and kept")
+        expect(link.peer.map { peers[$0.id] === $0 } ?? true, "of a forgotten peer")
+        expect((link.conversation != nil) == (link.purpose == .carrying), "carries without a conversation")
+        switch link.purpose {
+        case .carrying: expect(link.peer?.link === link, "carries what another carries")
+        case .asking: expect(link.peer?.attempt?.link === link, "asks what nobody wants to know")
+        case .invited: expect(link.peer?.invitation?.link === link, "brought an invitation that is gone")
+        case .unsettled: break
+        case .finished: expect(false, "kept")
+        }
+    }
+}
+
+extension Session {
+    /// What contradicts itself in this session, in words; to be called on the loop.
+    package var inconsistencies: [String] { driver.machine.inconsistencies }
+
+    /// The most bytes one of its links holds; to be called on the loop.
+    package var mostBytesHeld: Int {
+        driver.machine.links.values.reduce(0) { max($0, $1.machine.heldByteCount) }
+    }
+}

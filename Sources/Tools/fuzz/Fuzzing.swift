@@ -1,0 +1,115 @@
+import Glibc
+import NighCore
+
+/// Runs inputs, tells how it goes, and what was found.
+struct Fuzzing {
+    let options: Options
+    private let corpus: [Scenario]
+    private let frames: [[UInt8]]
+
+    init(_ options: Options) throws {
+        self.options = options
+        corpus = try Corpus.record()
+        frames = Mutator.frames(of: corpus)
+    }
+
+    /// Findings so far; the run stops at this many.
+    private static let mostFindings = 20
+
+    /// Runs everything asked for; returns the findings, each with the command that repeats it.
+    func run(tell: (String) -> Void) -> [String] {
+        var findings: [String] = []
+        for target in options.targets {
+            let count = options.one == nil ? options.inputs / options.targets.count : 1
+            let first = options.one ?? options.seed
+            let began = Self.seconds()
+            var told = began
+            for offset in 0..<count {
+                let seed = first &+ UInt64(offset)
+                Witness.note(target, seed)
+                do {
+                    try target.run(seed: seed, corpus: corpus, frames: frames)
+                } catch {
+                    let words = (error as? Finding)?.words ?? "\(error)"
+                    findings.append("--target \(target.rawValue) --one \(seed): \(words)")
+                    tell("finding: \(findings[findings.count - 1])")
+                    if findings.count >= Self.mostFindings { return findings }
+                }
+                guard offset & 0xFF == 0xFF, Self.seconds() - told >= 5 else { continue }
+                told = Self.seconds()
+                let rate = Int(Double(offset + 1) / (told - began))
+                tell(
+                    "\(target.rawValue): \(offset + 1) of \(count), \(rate) a second, \(Self.residentMegabytes()) MB"
+                )
+            }
+            let took = max(Self.seconds() - began, 0.001)
+            tell(
+                "\(target.rawValue): \(count) inputs in \(Int(took)) s, \(Int(Double(count) / took)) a second, "
+                    + "\(Self.residentMegabytes()) MB")
+        }
+        return findings
+    }
+
+    private static func seconds() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+
+    /// What this process has in memory: a number that only grows is a leak.
+    private static func residentMegabytes() -> Int {
+        guard let file = fopen("/proc/self/statm", "r") else { return 0 }
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 128)
+        guard fgets(&line, 128, file) != nil else { return 0 }
+        let fields = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+            .split(
+                separator: " ")
+        let pages = fields.count > 1 ? Int(fields[1]) ?? 0 : 0
+        return pages * 4_096 / (1 << 20)
+    }
+}
+
+/// Remembers which input is being run, so that a trap can still say it.
+enum Witness {
+    nonisolated(unsafe) private static var line: UnsafeMutablePointer<CChar> = .allocate(capacity: 128)
+    nonisolated(unsafe) private static var seed: UInt64 = 0
+    nonisolated(unsafe) private static var target = Target.decoder
+
+    static func note(_ target: Target, _ seed: UInt64) {
+        self.target = target
+        self.seed = seed
+    }
+
+    /// Has fatal signals write down the input before they end the program.
+    static func watch() {
+        for fatal in [SIGILL, SIGTRAP, SIGABRT, SIGSEGV, SIGBUS, SIGFPE] {
+            signal(fatal) { number in
+                Witness.write("fuzz: trapped at --target ")
+                Witness.write(Witness.target.rawValue)
+                Witness.write(" --one ")
+                Witness.writeSeed()
+                Witness.write("\n")
+                signal(number, SIG_DFL)
+                raise(number)
+            }
+        }
+    }
+
+    private static func write(_ text: String) {
+        var text = text
+        text.withUTF8 { _ = Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    }
+
+    /// Digits without an allocation: whoever trapped may have done it in the allocator.
+    private static func writeSeed() {
+        var position = 127
+        var rest = seed
+        repeat {
+            line[position] = CChar(48 + rest % 10)
+            rest /= 10
+            position -= 1
+        } while rest > 0
+        _ = Glibc.write(STDERR_FILENO, line + position + 1, 127 - position)
+    }
+}

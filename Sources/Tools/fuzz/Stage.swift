@@ -1,0 +1,290 @@
+import NighCore
+import NighTestKit
+
+/// What happens to a session on stage, one thing at a time: all that the world and the program can do to it.
+enum Event {
+    /// Discovery sees the other session, or sees it no more.
+    case sight(Bool)
+    /// A pipe comes in.
+    case open
+    /// The oldest dial succeeds with a pipe, or fails. A pipe comes in where nothing was dialled.
+    case answer
+    case refuse
+    /// The pipe of this index brings bytes.
+    case bytes(Int, [UInt8])
+    /// The other end has closed the pipe, writes no more, or takes nothing for now.
+    case cut(Int)
+    case end(Int)
+    case block(Int, Bool)
+    case pass(milliseconds: Int)
+    case act(Action)
+}
+
+/// What the program does.
+enum Action: CaseIterable {
+    case invite
+    case inviteByAddress
+    case cancel
+    case sendSmall
+    case sendLarge
+    case sendBulk
+    case sendUnreliable
+    case ping
+    case read
+    case leave
+    case leaveAll
+}
+
+/// How the program behaves: whether it says yes, and how it reads.
+struct Manners {
+    enum Answer {
+        case accept
+        case decline
+        case none
+    }
+
+    var answer = Answer.accept
+    var readsInbox = false
+}
+
+/// One session with nothing real around it: its transport, its pipes and its clock do what events say.
+final class Stage: @unchecked Sendable {
+    // Confined to the thread that runs the loop.
+    let loop: VirtualEventLoop
+    let session: Session
+    let transport = StageTransport()
+    private let other: Identity
+    private(set) var pipes: [StagePipe] = []
+    private(set) var hasClosed = false
+    private var reads = 0
+    private var lastStatistics = SessionStatistics()
+
+    static let identities = [Identity.ephemeral(seed: 1), .ephemeral(seed: 2)]
+    static let address = TransportAddress(scheme: "stage", value: "other")
+
+    /// A session with limits so narrow that they are reached.
+    static func configuration(_ own: Int) -> SessionConfiguration {
+        var configuration = SessionConfiguration(service: "fuzz", name: DisplayName(fitting: "stage \(own)"))
+        configuration.seed = UInt64(own + 1)
+        configuration.limits.frame = 8_192
+        configuration.limits.message = 40_000
+        configuration.limits.receiveWindow = 16_384
+        configuration.limits.sendBuffer = 32_768
+        configuration.limits.peers = 2
+        configuration.limits.knownPeers = 3
+        configuration.limits.pendingInvitations = 2
+        configuration.limits.unauthenticatedPipes = 4
+        configuration.limits.routesPerPeer = 2
+        return configuration
+    }
+
+    init(_ own: Int, manners: Manners, loop: VirtualEventLoop) throws {
+        self.loop = loop
+        other = Self.identities[1 - own]
+        session = Session(
+            Self.configuration(own), identity: Self.identities[own], transports: [transport], loop: loop)
+        let onMessage: MessageHandler = { [weak self] bytes, _ in self?.reads += bytes.byteCount }
+        session.start(
+            onEvent: { [weak self] event in self?.happened(event, manners) },
+            onMessage: manners.readsInbox ? nil : onMessage)
+        try loop.runQueued()
+    }
+
+    private func happened(_ event: SessionEvent, _ manners: Manners) {
+        switch event {
+        case .invited(let invitation):
+            switch manners.answer {
+            case .accept: session.accept(invitation)
+            case .decline: session.decline(invitation, words: "not now", retryAfter: .seconds(3))
+            case .none: break
+            }
+        case .closed: hasClosed = true
+        default: break
+        }
+    }
+
+    func perform(_ event: Event) throws {
+        switch event {
+        case .sight(let isThere): sight(isThere)
+        case .open: open(dial: nil)
+        case .answer: open(dial: transport.takeDial())
+        case .refuse:
+            if let dial = transport.takeDial() {
+                transport.events?.dialFailed(dial, error: NighError(.connecting, .refused), by: transport)
+            }
+        case .bytes(let index, let bytes): pipe(index)?.deliver(ByteSlice(bytes))
+        case .cut(let index): pipe(index)?.cut()
+        case .end(let index): pipe(index)?.end()
+        case .block(let index, let isBlocked): pipe(index)?.block(isBlocked)
+        case .pass(let milliseconds): try loop.run(for: .milliseconds(milliseconds))
+        case .act(let action): act(action)
+        }
+        repeat {
+            try loop.runQueued()
+        } while pipes.reduce(false) { $1.deliverHeld() || $0 }
+    }
+
+    private func pipe(_ index: Int) -> StagePipe? { pipes.isEmpty ? nil : pipes[index % pipes.count] }
+
+    private func open(dial: DialID?) {
+        guard let events = transport.events, pipes.count < 32 else { return }
+        let pipe = StagePipe()
+        pipes.append(pipe)
+        events.pipeOpened(pipe, dial: dial, by: transport)
+    }
+
+    private func sight(_ isThere: Bool) {
+        guard isThere else {
+            transport.events?.routeLost(Self.address, by: transport)
+            return
+        }
+        let advertisement = Advertisement(
+            service: session.configuration.service, peer: other.peerID, name: DisplayName(fitting: "other"))
+        transport.events?.routeFound(
+            Sighting(address: Self.address, advertisement: advertisement), by: transport)
+    }
+
+    private func act(_ action: Action) {
+        switch action {
+        case .invite:
+            session.invite(other.peerID, context: [1, 2, 3], timeout: .seconds(20)) { _ in }
+        case .inviteByAddress: session.invite(at: Self.address, timeout: .seconds(20)) { _ in }
+        case .cancel: session.cancelInvitation(of: other.peerID)
+        case .sendSmall: send(100, .reliable)
+        case .sendLarge: send(10_000, .reliable)
+        case .sendBulk: send(8_300, .reliable(.bulk))
+        case .sendUnreliable: send(50, .unreliable)
+        case .ping: session.ping(other.peerID, payload: [9, 9]) { _ in }
+        case .read: while session.messages.poll() != nil { reads += 1 }
+        case .leave: session.disconnect(other.peerID)
+        case .leaveAll: session.disconnectAll()
+        }
+    }
+
+    private func send(_ count: Int, _ reliability: Reliability) {
+        // Not connected, or no room: both are answers a program must live with.
+        try? session.trySend([UInt8](repeating: 0xA5, count: count), to: other.peerID, reliability)
+    }
+
+    func statistics() throws -> SessionStatistics {
+        session.statistics { [weak self] in self?.lastStatistics = $0 }
+        try loop.runQueued()
+        return lastStatistics
+    }
+
+    /// Ends everything; afterwards nothing may be left of it.
+    func close() throws {
+        session.close {}
+        for pipe in pipes { pipe.block(false) }
+        try loop.run(for: .seconds(30))
+        guard hasClosed else { throw Finding("the session did not close") }
+        transport.events = nil
+    }
+}
+
+/// A transport that dials nobody: it remembers what was asked, and events answer.
+final class StageTransport: Transport, @unchecked Sendable {
+    // Confined to the loop's thread.
+    let scheme = "stage"
+    let capabilities = TransportCapabilities(
+        datagrams: false, typicalMTU: 1_400, typicalLatency: .zero, expectedConnectTime: .zero, priority: 1)
+    var events: (any TransportEvents)?
+    private var dials: [DialID] = []
+
+    func start(on loop: any EventLoop, events: any TransportEvents) { self.events = events }
+    func advertise(_ advertisement: Advertisement) {}
+    func updateAdvertisement(_ advertisement: Advertisement) {}
+    func stopAdvertising() {}
+    func browse(_ service: ServiceName) {}
+    func stopBrowsing() {}
+    func dial(_ address: TransportAddress, as dial: DialID, timeout: Duration) { dials.append(dial) }
+    func cancelDial(_ dial: DialID) { dials.removeAll { $0 == dial } }
+    func diagnose() -> [Diagnosis] { [] }
+
+    func shutdown() {
+        events = nil
+        dials = []
+    }
+
+    var hasDial: Bool { !dials.isEmpty }
+
+    func takeDial() -> DialID? { dials.isEmpty ? nil : dials.removeFirst() }
+}
+
+/// One end of a pipe whose other end are events.
+final class StagePipe: Pipe {
+    let localAddress: TransportAddress? = nil
+    let remoteAddress: TransportAddress? = nil
+    private(set) var counters = PipeCounters()
+    /// What the session wrote and nobody has taken.
+    private(set) var written = ByteQueue()
+    private(set) var isClosed = false
+    private var handler: (any PipeHandler)?
+    private var isPaused = false
+    private var isBlocked = false
+    private var held: [ByteSlice] = []
+
+    /// Room for so much that only a flood fills it.
+    private static let room = 1 << 18
+
+    var writableBytes: Int { isBlocked ? 0 : Self.room }
+
+    func start(handler: any PipeHandler) { self.handler = handler }
+
+    func write(_ queue: inout ByteQueue) {
+        counters.bytesWritten += queue.byteCount
+        written.append(contentsOf: &queue)
+    }
+
+    func pauseReading() { isPaused = true }
+    func resumeReading() { isPaused = false }
+
+    func close(_ manner: PipeCloseManner) {
+        isClosed = true
+        handler = nil
+    }
+
+    func takeWritten() -> [UInt8] {
+        defer { written.removeAll() }
+        return written.bytes
+    }
+
+    func deliver(_ bytes: ByteSlice) {
+        guard !isPaused else {
+            // A pipe that is not read fills up, and its other end waits.
+            if held.count < 64 { held.append(bytes) }
+            return
+        }
+        counters.bytesReceived += bytes.count
+        handler?.pipe(self, received: bytes)
+    }
+
+    /// Delivers what came while reading was paused; whether there was anything.
+    func deliverHeld() -> Bool {
+        guard !isPaused, !held.isEmpty else { return false }
+        deliver(held.removeFirst())
+        return true
+    }
+
+    func cut() {
+        let handler = handler
+        self.handler = nil
+        isClosed = true
+        handler?.pipeClosed(self, error: nil)
+    }
+
+    func end() { handler?.pipeEnded(self) }
+
+    func block(_ isBlocked: Bool) {
+        guard self.isBlocked != isBlocked else { return }
+        self.isBlocked = isBlocked
+        if !isBlocked { handler?.pipeBecameWritable(self) }
+    }
+}
+
+/// Something that must not be.
+struct Finding: Error {
+    let words: String
+
+    init(_ words: String) { self.words = words }
+}

@@ -1,0 +1,233 @@
+import NighCore
+import NighTestKit
+
+/// A part of Nigh that takes bytes from strangers.
+enum Target: String, CaseIterable {
+    /// The frame decoder, beside a plain one that must agree with it.
+    case decoder
+    /// One link machine.
+    case link
+    /// A whole session with its driver, dialled and dialling.
+    case session
+
+    /// Feeds it what follows from `seed`; throws a finding where something is as it must not be.
+    func run(seed: UInt64, corpus: [Scenario], frames: [[UInt8]]) throws {
+        var mutator = Mutator(seed: seed, scenarios: corpus, frames: frames)
+        switch self {
+        case .decoder: try Self.decode(&mutator)
+        case .link: try Self.link(&mutator)
+        case .session: try Self.session(&mutator)
+        }
+    }
+
+    // MARK: The decoder
+
+    private static func decode(_ mutator: inout Mutator) throws {
+        let limit = [64, 4_096, 8_192][mutator.number(below: 3)]
+        let bytes = mutator.stream().dropFirst(mutator.number(below: 2)).flatMap { $0 }
+        let reference = PlainDecoding(of: bytes, limit: limit)
+        var decoder = FrameDecoder(maximumPayload: limit)
+        var decoding = Decoding()
+        var fed = 0
+        for slice in mutator.cut(bytes) {
+            decoder.feed(slice)
+            fed += slice.count
+            try decoding.drain(&decoder)
+            if decoding.error != nil { break }
+            let held = decoder.unparsedByteCount
+            if held > limit + 4 || held > fed { throw Finding("the decoder holds \(held) of \(fed) bytes") }
+        }
+        if decoding.error != reference.error {
+            throw Finding(
+                "\(String(describing: decoding.error)) where \(String(describing: reference.error)) is right")
+        }
+        if decoding.digest != reference.digest { throw Finding("other frames than came") }
+    }
+
+    // MARK: A link
+
+    private static let linkSettings = (0..<2).map { Stage.configuration($0) }
+
+    private static func link(_ mutator: inout Mutator) throws {
+        var now = Moment(nanoseconds: 0)
+        let own = mutator.number(below: 2)
+        let link = LinkMachine(
+            side: mutator.number(below: 2) == 0 ? .dialling : .accepting, configuration: linkSettings[own],
+            identity: Stage.identities[own], incarnation: 7, now: now)
+        var watch = LinkWatch(link)
+        for frame in mutator.stream() {
+            for slice in mutator.cut(frame) {
+                link.receive(slice, now: now)
+                try watch.step(now: now, fed: slice.count)
+            }
+            switch mutator.number(below: 24) {
+            case 0...5: watch.write()
+            case 6:
+                now = now + .milliseconds(Int64(mutator.number(below: 20_000)))
+                try watch.pass(to: now)
+            case 7: link.ping(token: UInt64(mutator.number(below: 9)), payload: [1], now: now)
+            case 8: if mutator.number(below: 8) == 0 { link.close(.left) }
+            case 9: if mutator.number(below: 8) == 0 { link.pipeClosed() }
+            default: break
+            }
+        }
+        // Left alone, every link ends.
+        for _ in 0..<3 {
+            now = now + .seconds(20)
+            try watch.pass(to: now)
+        }
+        if link.phase != .closed { throw Finding("the link is \(link.phase) after a minute of silence") }
+    }
+
+    // MARK: A session
+
+    private static func session(_ mutator: inout Mutator) throws {
+        // Far more work than any input needs: a session that goes round for ever is a finding, not a hang.
+        let loop = VirtualEventLoop(workLimit: 20_000)
+        do {
+            try play(mutator.scenario(), on: loop)
+            // A session that nobody holds any more has a last thing to do; then nothing is left of it.
+            try loop.runQueued()
+        } catch let lock as VirtualEventLoop.LiveLock {
+            throw Finding("\(lock)")
+        }
+    }
+
+    private static func play(_ scenario: Scenario, on loop: VirtualEventLoop) throws {
+        let stage = try Stage(scenario.own, manners: scenario.manners, loop: loop)
+        for event in scenario.events {
+            try stage.perform(event)
+            try check(stage)
+        }
+        // With nobody there any more, everything is given up in time.
+        for _ in 0..<3 {
+            try stage.perform(.pass(milliseconds: 15_000))
+            try check(stage)
+        }
+        try stage.close()
+        try check(stage)
+    }
+
+    /// More than a session may hold for one link: a frame that is not whole, and the answers that wait.
+    private static let mostHeld = 8_192 + (64 << 10) + (64 << 10)
+
+    private static func check(_ stage: Stage) throws {
+        let found = stage.session.inconsistencies
+        if !found.isEmpty { throw Finding(found.joined(separator: "; ")) }
+        let held = stage.session.mostBytesHeld
+        if held > mostHeld { throw Finding("a link holds \(held) bytes") }
+    }
+}
+
+/// Looks at a link machine as its owner does, and at whether it keeps its word.
+private struct LinkWatch {
+    let link: LinkMachine
+    private var isOver = false
+    private var isOpen = false
+    private var queue = ByteQueue()
+
+    init(_ link: LinkMachine) { self.link = link }
+
+    /// All that came of `fed` bytes.
+    mutating func step(now: Moment, fed: Int) throws {
+        var steps = 0
+        while let step = link.next(now: now) {
+            steps += 1
+            if isOver { throw Finding("a step after the last") }
+            // A frame has a header, and at most two steps (heard again, and itself) come of one.
+            if steps > fed / 4 + 3 { throw Finding("\(steps) steps of \(fed) bytes") }
+            switch step {
+            case .closed(let end):
+                isOver = true
+                if link.phase != .closed { throw Finding("closed, yet \(link.phase)") }
+                if end.cause.description.isEmpty { throw Finding("closed without a word") }
+            case .opened:
+                if isOpen { throw Finding("opened twice") }
+                isOpen = true
+            case .heardAgain: break
+            case .request, .accepted, .refused, .acknowledged, .message, .begin, .piece, .unreliable, .pong:
+                if !isOpen { throw Finding("a step before the hello") }
+            }
+        }
+        // Answers are bounded by what the owner reads on while they wait; here it reads all of one frame.
+        if link.heldByteCount > 8_196 + (64 << 10) + 200_000 {
+            throw Finding("the link holds \(link.heldByteCount) bytes")
+        }
+        if !link.wantsToRead { write() }
+    }
+
+    mutating func write() {
+        link.gather(into: &queue, budget: 1 << 16, conversation: nil)
+        queue.removeAll()
+    }
+
+    mutating func pass(to now: Moment) throws {
+        var looks = 0
+        while link.deadline <= now {
+            _ = link.timeArrived(now: now)
+            try step(now: now, fed: 0)
+            looks += 1
+            if looks > 5 { throw Finding("a deadline that does not pass") }
+        }
+        write()
+    }
+}
+
+/// What a decoder made of its input, condensed: each frame as soon as it is whole, pieces as they come.
+private struct Decoding {
+    var error: WireError?
+    /// Over the type and the bytes of everything handed out, so that pieces count alike however they are cut.
+    private(set) var digest: UInt64 = 0xCBF2_9CE4_8422_2325
+    private var lastPiece: UInt8?
+
+    mutating func drain(_ decoder: inout FrameDecoder) throws {
+        do throws(WireError) {
+            while let frame = try decoder.next() { add(frame.type, frame.bytes) }
+        } catch {
+            self.error = error
+        }
+    }
+
+    mutating func add(_ type: UInt8, _ bytes: some Collection<UInt8>) {
+        for byte in bytes { add(byte) }
+        // The ends of frames count, those of pieces do not: they are cut as they came.
+        if type != 0x14, type != 0x15 {
+            add(type)
+            add(UInt8(truncatingIfNeeded: bytes.count))
+        }
+    }
+
+    private mutating func add(_ byte: UInt8) { digest = (digest ^ UInt64(byte)) &* 0x100_0000_01B3 }
+}
+
+/// The frames in a stream, found in the plainest way there is.
+private struct PlainDecoding {
+    private var decoding = Decoding()
+    var error: WireError? { decoding.error }
+    var digest: UInt64 { decoding.digest }
+
+    init(of bytes: [UInt8], limit: Int) {
+        var rest = bytes[...]
+        while rest.count >= 4 {
+            let start = rest.startIndex
+            let length = Int(rest[start]) << 16 | Int(rest[start + 1]) << 8 | Int(rest[start + 2])
+            let type = rest[start + 3]
+            let isPiece = type == 0x14 || type == 0x15
+            guard length <= limit else {
+                decoding.error = .oversize(type: type, length: length, limit: limit)
+                return
+            }
+            if isPiece, length == 0 {
+                decoding.error = .malformed("a piece without bytes")
+                return
+            }
+            rest = rest.dropFirst(4)
+            guard rest.count >= length else {
+                if isPiece { decoding.add(type, rest) }
+                return
+            }
+            decoding.add(type, rest.prefix(length))
+            rest = rest.dropFirst(length)
+        }
+    }
+}

@@ -1,0 +1,233 @@
+import Testing
+
+@testable import NighCore
+
+@Suite struct KeepAliveTests {
+    private static let start = Moment(nanoseconds: 500)
+
+    private func keepAlive(ask: Duration = .seconds(5), lose: Duration = .seconds(15)) -> KeepAlive {
+        KeepAlive(askAfter: ask, loseAfter: lose, now: Self.start)
+    }
+
+    private func check(
+        _ verdict: KeepAlive.Verdict, _ expected: KeepAlive.Verdict,
+        at location: SourceLocation = #_sourceLocation
+    ) {
+        #expect(verdict == expected, sourceLocation: location)
+    }
+
+    /// All verdicts of a peer that is silent from the start, each at the deadline that was named.
+    private func verdicts(of keepAlive: KeepAlive) -> [(KeepAlive.Verdict, Moment.Span)] {
+        var keepAlive = keepAlive
+        var verdicts: [(KeepAlive.Verdict, Moment.Span)] = []
+        for _ in 0..<20 where verdicts.last?.0 != .lose {
+            let deadline = keepAlive.deadline
+            verdicts.append((keepAlive.check(at: deadline), deadline - Self.start))
+        }
+        return verdicts
+    }
+
+    @Test func silenceIsAskedSuspectedAndLostAtExactMoments() {
+        let verdicts = verdicts(of: keepAlive())
+        #expect(verdicts.map(\.0) == [.ask, .suspect, .lose])
+        #expect(verdicts.map(\.1) == [.seconds(5), .seconds(10), .seconds(15)])
+    }
+
+    @Test func beforeItsDeadlineItWaits() {
+        var keepAlive = keepAlive()
+        for (deadline, verdict) in [(5, KeepAlive.Verdict.ask), (10, .suspect), (15, .lose)] {
+            let moment = Self.start + .seconds(Int64(deadline))
+            #expect(keepAlive.deadline == moment)
+            check(keepAlive.check(at: moment + Moment.Span(nanoseconds: -1)), .wait)
+            check(keepAlive.check(at: moment), verdict)
+        }
+    }
+
+    @Test func aSignOfLifeBeginsItAnew() {
+        var keepAlive = keepAlive()
+        _ = keepAlive.check(at: Self.start + .seconds(5))
+        let endedSuspicion = keepAlive.heard(at: Self.start + .seconds(6))
+        #expect(!endedSuspicion)
+        #expect(keepAlive.deadline == Self.start + .seconds(11))
+        check(keepAlive.check(at: Self.start + .seconds(10)), .wait)
+        check(keepAlive.check(at: Self.start + .seconds(11)), .ask)
+        check(keepAlive.check(at: Self.start + .seconds(16)), .suspect)
+        #expect(keepAlive.isSuspected)
+        let endsSuspicion = keepAlive.heard(at: Self.start + .seconds(20))
+        #expect(endsSuspicion)
+        #expect(!keepAlive.isSuspected)
+        #expect(keepAlive.deadline == Self.start + .seconds(25))
+    }
+
+    /// A loop that stood still (a stopped process, a long computation) has not listened, so its peers were not silent.
+    @Test func whoDidNotListenLosesNobody() {
+        var keepAlive = keepAlive()
+        let late = Self.start + .seconds(100)
+        check(keepAlive.check(at: late), .ask)
+        check(keepAlive.check(at: late), .wait)
+        #expect(keepAlive.deadline == late + .seconds(5))
+        check(keepAlive.check(at: late + .seconds(5)), .suspect)
+        // It stands still once more: the answer may lie in the pipe.
+        check(keepAlive.check(at: late + .seconds(6)), .wait)
+        check(keepAlive.check(at: late + .seconds(10)), .lose)
+    }
+
+    @Test(arguments: [
+        (Duration.zero, Duration.zero), (.zero, .seconds(15)), (.seconds(5), .zero),
+        (.seconds(20), .seconds(15)),
+        (.seconds(15), .seconds(15)), (.seconds(8), .seconds(15)), (.nanoseconds(1), .nanoseconds(1)),
+        (.seconds(-1), .seconds(-1)), (.seconds(Int64.max), .seconds(Int64.max)),
+    ])
+    func nobodyIsLostUnasked(ask: Duration, lose: Duration) {
+        let verdicts = verdicts(of: keepAlive(ask: ask, lose: lose))
+        #expect(verdicts.map(\.0) == [.ask, .suspect, .lose], "\(verdicts)")
+        #expect(zip(verdicts, verdicts.dropFirst()).allSatisfy { $0.1 <= $1.1 })
+        if lose > ask, ask > .zero { #expect(verdicts.last?.1 == Moment.Span(lose)) }
+    }
+}
+
+@Suite struct LinkKeepAliveTests {
+    @Test func silenceIsAskedSuspectedAndLostAtExactMoments() throws {
+        let pair = try LinkPair.open()
+        let start = pair.now
+        pair.accepting.isHeldUp = true
+        // The other end hears the pings, so it loses nobody.
+        try pair.pass(.seconds(5))
+        #expect(pair.dialling.notes.isEmpty)
+        try pair.pass(.seconds(30))
+        #expect(
+            pair.dialling.notes == [
+                .suspected, .closed(.init(cause: .silent, code: .silent, saidByPeer: false)),
+            ])
+        #expect(pair.dialling.times == [start + .seconds(10), start + .seconds(15)])
+        #expect(pair.accepting.closed == .init(cause: .silent, code: .silent, saidByPeer: true))
+    }
+
+    @Test func aQuietHealthyPeerIsNeverLost() throws {
+        let pair = try LinkPair.open()
+        let before = pair.dialling.machine.statistics.bytesSent
+        try pair.pass(.seconds(12 * 3_600))
+        for end in [pair.dialling, pair.accepting] {
+            #expect(end.machine.phase == .open)
+            #expect(end.plainNotes.isEmpty)
+        }
+        // Some 20 bytes every five seconds at most; asking is not chatter.
+        let bytes = pair.dialling.machine.statistics.bytesSent - before
+        #expect(bytes <= 12 * 720 * 2 * 12)
+    }
+
+    @Test func suspicionEndsWhenThePeerIsHeard() throws {
+        let pair = try LinkPair.open()
+        let start = pair.now
+        pair.accepting.isHeldUp = true
+        try pair.pass(.seconds(14))
+        pair.accepting.isHeldUp = false
+        try pair.pass(.seconds(60))
+        #expect(pair.dialling.machine.phase == .open)
+        #expect(Array(pair.dialling.plainNotes.prefix(2)) == [.suspected, .heardAgain])
+        #expect(pair.dialling.plainNotes.count == 2)
+        #expect(pair.dialling.times.first == start + .seconds(10))
+    }
+
+    @Test func partsOfAFrameAreSignsOfLife() throws {
+        let pair = try LinkPair.open()
+        pair.accepting.isHeldUp = true
+        pair.dialling.receive(Frames.header(FrameType.piece.rawValue, 1_000), now: pair.now)
+        for _ in 0..<100 {
+            try pair.pass(.seconds(4))
+            pair.dialling.receive([1], now: pair.now)
+        }
+        #expect(pair.dialling.machine.phase == .open)
+        #expect(!pair.dialling.notes.contains(.suspected))
+    }
+
+    @Test func timesAsShortAsTheyGetEndEveryLinkAndHangNothing() throws {
+        let pair = LinkPair(
+            dialling: LinkPair.settings(seed: 1) {
+                $1.askAfter = .zero; $1.loseAfter = .zero
+            })
+        try pair.settle()
+        pair.accepting.isHeldUp = true
+        try pair.pass(.seconds(1))
+        #expect(pair.dialling.machine.phase == .closed)
+    }
+}
+
+@Suite struct ControlWriterTests {
+    @Test func framesComeOutInOrder() {
+        var writer = ControlWriter()
+        writer.write(.ping, payload: [1, 2])
+        writer.write(.pong, payload: [])
+        writer.reserve(.acknowledge, payloadLength: 1).storeBytes(of: 9, as: UInt8.self)
+        #expect(writer.frameCount == 3)
+        #expect(writer.byteCount == 6 + 4 + 5)
+        var queue = ByteQueue()
+        writer.drain(into: &queue)
+        #expect(
+            queue.bytes == Frames.frame(.ping, [1, 2]) + Frames.frame(.pong) + Frames.frame(.acknowledge, [9])
+        )
+        #expect(queue.sliceCount == 1, "frames that lie side by side leave as one slice")
+        #expect(writer.byteCount == 0)
+        #expect(writer.frameCount == 0)
+        writer.write(.ping, payload: [3])
+        writer.drop()
+        #expect(writer.byteCount == 0)
+        writer.drain(into: &queue)
+        #expect(queue.byteCount == 15)
+    }
+
+    @Test func headersAndLooseFramesAreNotQueued() {
+        var writer = ControlWriter()
+        #expect(writer.header(.piece, payloadLength: 70_000).bytes == Frames.header(0x14, 70_000))
+        #expect(writer.loose(.begin, number: .max).bytes == Frames.frame(.begin, [255, 255, 255, 255]))
+        #expect(writer.byteCount == 0)
+    }
+
+    @Test func itsChunksAreReusedOnceTheyAreWritten() {
+        var writer = ControlWriter()
+        var chunks: Set<ObjectIdentifier> = []
+        var alive: [Chunk] = []
+        for _ in 0..<2_000 {
+            writer.write(.acknowledge, payload: [UInt8](repeating: 1, count: 32))
+            _ = writer.header(.piece, payloadLength: 1)
+            var queue = ByteQueue()
+            writer.drain(into: &queue)
+            guard let chunk = queue.first?.chunk, chunks.insert(ObjectIdentifier(chunk)).inserted else {
+                continue
+            }
+            if alive.isEmpty { alive.append(chunk) }
+        }
+        // One was held by somebody all the time; two others take turns.
+        #expect(chunks.count <= 3)
+    }
+
+    @Test func whatSomebodyStillReadsIsNotOverwritten() {
+        var generator = SeededGenerator(seed: 3)
+        var writer = ControlWriter()
+        var kept: [(ByteQueue, [UInt8])] = []
+        for round in 0..<3_000 {
+            let payload = Frames.random(Int.random(in: 0...60, using: &generator), &generator)
+            writer.write(.ping, payload: payload)
+            var queue = ByteQueue()
+            writer.drain(into: &queue)
+            kept.append((queue, Frames.frame(.ping, payload)))
+            if round % 50 == 49 {
+                for (queue, bytes) in kept {
+                    let isSame = queue.bytes == bytes
+                    #expect(isSame)
+                }
+                kept.removeFirst(kept.count - Int.random(in: 0...5, using: &generator))
+            }
+        }
+    }
+
+    @Test func aFrameLargerThanAChunkFits() {
+        var writer = ControlWriter()
+        let payload = [UInt8](repeating: 4, count: 5_000)
+        writer.write(.ping, payload: payload)
+        writer.write(.ping, payload: [1])
+        var queue = ByteQueue()
+        writer.drain(into: &queue)
+        #expect(queue.bytes == Frames.frame(.ping, payload) + Frames.frame(.ping, [1]))
+    }
+}

@@ -1,0 +1,64 @@
+import NighCore
+import NighTestKit
+import Testing
+
+@testable import fuzz
+
+@Suite struct FuzzTests {
+    @Test(arguments: Target.allCases)
+    func nothingIsFoundInAShortRun(target: Target) throws {
+        var options = Options()
+        options.targets = [target]
+        options.inputs = 10_000
+        #expect(try Fuzzing(options).run(tell: { _ in }) == [])
+    }
+
+    /// What is changed must be valid to begin with, or nothing behind the first check is ever reached.
+    @Test func whatWasRecordedIsUnderstoodWhenItIsPlayedAgain() throws {
+        var reached: [String: SessionStatistics] = [:]
+        for scenario in try Corpus.record() {
+            let loop = VirtualEventLoop()
+            let stage = try Stage(scenario.own, manners: scenario.manners, loop: loop)
+            for event in scenario.events {
+                try stage.perform(event)
+                #expect(stage.session.inconsistencies == [], "\(scenario.name)")
+                let statistics = try stage.statistics()
+                let name = "\(scenario.name) \(scenario.own)"
+                // Who has left and is not seen any more is forgotten.
+                if !statistics.peers.isEmpty || reached[name] == nil { reached[name] = statistics }
+            }
+            try stage.close()
+        }
+        for (name, statistics) in reached {
+            #expect(statistics.linksEnded["protocol violation"] == nil, "\(name)")
+            guard !name.hasPrefix("declines"), !name.hasPrefix("does not answer") else { continue }
+            let peer = try #require(statistics.peers.values.first, "\(name)")
+            #expect(peer.messagesReceived > 0 || name.hasPrefix("is quiet"), "\(name)")
+            #expect((peer.reconnects > 0) == name.contains("resume"), "\(name)")
+        }
+        #expect(reached.count == 18)
+    }
+
+    @Test func aSeedIsAnInput() throws {
+        let corpus = try Corpus.record()
+        let frames = Mutator.frames(of: corpus)
+        for seed in 0..<50 as Range<UInt64> {
+            var first = Mutator(seed: seed, scenarios: corpus, frames: frames)
+            var second = Mutator(seed: seed, scenarios: corpus, frames: frames)
+            #expect(first.stream() == second.stream())
+            #expect("\(first.scenario().events)" == "\(second.scenario().events)")
+        }
+    }
+
+    @Test func itsCommandLineIsChecked() throws {
+        let options = try Options(["--inputs", "7", "--seed", "3", "--target", "link", "--one", "9"])
+        #expect(options.inputs == 7)
+        #expect(options.seed == 3)
+        #expect(options.targets == [.link])
+        #expect(options.one == 9)
+        #expect(try Options(["--help"]).wantsHelp)
+        for wrong in [["--inputs"], ["--inputs", "-1"], ["--target", "moon"], ["--moon"]] {
+            #expect(throws: Options.Unusable.self) { try Options(wrong[...]) }
+        }
+    }
+}
