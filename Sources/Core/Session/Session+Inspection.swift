@@ -65,15 +65,8 @@ extension Session {
         }
         return SessionInspection(
             incarnation: machine.hello.incarnation,
-            peers: machine.sortedPeers.map { peer in
-                SessionInspection.PeerView(
-                    id: peer.id, state: peer.state, conversation: peer.conversation?.id,
-                    incarnation: peer.incarnation, hasLink: peer.link != nil, linkCount: peer.linkCount,
-                    carryingLinks: carrying[peer.id] ?? 0,
-                    bytesWaiting: peer.conversation?.port.outstanding ?? 0,
-                    bytesUnread: peer.conversation?.unread ?? 0, isAsking: peer.attempt != nil,
-                    isInvited: peer.invitation != nil, isRecovering: peer.recovery != nil,
-                    isLeaving: peer.departure != nil, routes: peer.routes.map(\.address))
+            peers: machine.sortedPeers.map {
+                SessionInspection.PeerView($0, carryingLinks: carrying[$0.id] ?? 0)
             },
             links: machine.links.count,
             strangers: machine.links.values.reduce(0) {
@@ -81,5 +74,24 @@ extension Session {
             },
             connections: driver.connections.count, dials: machine.dials.count, pings: machine.pings.count,
             calls: driver.unansweredCalls)
+    }
+
+    /// One peer as it is now; nil when nothing is known of it. To be read on the loop.
+    package func inspection(of peer: PeerID) -> SessionInspection.PeerView? {
+        driver.machine.peers[peer].map {
+            SessionInspection.PeerView($0, carryingLinks: $0.link == nil ? 0 : 1)
+        }
+    }
+}
+
+extension SessionInspection.PeerView {
+    fileprivate init(_ peer: PeerRecord, carryingLinks: Int) {
+        self.init(
+            id: peer.id, state: peer.state, conversation: peer.conversation?.id,
+            incarnation: peer.incarnation, hasLink: peer.link != nil, linkCount: peer.linkCount,
+            carryingLinks: carryingLinks, bytesWaiting: peer.conversation?.port.outstanding ?? 0,
+            bytesUnread: peer.conversation?.unread ?? 0, isAsking: peer.attempt != nil,
+            isInvited: peer.invitation != nil, isRecovering: peer.recovery != nil,
+            isLeaving: peer.departure != nil, routes: peer.routes.map(\.address))
     }
 }

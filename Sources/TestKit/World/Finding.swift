@@ -43,7 +43,7 @@ public struct Finding: Error, CustomStringConvertible, Sendable {
     /// When, in virtual time.
     public let moment: Moment
     /// How to see it again, for a person.
-    public let replay: String
+    public internal(set) var replay: String
     /// What happened just before, a line each.
     public internal(set) var log: [String] = []
 

@@ -169,7 +169,7 @@ final class Life: @unchecked Sendable {
         case (.connecting, .connected):
             conversations[other, default: 0] += 1
             world.counts.conversations += 1
-            let inside = session?.inspection.peers.first { $0.id == peer.id }
+            let inside = session?.inspection(of: peer.id)
             lines[other] = Line(
                 stream: world.ledger.open(from: index, life: number, to: other),
                 receiver: inside.flatMap { world.life(of: $0.incarnation) },
@@ -273,6 +273,9 @@ final class Life: @unchecked Sendable {
         wasKilled = wasKilled || !hasClosed
         hasClosed = true
         lines = [:]
+        session?.statistics { [world] statistics in
+            for peer in statistics.peers.values { world.counts.messagesResent += peer.messagesResent }
+        }
         session?.die()
         for task in tasks { task.cancel() }
         tasks = []

@@ -89,6 +89,12 @@ package struct MessageLedger {
         if row == .unreliable { unreliableSent += 1 } else { accepted += 1 }
     }
 
+    /// The last message was not taken after all: for who must enter it before the session has said so.
+    package mutating func withdraw(_ stream: Int, row: Row) {
+        streams[stream].rows[row.rawValue].lengths.removeLast()
+        accepted -= 1
+    }
+
     /// How many messages of a stream's lanes have not arrived.
     package func missing(in stream: Int) -> Int {
         streams[stream].rows.prefix(2).reduce(0) { $0 + $1.lengths.count - $1.received }

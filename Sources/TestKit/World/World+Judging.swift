@@ -35,8 +35,10 @@ extension World {
         guard !life.hasClosed else { return }
         let inside = session.inspection
         let limits = life.owner.member.limits
-        func expect(_ value: Int, atMost limit: Int, _ what: String) {
-            if value > limit { life.found(.bounds, "\(what): \(value), where at most \(limit) are allowed") }
+        func expect(_ value: Int, atMost limit: Int, _ what: @autoclosure () -> String) {
+            if value > limit {
+                life.found(.bounds, "\(what()): \(value), where at most \(limit) are allowed")
+            }
         }
         let message = WorldMessage.longest + 4_096
         var engaged = 0
@@ -119,7 +121,7 @@ extension World {
             life.found(.agreement, "\(other) is still \(peer.state)")
         case .connected:
             guard let partner else { return life.found(.ghosts, "is connected to \(other), which is gone") }
-            let theirs = partner.session?.inspection.peers.first { $0.id == id(life.index) }
+            let theirs = partner.session?.inspection(of: id(life.index))
             guard let theirs, theirs.state == .connected, theirs.conversation == peer.conversation,
                 peer.incarnation == partner.incarnation, theirs.incarnation == life.incarnation
             else {

@@ -157,11 +157,12 @@ private final class WaitingSender: @unchecked Sendable {
         for _ in 0..<count {
             guard let session, life.lines[other]?.stream == stream else { return }
             let bytes = world.ledger.nextMessage(in: stream, row: .bulk, length: length)
+            // It may arrive before this task runs again.
+            world.ledger.accept(stream, row: .bulk, length: bytes.count)
             do {
                 try await session.send(bytes, to: peer, on: .bulk)
-                world.ledger.accept(stream, row: .bulk, length: bytes.count)
             } catch {
-                return
+                return world.ledger.withdraw(stream, row: .bulk)
             }
         }
     }

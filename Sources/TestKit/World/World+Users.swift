@@ -148,7 +148,7 @@ extension World {
     func disconnect(_ other: Int, by life: Life) {
         guard let session = life.session else { return }
         // From inside a handler the conversation may be over already, and the program about to be told so.
-        let conversation = session.inspection.peers.first { $0.id == id(other) }?.conversation
+        let conversation = session.inspection(of: id(other))?.conversation
         let line = life.lines[other].flatMap { $0.conversation == conversation ? $0 : nil }
         let call = life.call("disconnect \(other)", within: life.timings.linger + .milliseconds(100))
         session.disconnect(id(other)) { result in

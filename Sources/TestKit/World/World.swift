@@ -15,7 +15,7 @@ public final class World: @unchecked Sendable {
 
     let seed: UInt64
     let plan: WorldPlan
-    let loop = VirtualEventLoop(workLimit: 400_000)
+    let loop: VirtualEventLoop
     let hub = MemoryHub()
     let inhabitants: [Inhabitant]
     var generator: SeededGenerator
@@ -33,14 +33,25 @@ public final class World: @unchecked Sendable {
     private var indexByPeer: [PeerID: Int] = [:]
     private var lifeByIncarnation: [UInt64: Life] = [:]
 
-    init(seed: UInt64, keepingLog: Bool) {
-        self.seed = seed
+    private convenience init(seed: UInt64, keepingLog: Bool) {
         var generator = SeededGenerator(seed: seed)
-        plan = WorldPlan(&generator)
+        let plan = WorldPlan(&generator)
+        self.init(seed: seed, plan: plan, generator: generator, keepingLog: keepingLog)
+    }
+
+    /// A world by a plan of somebody else's, in which nothing happens by itself.
+    init(
+        seed: UInt64, plan: WorldPlan, generator: SeededGenerator, keepingLog: Bool, workLimit: Int = 400_000
+    ) {
+        var generator = generator
+        self.seed = seed
+        self.plan = plan
+        loop = VirtualEventLoop(workLimit: workLimit)
         log = WorldLog(keepsLines: keepingLog)
+        // Whose PeerID is the greater must not be the same in every world.
+        let shuffle = generator.number(0...63)
         inhabitants = plan.members.enumerated().map { index, member in
-            Inhabitant(
-                index: index, identity: Self.identity(generator.number(0...63) << 3 | index), member: member)
+            Inhabitant(index: index, identity: Self.identity(shuffle << 10 | index), member: member)
         }
         self.generator = generator
         for inhabitant in inhabitants { indexByPeer[inhabitant.identity.peerID] = inhabitant.index }
@@ -51,17 +62,25 @@ public final class World: @unchecked Sendable {
     /// Runs the world of `seed` from beginning to end. Where a rule is broken, the report has the lines of the log that
     /// lead to it; with `keepingLog` it has all lines in any case.
     public static func run(seed: UInt64, keepingLog: Bool = false) -> WorldReport {
-        let world = World(seed: seed, keepingLog: keepingLog)
-        world.run()
-        guard var finding = world.finding, !keepingLog else { return world.report(world.finding) }
-        // The same again, this time with a log.
-        finding.log = run(seed: seed, keepingLog: true).finding?.log ?? ["it did not happen again"]
-        return world.report(finding)
+        report(keepingLog, replay: "soak --seed \(seed) --log") { keepingLog in
+            let world = World(seed: seed, keepingLog: keepingLog)
+            world.live()
+            return world
+        }
     }
 
-    private func report(_ finding: Finding?) -> WorldReport {
-        var finding = finding
-        if finding?.log.isEmpty == true { finding?.log = log.lines.suffix(Self.tail) }
+    /// What became of the world that `live` makes and runs; made once more with a log where a rule was broken.
+    static func report(_ keepingLog: Bool, replay: String, _ live: (Bool) -> World) -> WorldReport {
+        let world = live(keepingLog)
+        guard world.finding != nil else { return world.report() }
+        world.finding?.replay = replay
+        let again = keepingLog ? world : live(true)
+        let lines = again.finding == nil ? ["it did not happen again"] : Array(again.log.lines.suffix(tail))
+        world.finding?.log = lines
+        return world.report()
+    }
+
+    private func report() -> WorldReport {
         counts.worlds = 1
         counts.milliseconds = Int(loop.now.nanoseconds / 1_000_000)
         counts.work = loop.workDone
@@ -85,9 +104,7 @@ public final class World: @unchecked Sendable {
     func found(_ fault: Fault) {
         guard finding == nil else { return }
         note(.phase, "FOUND \(fault.rule.rawValue): \(fault.words)")
-        finding = Finding(
-            seed: seed, rule: fault.rule, words: fault.words, moment: loop.now,
-            replay: "soak --seed \(seed) --log")
+        finding = Finding(seed: seed, rule: fault.rule, words: fault.words, moment: loop.now, replay: "")
     }
 
     func note(_ kind: WorldLog.Kind, _ words: @autoclosure () -> String) {
@@ -119,7 +136,7 @@ public final class World: @unchecked Sendable {
         }
     }
 
-    private func run() {
+    private func live() {
         note(
             .phase, "\(plan.kind), \(inhabitants.count) inhabitants\(plan.isNarrow ? ", narrow limits" : "")")
         for inhabitant in inhabitants {
@@ -175,7 +192,7 @@ public final class World: @unchecked Sendable {
     }
 
     /// Everybody closes, and nothing may be left over.
-    private func closeAll() {
+    func closeAll() {
         guard finding == nil else { return }
         note(.phase, "everybody closes")
         let lives = inhabitants.compactMap(\.life)
@@ -195,7 +212,7 @@ public final class World: @unchecked Sendable {
     }
 
     /// Lets go of everything that would keep the world alive.
-    private func end() {
+    func end() {
         for inhabitant in inhabitants { if inhabitant.life != nil { inhabitant.life?.kill() } }
         agenda.removeAll()
         try? loop.run(for: .seconds(30))

@@ -22,19 +22,19 @@ struct WorldPlan {
     }
 
     struct Member {
-        var role: SessionRole
-        var reading: Reading
-        var limits: SessionLimits
-        var timings: SessionTimings
-        var faults: FaultPlan
+        var role = SessionRole.peer
+        var reading = Reading.handler
+        var limits = SessionLimits()
+        var timings = SessionTimings()
+        var faults = FaultPlan.none
         /// Comes into the world so many milliseconds after its beginning.
-        var joinsAt: Int
+        var joinsAt = 0
         /// In how many of a hundred cases it invites whom it sees.
-        var eagerness: Int
+        var eagerness = 0
         /// In how many of a hundred cases it says at once yes to an invitation; else later, no, or nothing.
-        var kindness: Int
+        var kindness = 100
         /// So many milliseconds at most lie between two things its user does.
-        var pace: Int
+        var pace = 1_000
     }
 
     let kind: Kind
@@ -46,6 +46,16 @@ struct WorldPlan {
     let weatherPace: Int
     /// Whether limits are so narrow that not everybody can be connected, or known, to everybody.
     let isNarrow: Bool
+
+    /// A plan for a world in which nothing happens by itself.
+    init(_ members: [Member]) {
+        kind = .storm
+        self.members = members
+        active = .seconds(3_600)
+        settling = .zero
+        weatherPace = 0
+        isNarrow = false
+    }
 
     init(_ generator: inout SeededGenerator) {
         let roll = generator.number(0...99)
@@ -121,7 +131,9 @@ struct WorldPlan {
         if generator.chance(25) { plan.splitLimit = generator.pick([200, 1_500, 5_000]) }
         if generator.chance(20) { plan.bytesPerSecond = generator.pick([128 << 10, 512 << 10, 4 << 20]) }
         guard kind != .calm else { return plan }
-        if generator.chance(20) { plan.refuse = FaultPlan.Odds(1, outOf: generator.number(3...10)) }
+        if generator.chance(20) {
+            plan.refuse = FaultPlan.Odds(1, outOf: generator.number((kind == .cuts ? 8 : 3)...10))
+        }
         if generator.chance(10) { plan.cutAfter = generator.milliseconds(4_000...15_000) }
         guard kind == .storm else { return plan }
         if generator.chance(10) { plan.hang = FaultPlan.Odds(1, outOf: generator.number(3...10)) }

@@ -1,4 +1,44 @@
-/// Placeholder until the mesh exists.
+import Glibc
+import NighTestKit
+
+/// Meshes of growing size, with what they cost.
 enum MeshReport {
-    static func run(_ sizes: [Int]) -> Bool { true }
+    /// Runs a mesh of each size in a process of its own, so that the memory of one does not count for the next.
+    static func run(_ sizes: [Int]) -> Bool {
+        var isSound = true
+        for size in sizes {
+            let child = fork()
+            if child == 0 { _exit(runOne(size) ? 0 : 1) }
+            var status: Int32 = 0
+            guard child > 0, waitpid(child, &status, 0) == child else {
+                Soak.complain("soak: no process could be made for the mesh of \(size)")
+                return false
+            }
+            isSound = isSound && status == 0
+        }
+        return isSound
+    }
+
+    private static func runOne(_ size: Int) -> Bool {
+        let start = Soak.clock()
+        let report = World.mesh(of: size)
+        let seconds = Soak.clock() - start
+        let conversations = size * (size - 1) / 2
+        let peak = peakMemory()
+        print(
+            "\(size) sessions, \(conversations) conversations, \(report.counts.messagesReceived) messages: "
+                + "\(Soak.rounded(seconds)) s for \(report.counts.milliseconds / 1_000) virtual seconds, "
+                + "\(report.counts.work) pieces of work; at most \(peak >> 10) MiB, "
+                + "\(peak / max(conversations, 1)) KiB a conversation")
+        if let finding = report.finding { print(finding) }
+        fflush(nil)
+        return report.finding == nil
+    }
+
+    /// The most memory this process has had, in KiB.
+    private static func peakMemory() -> Int {
+        var usage = rusage()
+        getrusage(RUSAGE_SELF.rawValue, &usage)
+        return usage.ru_maxrss
+    }
 }

@@ -1,0 +1,162 @@
+import NighCore
+import NighTestKit
+import Testing
+
+/// The judges see what is wrong when it is put before them.
+struct MessageLedgerTests {
+    /// A sender, a reader and a stream between them.
+    struct Table {
+        var ledger = MessageLedger()
+        let reader = MessageLedger.Reader(who: 1, life: 1, conversation: 1)
+        var stream: Int
+
+        init() { stream = ledger.open(from: 0, life: 1, to: 1) }
+
+        mutating func send(_ length: Int, _ row: MessageLedger.Row = .main) -> [UInt8] {
+            let bytes = ledger.nextMessage(in: stream, row: row, length: length)
+            ledger.accept(stream, row: row, length: bytes.count)
+            return bytes
+        }
+
+        mutating func arrives(
+            _ bytes: [UInt8], _ row: MessageLedger.Row = .main, at reader: MessageLedger.Reader? = nil
+        ) -> Finding.Rule? {
+            let reader = reader ?? self.reader
+            return bytes.withUnsafeBytes { ledger.arrived($0, at: reader, from: 0, row: row) }?.rule
+        }
+    }
+
+    @Test func whatArrivesAsSentIsFine() {
+        var table = Table()
+        for length in [20, 0, 5, 300, 16, 70_000, 1] {
+            let main = table.send(length)
+            let bulk = table.send(length, .bulk)
+            #expect(table.arrives(bulk, .bulk) == nil)
+            #expect(table.arrives(main) == nil)
+        }
+        #expect(table.ledger.missing(in: table.stream) == 0)
+        #expect(table.ledger.received == 14)
+    }
+
+    @Test(arguments: [3, 40])
+    func aDuplicateIsSeen(_ length: Int) {
+        var table = Table()
+        let first = table.send(20)
+        let second = table.send(length)
+        #expect(table.arrives(first) == nil)
+        #expect(table.arrives(second) == nil)
+        #expect(table.arrives(second) == .exactlyOnce)
+    }
+
+    @Test func aDuplicateBeforeTheNextIsSeen() {
+        var table = Table()
+        let first = table.send(20)
+        _ = table.send(20)
+        #expect(table.arrives(first) == nil)
+        #expect(table.arrives(first) == .exactlyOnce)
+    }
+
+    @Test(arguments: [3, 40])
+    func aGapIsSeen(_ length: Int) {
+        var table = Table()
+        let first = table.send(20)
+        _ = table.send(length + 1)
+        let third = table.send(length)
+        #expect(table.arrives(first) == nil)
+        #expect(table.arrives(third) == .order)
+        #expect(table.ledger.missing(in: table.stream) == 2)
+    }
+
+    @Test func aMissingBeginningIsSeen() {
+        var table = Table()
+        _ = table.send(20)
+        let second = table.send(20)
+        #expect(table.arrives(second) == .order)
+    }
+
+    @Test func aSpoiltByteIsSeen() {
+        var table = Table()
+        let first = table.send(100)
+        var second = table.send(100)
+        second[99] ^= 1
+        #expect(table.arrives(first) == nil)
+        #expect(table.arrives(second) == .order)
+    }
+
+    @Test func aStrayMessageIsSeen() {
+        var table = Table()
+        let elsewhere = table.ledger.open(from: 0, life: 1, to: 2)
+        let stray = table.ledger.nextMessage(in: elsewhere, row: .main, length: 20)
+        table.ledger.accept(elsewhere, row: .main, length: 20)
+        #expect(table.arrives(stray) == .order)
+        #expect(table.arrives([1, 2, 3]) == .order)
+    }
+
+    @Test func theWrongLaneIsSeen() {
+        var table = Table()
+        let message = table.send(20)
+        #expect(table.arrives(message, .bulk) == .order)
+    }
+
+    @Test func aConversationOpenedAgainIsSeen() {
+        var table = Table()
+        let old = table.send(20)
+        let late = table.send(20)
+        #expect(table.arrives(old) == nil)
+        table.stream = table.ledger.open(from: 0, life: 1, to: 1)
+        #expect(table.arrives(table.send(20), at: .init(who: 1, life: 1, conversation: 2)) == nil)
+        #expect(table.arrives(late) == .exactlyOnce)
+    }
+
+    @Test func aStreamInTwoConversationsIsSeen() {
+        var table = Table()
+        let first = table.send(20)
+        let second = table.send(20)
+        #expect(table.arrives(first) == nil)
+        #expect(table.arrives(second, at: .init(who: 1, life: 1, conversation: 2)) == .exactlyOnce)
+    }
+
+    @Test func anUnreliableMessageMayBeLostButNotDoubled() {
+        var table = Table()
+        _ = table.send(20, .unreliable)
+        let second = table.send(20, .unreliable)
+        #expect(table.arrives(second, .unreliable) == nil)
+        #expect(table.arrives(second, .unreliable) == .unreliable)
+        #expect(table.ledger.missing(in: table.stream) == 0)
+    }
+}
+
+struct StateWatchTests {
+    private let peer = Identity.ephemeral(seed: 1).peerID
+    private let error = NighError(.conversing, .linkLost)
+
+    @Test func aWholeLifeIsFine() {
+        var watch = StateWatch()
+        let moves: [PeerState] = [
+            .available, .connecting, .connected, .reconnecting, .connected, .disconnected, .available,
+            .unavailable,
+        ]
+        for next in moves {
+            #expect(watch.told(peer, next, from: watch.state(of: peer), cause: error) == nil)
+        }
+        #expect(watch.state(of: peer) == .unavailable)
+    }
+
+    @Test func anIllegalMoveIsSeen() {
+        var watch = StateWatch()
+        #expect(watch.told(peer, .available, from: .unavailable, cause: nil) == nil)
+        #expect(watch.told(peer, .connected, from: .available, cause: nil)?.rule == .moves)
+    }
+
+    @Test func aSkippedStateIsSeen() {
+        var watch = StateWatch()
+        #expect(watch.told(peer, .connecting, from: .available, cause: nil)?.rule == .moves)
+    }
+
+    @Test func aFailureWithoutACauseIsSeen() {
+        var watch = StateWatch()
+        #expect(watch.told(peer, .available, from: .unavailable, cause: nil) == nil)
+        #expect(watch.told(peer, .connecting, from: .available, cause: nil) == nil)
+        #expect(watch.told(peer, .available, from: .connecting, cause: nil)?.rule == .moves)
+    }
+}

@@ -1,0 +1,70 @@
+import NighTestKit
+import Testing
+
+/// Whole neighbourhoods in virtual time; what they check stands with `Finding.Rule`.
+struct WorldTests {
+    /// 500 seeds, in portions that can run side by side.
+    @Test(arguments: 0..<20)
+    func everyRuleHolds(_ portion: Int) {
+        for seed in 0..<25 {
+            let report = World.run(seed: UInt64(portion * 25 + seed))
+            if let finding = report.finding { Issue.record(finding) }
+        }
+    }
+
+    @Test(arguments: [3, 17, 29, 256] as [UInt64])
+    func aSeedDecidesEverything(_ seed: UInt64) {
+        let first = World.run(seed: seed)
+        let second = World.run(seed: seed, keepingLog: true)
+        #expect(first.hash == second.hash)
+        #expect(first.counts == second.counts)
+        #expect(first.log.isEmpty)
+        #expect(second.log.count > 50)
+        #expect(first.hash != World.run(seed: seed + 1).hash)
+    }
+
+    /// What the worlds are for happens in them, and often.
+    @Test func worldsPutTheRulesToTheTest() {
+        var counts = WorldCounts()
+        for seed in 1_000..<1_040 { counts += World.run(seed: UInt64(seed)).counts }
+        #expect(counts.worlds == 40)
+        #expect(counts.sessions > 100)
+        #expect(counts.conversations > 200)
+        #expect(counts.reconnects > 100)
+        #expect(counts.messagesReceived > 5_000)
+        #expect(counts.messagesResent > 100)
+        #expect(counts.unreliableReceived > 100)
+        #expect(counts.refusedSends > 50)
+        #expect(counts.cuts > 50)
+        #expect(counts.blocks > 20)
+        #expect(counts.partitions > 5)
+        #expect(counts.kills > 10)
+        #expect(counts.restarts > 10)
+        #expect(counts.pings > 50)
+    }
+
+    /// 1,000 pairs.
+    @Test(arguments: 0..<10)
+    func ofTwoInvitationsOneLinkRemains(_ portion: Int) {
+        for seed in 0..<100 {
+            let report = World.doubleInvitation(seed: UInt64(portion * 100 + seed))
+            if let finding = report.finding { Issue.record(finding) }
+            #expect(report.counts.conversations == 2)
+        }
+    }
+
+    @Test(arguments: [1, 2] as [UInt64])
+    func fiftyRestartsLeaveNoGhost(_ seed: UInt64) {
+        let report = World.restarts(seed: seed)
+        if let finding = report.finding { Issue.record(finding) }
+        #expect(report.counts.kills == 50)
+        #expect(report.counts.restarts == 50)
+    }
+
+    @Test func everybodyTalksToEverybody() {
+        let report = World.mesh(of: 30)
+        if let finding = report.finding { Issue.record(finding) }
+        #expect(report.counts.conversations == 30 * 29)
+        #expect(report.counts.messagesReceived == 30 * 29 * 3)
+    }
+}
