@@ -94,7 +94,7 @@ package struct FrameDecoder {
     /// The next frame where it is a message that lies whole at the front, which nearly all are; else nil, and `next` finds
     /// out what there is.
     @inline(__always)
-    mutating func nextWholeMessage() -> Frame? {
+    package mutating func nextWholeMessage() -> Frame? {
         let available = front.count &- position
         guard available >= FrameHeader.byteCount, pieceLeft == 0, assembled == 0 else { return nil }
         let start = front.baseAddress.unsafelyUnwrapped + position

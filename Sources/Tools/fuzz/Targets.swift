@@ -182,7 +182,16 @@ private struct Decoding {
 
     mutating func drain(_ decoder: inout FrameDecoder) throws {
         do throws(WireError) {
-            while let frame = try decoder.next() { add(frame.type, frame.bytes) }
+            while true {
+                // A session asks for whole messages first, most of the time.
+                if digest & 3 > 0, let frame = decoder.nextWholeMessage() {
+                    add(frame.type, frame.bytes)
+                } else if let frame = try decoder.next() {
+                    add(frame.type, frame.bytes)
+                } else {
+                    return
+                }
+            }
         } catch {
             self.error = error
         }
