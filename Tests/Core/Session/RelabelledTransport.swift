@@ -2,15 +2,22 @@ import NighMemory
 
 @testable import NighCore
 
-/// A transport under another scheme and priority, so that a test can give a session two ways over memory.
+/// A transport under another scheme and priority, so that a test can give a session two ways over memory; or one whose
+/// pipes a test looks into.
 final class RelabelledTransport: Transport, TransportEvents, @unchecked Sendable {
     // Confined to the virtual loop, like what it wraps.
     let scheme: String
     let capabilities: TransportCapabilities
     private let inner: any Transport
     private var events: (any TransportEvents)?
+    /// Put around each pipe.
+    private let wrap: (any Pipe) -> any Pipe
 
-    init(_ inner: any Transport, scheme: String, priority: Int) {
+    init(
+        _ inner: any Transport, scheme: String, priority: Int,
+        wrap: @escaping (any Pipe) -> any Pipe = { $0 }
+    ) {
+        self.wrap = wrap
         self.inner = inner
         self.scheme = scheme
         var capabilities = inner.capabilities
@@ -63,7 +70,7 @@ final class RelabelledTransport: Transport, TransportEvents, @unchecked Sendable
     }
 
     func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
-        events?.pipeOpened(pipe, dial: dial, by: self)
+        events?.pipeOpened(wrap(pipe), dial: dial, by: self)
     }
 
     func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {
