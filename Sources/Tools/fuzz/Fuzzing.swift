@@ -16,8 +16,9 @@ struct Fuzzing {
     /// Findings so far; the run stops at this many.
     private static let mostFindings = 20
 
-    /// Runs everything asked for; returns the findings, each with the command that repeats it.
-    func run(tell: (String) -> Void) -> [String] {
+    /// Runs everything asked for; returns the findings, each with the command that repeats it. `note` hears of each input
+    /// before it is run.
+    func run(tell: (String) -> Void, note: (Target, UInt64) -> Void = { _, _ in }) -> [String] {
         var findings: [String] = []
         for target in options.targets {
             let count = options.one == nil ? options.inputs / options.targets.count : 1
@@ -26,7 +27,7 @@ struct Fuzzing {
             var told = began
             for offset in 0..<count {
                 let seed = first &+ UInt64(offset)
-                Witness.note(target, seed)
+                note(target, seed)
                 do {
                     try target.run(seed: seed, corpus: corpus, frames: frames)
                 } catch {
@@ -72,6 +73,7 @@ struct Fuzzing {
 
 /// Remembers which input is being run, so that a trap can still say it.
 enum Witness {
+    // `nonisolated(unsafe)`: written by the tool's one thread, and read by the handler of a signal that has stopped it.
     nonisolated(unsafe) private static var line: UnsafeMutablePointer<CChar> = .allocate(capacity: 128)
     nonisolated(unsafe) private static var seed: UInt64 = 0
     nonisolated(unsafe) private static var target = Target.decoder

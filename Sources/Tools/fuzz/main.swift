@@ -12,7 +12,7 @@ do {
         exit(0)
     }
     Witness.watch()
-    let findings = try Fuzzing(options).run(tell: tell)
+    let findings = try Fuzzing(options).run(tell: tell, note: Witness.note)
     print(findings.isEmpty ? "nothing found" : "\(findings.count) findings")
     exit(findings.isEmpty ? 0 : 1)
 } catch let error as Options.Unusable {
