@@ -55,6 +55,8 @@ final class Life: @unchecked Sendable {
     /// How many conversations with each inhabitant this life was told of.
     private var conversations: [Int: Int] = [:]
     var lines: [Int: Line] = [:]
+    /// From whom this life has withdrawn at some time: left, taken an invitation back, or let one fail.
+    var withdrawn: Set<Int> = []
     /// Streams whose arrival was confirmed by a `disconnect` that succeeded.
     private(set) var promised: [Line] = []
     private var invitations: Set<UInt64> = []
@@ -257,6 +259,7 @@ final class Life: @unchecked Sendable {
     func close() {
         guard let session, !isClosing else { return }
         isClosing = true
+        withdrawn.formUnion(world.inhabitants.indices)
         note(.life, 0, 2, "closes")
         let call = call("close", within: timings.linger + .milliseconds(1_200))
         session.close { [self] in

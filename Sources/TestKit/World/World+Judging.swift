@@ -18,7 +18,12 @@ extension World {
         let hasEndedThere = !toldEnded.insert(line.conversation).inserted
         guard plan.kind != .storm else { return }
         switch error.cause {
-        case .left, .peerLeft: break
+        case .left: break
+        // A yes may cross the end of the invitation it answers, or of the one that gave way to it.
+        case .peerLeft
+        where hasEndedThere || life.withdrawn.contains(other)
+            || line.receiver?.withdrawn.contains(life.index) ?? true:
+            break
         // The link was cut under a goodbye, or after one side had said yes and before the other knew.
         case .unknownConversation, .linkLost:
             guard !hasEndedThere, toldConnected[line.conversation] != 1 else { return }

@@ -43,12 +43,19 @@ extension World {
         case 73..<77: sendWaiting(life)
         case 77..<79: sendFromAnotherThread(life)
         case 79..<81:
-            if let peer = peer(of: life, in: [.connecting]) { life.session?.cancelInvitation(of: id(peer)) }
+            if let peer = peer(of: life, in: [.connecting]) {
+                life.withdrawn.insert(peer)
+                life.session?.cancelInvitation(of: id(peer))
+            }
         case 81..<84:
             if let peer = peer(of: life, in: [.connected, .reconnecting, .connecting, .available]) {
                 disconnect(peer, by: life)
             }
-        case 84: if generator.chance(20) { life.session?.disconnectAll() }
+        case 84:
+            if generator.chance(20) {
+                life.withdrawn.formUnion(inhabitants.indices)
+                life.session?.disconnectAll()
+            }
         case 85..<88: updateInfo(life)
         case 88..<92 where plan.kind == .storm: toggle(life)
         case 92 where plan.kind == .storm && generator.chance(30): leave(life)
@@ -112,6 +119,7 @@ extension World {
         let limit = Duration.milliseconds(Self.longestTimeout + 50)
         let call = life.call("invite \(other)", within: limit)
         session.invite(id(other), context: [1, 2, 3], timeout: timeout) { [self] result in
+            if case .failure = result { life.withdrawn.insert(other) }
             invited(life, call, result, then)
         }
     }
@@ -142,7 +150,11 @@ extension World {
         let timeout = generator.milliseconds(100...Self.longestTimeout)
         let limit = Duration.milliseconds(Self.longestTimeout + 50)
         let call = life.call("invite at \(address)", within: limit)
-        session.invite(at: address, timeout: timeout) { [self] in invited(life, call, $0, nil) }
+        let other = inhabitants.first { $0.lives.contains { $0.address == address } }?.index
+        session.invite(at: address, timeout: timeout) { [self] result in
+            if case .failure = result, let other { life.withdrawn.insert(other) }
+            invited(life, call, result, nil)
+        }
     }
 
     func disconnect(_ other: Int, by life: Life) {
@@ -150,6 +162,7 @@ extension World {
         // From inside a handler the conversation may be over already, and the program about to be told so.
         let conversation = session.inspection(of: id(other))?.conversation
         let line = life.lines[other].flatMap { $0.conversation == conversation ? $0 : nil }
+        life.withdrawn.insert(other)
         let call = life.call("disconnect \(other)", within: life.timings.linger + .milliseconds(100))
         session.disconnect(id(other)) { result in
             switch result {
