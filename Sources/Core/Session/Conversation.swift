@@ -144,12 +144,11 @@ package final class Conversation {
         for lane in 0..<2 where standing.received[lane] > sending[lane].sent {
             throw .malformed("the acknowledgement of a message that was not sent")
         }
-        var freed = 0
         for lane in 0..<2 {
-            freed &+= sending[lane].acknowledge(upTo: standing.received[lane], pool: &pool)
+            let freed = sending[lane].acknowledge(upTo: standing.received[lane], pool: &pool)
             granted[lane] = max(granted[lane], standing.granted[lane])
+            if freed > 0 { port.release(freed, on: sending[lane].lane) }
         }
-        if freed > 0 { port.release(freed) }
         return hasUnsent
     }
 
@@ -161,13 +160,12 @@ package final class Conversation {
                 standing.received[lane] >= sending[lane].acknowledged
             else { throw .malformed("a count of messages that cannot be") }
         }
-        var freed = 0
         for lane in 0..<2 {
-            freed &+= sending[lane].acknowledge(upTo: standing.received[lane], pool: &pool)
+            let freed = sending[lane].acknowledge(upTo: standing.received[lane], pool: &pool)
             statistics.messagesResent &+= Int(clamping: sending[lane].startLink())
             granted[lane] = standing.granted[lane]
+            if freed > 0 { port.release(freed, on: sending[lane].lane) }
         }
-        if freed > 0 { port.release(freed) }
     }
 
     // MARK: Receiving

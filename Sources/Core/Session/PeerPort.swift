@@ -19,12 +19,12 @@ final class PeerPort: Sendable {
     private let messageLimit: Int
     private let largestWholeMessage: Int
 
-    private let outstandingBytes = Atomic<Int>(0)
+    private let mainRoom = Room()
+    private let bulkRoom = Room()
     private let readBytes = Atomic<Int>(0)
     private let stagedCount = Atomic<Int>(0)
     private let isListed = Atomic<Bool>(false)
     private let isOver = Atomic<Bool>(false)
-    private let waiterCount = Atomic<Int>(0)
     private let state = Guarded(State())
     private let chunks: Guarded<ChunkPool>
 
@@ -32,13 +32,24 @@ final class PeerPort: Sendable {
         var closed: NighError?
         var staged = Ring<StagedRun>()
         var chunk: Chunk?
-        var waiters = Ring<Waiter>()
+        /// Those who wait for room, a row for each lane.
+        var waiters = [Ring<Waiter>(), Ring<Waiter>()]
     }
 
     private struct Waiter {
         let number: UInt64
         let resume: @Sendable (NighError?) -> Void
     }
+
+    /// What one lane holds, and how many wait for it to hold less. Each lane has its own, so that a transfer that fills
+    /// `.bulk` leaves `.main` free.
+    private final class Room: Sendable {
+        let outstanding = Atomic<Int>(0)
+        let waiterCount = Atomic<Int>(0)
+    }
+
+    @inline(__always)
+    private func room(of lane: Lane) -> Room { lane == .main ? mainRoom : bulkRoom }
 
     /// - Parameter chunks: where messages of other threads are encoded; peers share it.
     init(
@@ -52,8 +63,10 @@ final class PeerPort: Sendable {
         largestWholeMessage = min(limits.frame, peerHello.maximumFrame)
     }
 
-    /// Bytes accepted and not acknowledged.
-    var outstanding: Int { outstandingBytes.load(ordering: .relaxed) }
+    /// Bytes accepted and not acknowledged, of both lanes.
+    var outstanding: Int {
+        mainRoom.outstanding.load(ordering: .relaxed) &+ bulkRoom.outstanding.load(ordering: .relaxed)
+    }
 
     /// Whether another thread has left messages that must go before the loop's own.
     var hasStaged: Bool { stagedCount.load(ordering: .acquiring) > 0 }
@@ -63,11 +76,12 @@ final class PeerPort: Sendable {
     /// Who waits for room goes first; `isNext` says that the caller is who has waited longest. Two threads that are
     /// admitted in the same instant may together exceed the limit by one message more.
     @inline(__always)
-    func admit(_ count: Int, isNext: Bool = false) throws(NighError) {
+    func admit(_ count: Int, on lane: Lane = .main, isNext: Bool = false) throws(NighError) {
         guard count <= messageLimit else { throw tooLarge(count) }
-        let waiting = outstandingBytes.load(ordering: .relaxed)
-        guard waiting < limit, isNext || waiterCount.load(ordering: .relaxed) == 0 else { throw full }
-        outstandingBytes.wrappingAdd(SendLane.cost(of: count), ordering: .relaxed)
+        let room = room(of: lane)
+        let waiting = room.outstanding.load(ordering: .relaxed)
+        guard waiting < limit, isNext || room.waiterCount.load(ordering: .relaxed) == 0 else { throw full }
+        room.outstanding.wrappingAdd(SendLane.cost(of: count), ordering: .relaxed)
     }
 
     private func tooLarge(_ count: Int) -> NighError {
@@ -87,7 +101,7 @@ final class PeerPort: Sendable {
     /// Encodes and stages a message from a thread that is not the loop's.
     func stage(_ bytes: UnsafeRawBufferPointer, on lane: Lane, isNext: Bool) throws(NighError) {
         try state.withLock { state throws(NighError) in
-            try admitLocked(bytes.count, isNext, &state)
+            try admitLocked(bytes.count, lane, isNext, &state)
             if bytes.count > largestWholeMessage {
                 append(
                     StagedRun(lane: lane, bytes: ByteSlice(copying: bytes), isLarge: true, messageCount: 1),
@@ -112,7 +126,7 @@ final class PeerPort: Sendable {
             }
         }
         try state.withLock { state throws(NighError) in
-            try admitLocked(payload.count, isNext, &state)
+            try admitLocked(payload.count, lane, isNext, &state)
             append(StagedRun(lane: lane, bytes: payload, isLarge: true, messageCount: 1), &state)
         }
     }
@@ -134,9 +148,11 @@ final class PeerPort: Sendable {
         return fresh
     }
 
-    private func admitLocked(_ count: Int, _ isNext: Bool, _ state: inout State) throws(NighError) {
+    private func admitLocked(
+        _ count: Int, _ lane: Lane, _ isNext: Bool, _ state: inout State
+    ) throws(NighError) {
         if let closed = state.closed { throw closed }
-        try admit(count, isNext: isNext)
+        try admit(count, on: lane, isNext: isNext)
     }
 
     private func append(_ run: StagedRun, _ state: inout State) {
@@ -152,19 +168,24 @@ final class PeerPort: Sendable {
         }
     }
 
-    /// Calls `resume` with nil once there is room, or with the reason why there never will be. At most once.
-    func waitForRoom(number: UInt64, _ resume: @escaping @Sendable (NighError?) -> Void) {
+    /// Calls `resume` with nil once there is room on the lane, or with the reason why there never will be. At most once.
+    func waitForRoom(
+        number: UInt64, on lane: Lane = .main, _ resume: @escaping @Sendable (NighError?) -> Void
+    ) {
+        let (room, row) = (room(of: lane), Int(lane.rawValue))
         let verdict: NighError?? = state.withLock { state in
             if let closed = state.closed { return .some(closed) }
-            if outstanding < limit, state.waiters.isEmpty { return .some(nil) }
-            state.waiters.append(Waiter(number: number, resume: resume))
-            waiterCount.wrappingAdd(1, ordering: .sequentiallyConsistent)
+            if room.outstanding.load(ordering: .relaxed) < limit, state.waiters[row].isEmpty {
+                return .some(nil)
+            }
+            state.waiters[row].append(Waiter(number: number, resume: resume))
+            room.waiterCount.wrappingAdd(1, ordering: .sequentiallyConsistent)
             return nil
         }
         guard let verdict else {
             // Room may have come between the look at it and the entry among those who wait, when the loop saw nobody
             // to let in yet. One of the two sees what the other did, because both write before they read.
-            return admitNextWaiter()
+            return admitNextWaiter(on: lane)
         }
         resume(verdict)
     }
@@ -172,13 +193,18 @@ final class PeerPort: Sendable {
     /// Takes `waitForRoom` back: its `resume` is called now, unless it was before.
     func cancelWait(number: UInt64) {
         let waiter = state.withLock { state -> Waiter? in
-            var found: Waiter?
-            for _ in 0..<state.waiters.count {
-                guard let waiter = state.waiters.popFirst() else { break }
-                if waiter.number == number { found = waiter } else { state.waiters.append(waiter) }
+            for lane in Lane.allCases {
+                let row = Int(lane.rawValue)
+                var found: Waiter?
+                for _ in 0..<state.waiters[row].count {
+                    guard let waiter = state.waiters[row].popFirst() else { break }
+                    if waiter.number == number { found = waiter } else { state.waiters[row].append(waiter) }
+                }
+                guard let found else { continue }
+                room(of: lane).waiterCount.wrappingSubtract(1, ordering: .relaxed)
+                return found
             }
-            if found != nil { waiterCount.wrappingSubtract(1, ordering: .relaxed) }
-            return found
+            return nil
         }
         waiter?.resume(NighError(.sending, .cancelled, peer: peer.short))
     }
@@ -211,20 +237,22 @@ final class PeerPort: Sendable {
     /// Bytes the program has read since the last call.
     func takeRead() -> Int { readBytes.exchange(0, ordering: .relaxed) }
 
-    /// Messages of so many bytes were acknowledged: lets in who waits for the room.
-    func release(_ bytes: Int) {
-        outstandingBytes.wrappingSubtract(bytes, ordering: .sequentiallyConsistent)
-        admitNextWaiter()
+    /// Messages of so many bytes were acknowledged on a lane: lets in who waits for the room.
+    func release(_ bytes: Int, on lane: Lane = .main) {
+        room(of: lane).outstanding.wrappingSubtract(bytes, ordering: .sequentiallyConsistent)
+        admitNextWaiter(on: lane)
     }
 
-    /// Lets in who has waited longest, if there is room. Whoever was let in calls this again once it has sent or given up.
-    func admitNextWaiter() {
-        guard waiterCount.load(ordering: .sequentiallyConsistent) > 0,
-            outstandingBytes.load(ordering: .sequentiallyConsistent) < limit
+    /// Lets in who has waited longest for a lane, if there is room. Whoever was let in calls this again once it has sent
+    /// or given up.
+    func admitNextWaiter(on lane: Lane = .main) {
+        let room = room(of: lane)
+        guard room.waiterCount.load(ordering: .sequentiallyConsistent) > 0,
+            room.outstanding.load(ordering: .sequentiallyConsistent) < limit
         else { return }
         let waiter = state.withLock { state -> Waiter? in
-            let waiter = state.waiters.popFirst()
-            if waiter != nil { waiterCount.wrappingSubtract(1, ordering: .relaxed) }
+            let waiter = state.waiters[Int(lane.rawValue)].popFirst()
+            if waiter != nil { room.waiterCount.wrappingSubtract(1, ordering: .relaxed) }
             return waiter
         }
         waiter?.resume(nil)
@@ -246,8 +274,10 @@ final class PeerPort: Sendable {
             guard state.closed == nil else { return [] }
             state.closed = error
             var waiters: [Waiter] = []
-            while let waiter = state.waiters.popFirst() { waiters.append(waiter) }
-            waiterCount.store(0, ordering: .relaxed)
+            for lane in Lane.allCases {
+                while let waiter = state.waiters[Int(lane.rawValue)].popFirst() { waiters.append(waiter) }
+                room(of: lane).waiterCount.store(0, ordering: .relaxed)
+            }
             return waiters
         }
         for waiter in waiters { waiter.resume(error) }

@@ -95,14 +95,14 @@ extension Session {
 
     // MARK: Waiting for room
 
-    /// Sends a payload reliably to a connected peer, waiting while `limits.sendBuffer` is used up. Returns when the message
+    /// Sends a payload reliably to a connected peer, waiting while the lane's `limits.sendBuffer` is used up. Returns when the message
     /// is accepted, not when it has arrived. Tasks that wait are served in the order in which they came. A cancelled
     /// task has not sent.
     public func send(_ payload: ByteSlice, to peer: PeerID, on lane: Lane = .main) async throws(NighError) {
         let port = try directory.port(of: peer)
         var isNext = false
         while true {
-            defer { if isNext { port.admitNextWaiter() } }
+            defer { if isNext { port.admitNextWaiter(on: lane) } }
             do throws(NighError) {
                 guard !Task.isCancelled else { throw NighError(.sending, .cancelled, peer: peer.short) }
                 try stage(payload, to: port, on: lane, isNext: isNext)
@@ -110,7 +110,7 @@ extension Session {
             } catch {
                 guard case .bufferFull = error.cause else { throw error }
             }
-            if let reason = await room(at: port) { throw reason }
+            if let reason = await room(at: port, on: lane) { throw reason }
             isNext = true
         }
     }
@@ -151,11 +151,11 @@ extension Session {
     }
 
     /// Nil once there is room, or why there never will be.
-    private func room(at port: PeerPort) async -> NighError? {
+    private func room(at port: PeerPort, on lane: Lane) async -> NighError? {
         let number = UInt64.random(in: .min ... .max)
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                port.waitForRoom(number: number) { continuation.resume(returning: $0) }
+                port.waitForRoom(number: number, on: lane) { continuation.resume(returning: $0) }
                 if Task.isCancelled { port.cancelWait(number: number) }
             }
         } onCancel: {

@@ -195,23 +195,25 @@ final class SessionDriver: @unchecked Sendable {
     @inline(__always)
     func send(_ bytes: UnsafeRawBufferPointer, to id: PeerID, on lane: Lane, isNext: Bool) throws(NighError) {
         let conversation = try conversation(with: id)
-        try admit(bytes.count, to: conversation, isNext: isNext)
+        try admit(bytes.count, to: conversation, on: lane, isNext: isNext)
         conversation.accept(bytes, on: lane, pool: &machine.pool)
         announce(conversation)
     }
 
     func send(_ payload: ByteSlice, to id: PeerID, on lane: Lane, isNext: Bool) throws(NighError) {
         let conversation = try conversation(with: id)
-        try admit(payload.count, to: conversation, isNext: isNext)
+        try admit(payload.count, to: conversation, on: lane, isNext: isNext)
         conversation.accept(payload, on: lane, pool: &machine.pool)
         announce(conversation)
     }
 
     @inline(__always)
-    private func admit(_ count: Int, to conversation: Conversation, isNext: Bool) throws(NighError) {
+    private func admit(
+        _ count: Int, to conversation: Conversation, on lane: Lane, isNext: Bool
+    ) throws(NighError) {
         let port = conversation.port
         if port.hasStaged { takeStaged(from: port, into: conversation) }
-        try port.admit(count, isNext: isNext)
+        try port.admit(count, on: lane, isNext: isNext)
     }
 
     private func takeStaged(from port: PeerPort, into conversation: Conversation) {

@@ -18,8 +18,8 @@ public struct SessionLimits: Hashable, Sendable {
     public var unreliableMessage = 8_192
     /// Bytes of one frame's payload. Longer messages travel in pieces of this size. At least 8,192.
     public var frame = 16_384
-    /// Bytes accepted for one peer and not yet acknowledged by it. A message is taken while less than this waits, so the
-    /// last one may exceed it by its own size.
+    /// Bytes accepted for one peer on one lane and not yet acknowledged by it. A message is taken while less than this
+    /// waits, so the last one may exceed it by its own size.
     public var sendBuffer = 1 << 20
     /// Bytes from one peer that the program has not read yet, for each lane, beyond which the peer may send no more. A
     /// message being received may exceed it by its own size.

@@ -54,7 +54,8 @@ extension World {
             }
             if peer.isInvited { invited += 1 }
             expect(
-                peer.bytesWaiting, atMost: limits.sendBuffer + message, "bytes waiting for \(peer.id.short)")
+                peer.bytesWaiting, atMost: 2 * (limits.sendBuffer + message),
+                "bytes waiting for \(peer.id.short)")
             expect(
                 peer.bytesUnread, atMost: 2 * (limits.receiveWindow + message + limits.frame),
                 "bytes unread from \(peer.id.short)")

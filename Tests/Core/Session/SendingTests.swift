@@ -133,6 +133,18 @@ import Testing
         #expect(lynx.messages.count == 2)
     }
 
+    @Test func aFullBulkLaneLeavesRoomOnTheMainLane() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair()
+        puma.faults.stall()
+        let block = ByteSlice([UInt8](repeating: 1, count: 100_000))
+        while (try? puma.session.trySend(block, to: lynx.id, .reliable(.bulk))) != nil {}
+        try puma.session.trySend(Array("your move".utf8), to: lynx.id)
+        puma.faults.release()
+        try place.run(.seconds(5))
+        #expect(lynx.texts.contains("your move"))
+    }
+
     @Test func unreliableMessagesAreDroppedNotQueuedWhenTheLinkIsBackedUp() throws {
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair()
