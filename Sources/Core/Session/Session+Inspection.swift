@@ -39,7 +39,7 @@ package struct SessionInspection {
     package let peers: [PeerView]
     /// Pipes with a machine on them.
     package let links: Int
-    /// Those that came in and have not shown yet what they are for.
+    /// Those that came in and have no conversation yet.
     package let strangers: Int
     /// Pipes the driver holds.
     package let connections: Int
@@ -69,9 +69,7 @@ extension Session {
                 SessionInspection.PeerView($0, carryingLinks: carrying[$0.id] ?? 0)
             },
             links: machine.links.count,
-            strangers: machine.links.values.reduce(0) {
-                $0 + ($1.purpose == .unsettled && $1.dial == nil ? 1 : 0)
-            },
+            strangers: machine.strangerCount,
             connections: driver.connections.count, dials: machine.dials.count, pings: machine.pings.count,
             calls: driver.unansweredCalls)
     }

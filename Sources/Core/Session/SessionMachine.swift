@@ -96,16 +96,21 @@ final class SessionMachine {
 
     // MARK: Pipes
 
+    /// Pipes that came in and have no conversation. One with an invitation counts: refused, it lingers like any other.
+    var strangerCount: Int {
+        links.values.reduce(0) { count, link in
+            let isStranger = link.dial == nil && (link.purpose == .unsettled || link.purpose == .invited)
+            return isStranger ? count + 1 : count
+        }
+    }
+
     /// A pipe is open. The link to feed with what it brings, or nil when the pipe is to be closed at once.
     func pipeOpened(transport: Int, dial: DialID?, now: Moment) -> Link? {
         if let dial {
             guard dials[dial] != nil else { return nil }
         } else {
             statistics.pipesAccepted += 1
-            let strangers = links.values.reduce(0) {
-                $0 + ($1.purpose == .unsettled && $1.dial == nil ? 1 : 0)
-            }
-            guard strangers < limits.unauthenticatedPipes, !isClosing else {
+            guard strangerCount < limits.unauthenticatedPipes, !isClosing else {
                 statistics.pipesRefused += 1
                 return nil
             }

@@ -117,4 +117,20 @@ import Testing
         #expect(count == 90)
         #expect(puma.state(of: lynx.id) == .connected)
     }
+
+    @Test func anInvitationThatWaitsTakesUpItsPipe() throws {
+        let place = Neighbourhood()
+        let lynx = place.join("lynx", accepting: false) { $0.limits.unauthenticatedPipes = 1 }
+        let puma = place.join("puma")
+        let wolf = place.join("wolf")
+        try place.run(.seconds(1))
+        for other in [puma, wolf] {
+            other.session.invite(lynx.id) { [weak other] in other?.outcomes.append($0) }
+            try place.run(.seconds(1))
+        }
+        #expect(lynx.invitations.count == 1)
+        #expect(lynx.statistics.pipesRefused == 1)
+        lynx.session.decline(lynx.invitations[0])
+        #expect(lynx.session.inspection.strangers <= 1)
+    }
 }
