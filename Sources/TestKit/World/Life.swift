@@ -179,7 +179,9 @@ final class Life: @unchecked Sendable {
             world.toldConnected[inside?.conversation ?? 0, default: 0] += 1
         case (.connected, .reconnecting):
             world.counts.interruptions += 1
-            if world.plan.kind == .calm { found(.endurance, "lost \(other) without any fault: \(cause!)") }
+            if world.plan.kind == .calm || world.isMended {
+                found(.endurance, "lost \(other) without any fault: \(cause!)")
+            }
         case (.reconnecting, .connected): world.counts.reconnects += 1
         case (_, .disconnected):
             if let cause, let line = lines[other] { world.conversationEnded(self, other, line, cause) }

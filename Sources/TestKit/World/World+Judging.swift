@@ -13,9 +13,13 @@ extension World {
         }
     }
 
-    /// A conversation ended as one side was told: in milder worlds not everything may be the reason.
+    /// A conversation ended as one side was told: in milder worlds not everything may be the reason, and nothing where
+    /// nobody leaves and nothing breaks.
     func conversationEnded(_ life: Life, _ other: Int, _ line: Life.Line, _ error: NighError) {
         let hasEndedThere = !toldEnded.insert(line.conversation).inserted
+        if isMended {
+            return life.found(.endurance, "the conversation with \(other) ended in a mended world: \(error)")
+        }
         guard plan.kind != .storm else { return }
         switch error.cause {
         case .left: break
@@ -176,6 +180,7 @@ extension World {
     func prove() {
         guard finding == nil else { return }
         note(.phase, "proof")
+        isMended = true
         for life in awake where !plan.isNarrow {
             for inhabitant in inhabitants where life.states.state(of: id(inhabitant.index)) == .available {
                 guard generator.chance(40) else { continue }

@@ -24,6 +24,8 @@ public final class World: @unchecked Sendable {
     var counts = WorldCounts()
     /// The users have stopped doing things by themselves, and nothing breaks any more.
     var isQuiet = false
+    /// The world has come to rest, and nobody leaves yet: every conversation there is or begins now must last.
+    var isMended = false
     /// How many ends were told of a conversation.
     var toldConnected: [UInt64: Int] = [:]
     /// Conversations that have ended for one end at least.
@@ -195,6 +197,7 @@ public final class World: @unchecked Sendable {
     func closeAll() {
         guard finding == nil else { return }
         note(.phase, "everybody closes")
+        isMended = false
         let lives = inhabitants.compactMap(\.life)
         for life in lives where !life.isClosing {
             if generator.chance(50) {
