@@ -150,6 +150,7 @@ public final class World: @unchecked Sendable {
         guard finding == nil else { return end() }
         heal()
         run(for: plan.settling)
+        drain()
         guard finding == nil else { return end() }
         // A pipe whose bytes had vanished waits for this to really close.
         for inhabitant in inhabitants { inhabitant.life?.faults.unblock() }
@@ -159,6 +160,17 @@ public final class World: @unchecked Sendable {
         rest()
         closeAll()
         end()
+    }
+
+    /// Where lines are slow and readers slower, what was sent last needs longer than anything needs to mend.
+    private func drain() {
+        for _ in 0..<12 where finding == nil {
+            let waiting = inhabitants.reduce(0) { sum, inhabitant in
+                (inhabitant.life?.session?.inspection.peers ?? []).reduce(sum) { $0 + $1.bytesWaiting }
+            }
+            guard waiting > 0 else { return }
+            run(for: .seconds(5))
+        }
     }
 
     // MARK: Lives
