@@ -99,9 +99,12 @@ extension World {
             let stream = life.lines[other]?.stream
         else { return }
         life.lines[other]?.bulkIsTaken = true
+        // Not more than passes through the narrowest window before the world is judged.
+        let length = length()
         let task = WaitingSender(
-            world: self, life: life, other: other, stream: stream, count: generator.number(1...20),
-            length: length())
+            world: self, life: life, other: other, stream: stream,
+            count: min(generator.number(1...20), max(1, 400_000 / max(length, 1))),
+            length: length)
         let call = life.call("send \(task.count) messages to \(other), waiting", within: .seconds(3_600))
         life.tasks.append(
             Task(executorPreference: loop) { [weak session] in
