@@ -55,8 +55,7 @@ struct Ring<Element> {
     @discardableResult
     mutating func popFirst() -> Element? {
         guard count > 0 else { return nil }
-        let element = storage[head]
-        storage[head] = nil
+        let element = storage[head].take()
         head = (head &+ 1) & (storage.count &- 1)
         count &-= 1
         return element
@@ -67,8 +66,7 @@ struct Ring<Element> {
     mutating func popLast() -> Element? {
         guard count > 0 else { return nil }
         let last = slot(count &- 1)
-        let element = storage[last]
-        storage[last] = nil
+        let element = storage[last].take()
         count &-= 1
         return element
     }

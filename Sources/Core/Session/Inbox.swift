@@ -59,10 +59,9 @@ final class Inbox<Element: Sendable>: Sendable {
     /// The next element without waiting; nil when there is none now.
     func poll() -> Element? { state.withLock { $0.waiting.popFirst() } }
 
-    /// The next element, waiting for it; nil when the inbox is finished and empty, or the task is cancelled. For
+    /// The next element, waiting for it where `poll` gave none; nil when the inbox is finished and empty, or the task is cancelled. For
     /// one task at a time: a second one that waits too gets nil at once.
-    func next() async -> Element? {
-        if let element = poll() { return element }
+    nonisolated(nonsending) func next() async -> Element? {
         let number = state.withLock { state in
             state.readersSeen += 1
             return state.readersSeen

@@ -44,11 +44,20 @@ public struct MessageSequence: AsyncSequence, Sendable {
     let attention: Attention
 
     /// The next message without waiting; nil when none is there now. Callable from any thread.
-    public func poll() -> Message? { inbox.poll().map(took) }
+    public func poll() -> Message? {
+        guard let unread = inbox.poll() else { return nil }
+        return took(unread)
+    }
 
-    /// The next message; nil when the session is closed and everything is read, or the task is cancelled.
-    public func next() async -> Message? { await inbox.next().map(took) }
+    /// The next message; nil when the session is closed and everything is read, or the task is cancelled. It runs where
+    /// its caller runs, and where a message is there already it does not wait for anybody's turn.
+    public nonisolated(nonsending) func next() async -> Message? {
+        if let message = poll() { return message }
+        guard let unread = await inbox.next() else { return nil }
+        return took(unread)
+    }
 
+    @inline(__always)
     private func took(_ unread: UnreadMessage) -> Message {
         if unread.port.didRead(unread.cost, tellAfter: unread.tellAfter) { attention.wants(unread.port) }
         return unread.message
@@ -62,7 +71,12 @@ public struct MessageSequence: AsyncSequence, Sendable {
         let sequence: MessageSequence
 
         /// The next element, as the sequence's own `next` gives it.
-        public mutating func next() async -> Message? { await sequence.next() }
+        public nonisolated(nonsending) mutating func next() async -> Message? { await sequence.next() }
+
+        /// The same, with the caller's isolation as `for await` states it.
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> Message? {
+            await sequence.next()
+        }
     }
 }
 
@@ -77,8 +91,8 @@ public struct EventSequence: AsyncSequence, Sendable {
     public func poll() -> SessionEvent? { missed() ?? inbox.poll() }
 
     /// The next event; nil after the last, or when the task is cancelled.
-    public func next() async -> SessionEvent? {
-        if let missed = missed() { return missed }
+    public nonisolated(nonsending) func next() async -> SessionEvent? {
+        if let event = poll() { return event }
         return await inbox.next()
     }
 

@@ -110,7 +110,8 @@ package struct FrameDecoder {
     }
 
     /// A slice of `frame`'s bytes that outlives the decoder's next call; shares memory, copies nothing.
-    func retain(_ frame: Frame) -> ByteSlice {
+    /// Mutating only to be called in place: a class that holds the decoder would hand out a copy of all of it.
+    mutating func retain(_ frame: Frame) -> ByteSlice {
         guard let address = frame.bytes.baseAddress, !frame.bytes.isEmpty else { return ByteSlice([]) }
         if let assembly, assembly.base <= address, address < assembly.base + assembly.capacity {
             let start = address - UnsafeRawPointer(assembly.base)
