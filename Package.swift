@@ -6,12 +6,15 @@ let package = Package(
     products: [
         .library(name: "Nigh", targets: ["Nigh"]),
         .library(name: "NighCore", targets: ["NighCore"]),
+        .library(name: "NighUV", targets: ["NighUV"]),
         .library(name: "NighTestKit", targets: ["NighTestKit"]),
     ],
     targets: [
         .systemLibrary(name: "COpenSSL", path: "Sources/Transports/COpenSSL"),
         .target(name: "NighCore", dependencies: ["COpenSSL"], path: "Sources/Core"),
         .target(name: "NighMemory", dependencies: ["NighCore"], path: "Sources/Transports/Memory"),
+        .systemLibrary(name: "CUV", path: "Sources/Transports/CUV"),
+        .target(name: "NighUV", dependencies: ["CUV", "NighCore"], path: "Sources/Transports/UV"),
         .target(name: "Nigh", dependencies: ["NighCore", "NighMemory"], path: "Sources/Nigh"),
         .target(name: "NighTestKit", dependencies: ["NighCore", "NighMemory"], path: "Sources/TestKit"),
         .executableTarget(name: "greet", dependencies: ["Nigh"], path: "Sources/Tools/greet"),
@@ -29,6 +32,8 @@ let package = Package(
         .testTarget(
             name: "MemoryTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Memory"
         ),
+        .testTarget(
+            name: "LoopTests", dependencies: ["NighCore", "NighMemory", "NighUV"], path: "Tests/Loops"),
         .testTarget(
             name: "TestKitTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"],
             path: "Tests/TestKit"),

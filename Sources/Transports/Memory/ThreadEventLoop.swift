@@ -14,12 +14,6 @@ import Synchronization
 /// `@unchecked Sendable`: `incoming` and `isAsleep` are guarded by the mutex, `timers` and `turnMoment` are touched by
 /// the loop's thread alone, the rest is atomic or constant.
 public final class ThreadEventLoop: @unchecked Sendable {
-    /// One thing to do. No closure goes into a generic container by itself: that would wrap it, and allocate.
-    private enum Work {
-        case closure(@Sendable () -> Void)
-        case job(UnownedJob)
-    }
-
     private struct TimedWork {
         let run: @Sendable () -> Void
     }
@@ -29,14 +23,12 @@ public final class ThreadEventLoop: @unchecked Sendable {
 
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-    @exclusivity(unchecked) private var incoming = ContiguousArray<Work>()
+    @exclusivity(unchecked) private var incoming = ContiguousArray<LoopWork>()
     @exclusivity(unchecked) private var isAsleep = false
     @exclusivity(unchecked) private var timers = TimerQueue<TimedWork>()
     @exclusivity(unchecked) private var turnMoment = Moment(nanoseconds: 0)
-    private var thread = pthread_t()
-    private let threadNumber = Atomic<UInt>(0)
+    private let thread = LoopThread()
     private let isStopping = Atomic<Bool>(false)
-    private let isJoined = Atomic<Bool>(false)
 
     /// Starts the thread.
     public init() {
@@ -47,15 +39,7 @@ public final class ThreadEventLoop: @unchecked Sendable {
         pthread_condattr_destroy(&attributes)
         pthread_mutex_init(mutex, nil)
         turnMoment = Self.clock()
-        let status = pthread_create(
-            &thread, nil,
-            { context in
-                guard let context else { return nil }
-                Unmanaged<ThreadEventLoop>.fromOpaque(context).takeRetainedValue().run()
-                return nil
-            }, Unmanaged.passRetained(self).toOpaque())
-        precondition(status == 0, "no thread could be made for an event loop: error \(status)")
-        threadNumber.store(UInt(thread), ordering: .relaxed)
+        thread.start { self.run() }
     }
 
     deinit {
@@ -74,14 +58,10 @@ public final class ThreadEventLoop: @unchecked Sendable {
             pthread_cond_signal(condition)
             pthread_mutex_unlock(mutex)
         }
-        if isCurrent {
-            if !isJoined.exchange(true, ordering: .relaxed) { pthread_detach(thread) }
-        } else if !isJoined.exchange(true, ordering: .relaxed) {
-            pthread_join(thread, nil)
-        }
+        thread.join()
     }
 
-    private func add(_ work: Work) {
+    private func add(_ work: LoopWork) {
         guard !isStopping.load(ordering: .relaxed) else { return }
         pthread_mutex_lock(mutex)
         incoming.append(work)
@@ -93,10 +73,9 @@ public final class ThreadEventLoop: @unchecked Sendable {
     }
 
     private func run() {
-        threadNumber.store(UInt(pthread_self()), ordering: .relaxed)
         let serial = asUnownedSerialExecutor()
         let tasks = asUnownedTaskExecutor()
-        var batch = ContiguousArray<Work>()
+        var batch = ContiguousArray<LoopWork>()
         while !isStopping.load(ordering: .relaxed) {
             waitForWork(into: &batch)
             // Read behind the wait: what runs in this turn must not take the time at which the loop fell asleep for now.
@@ -107,10 +86,7 @@ public final class ThreadEventLoop: @unchecked Sendable {
             }
             for work in batch {
                 if isStopping.load(ordering: .relaxed) { break }
-                switch work {
-                case .closure(let run): run()
-                case .job(let job): job.runSynchronously(isolatedTo: serial, taskExecutor: tasks)
-                }
+                work.run(on: serial, tasks)
             }
             batch.removeAll(keepingCapacity: batch.count <= Self.keptCapacity)
         }
@@ -120,11 +96,10 @@ public final class ThreadEventLoop: @unchecked Sendable {
         pthread_mutex_unlock(mutex)
         batch.removeAll()
         timers.removeAll()
-        threadNumber.store(0, ordering: .relaxed)
     }
 
     /// Sleeps until there is work, a timer is due or the loop stops; then takes all work there is.
-    private func waitForWork(into batch: inout ContiguousArray<Work>) {
+    private func waitForWork(into batch: inout ContiguousArray<LoopWork>) {
         pthread_mutex_lock(mutex)
         while incoming.isEmpty, !isStopping.load(ordering: .relaxed) {
             guard let due = timers.earliest, due != .never else {
@@ -155,7 +130,7 @@ public final class ThreadEventLoop: @unchecked Sendable {
 extension ThreadEventLoop: EventLoop {
     public var now: Moment { isCurrent ? turnMoment : Self.clock() }
 
-    public var isCurrent: Bool { threadNumber.load(ordering: .relaxed) == UInt(pthread_self()) }
+    public var isCurrent: Bool { thread.isCurrent }
 
     public func isIsolatingCurrentContext() -> Bool? { isCurrent }
 

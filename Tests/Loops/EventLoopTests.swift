@@ -1,9 +1,30 @@
 import NighCore
 import NighMemory
+import NighUV
 import Synchronization
 import Testing
 
-struct ThreadEventLoopTests {
+/// A loop with a thread of its own.
+protocol OwnThreadLoop: EventLoop {
+    init()
+    func shutdown()
+}
+
+extension ThreadEventLoop: OwnThreadLoop {}
+extension UVEventLoop: OwnThreadLoop {}
+
+/// What every event loop with a thread of its own does.
+struct EventLoopTests {
+    static let kinds: [Kind] = [Kind(ThreadEventLoop.self), Kind(UVEventLoop.self)]
+
+    /// A type of loop, named in reports.
+    struct Kind: Sendable, CustomTestStringConvertible {
+        let type: any OwnThreadLoop.Type
+        init(_ type: any OwnThreadLoop.Type) { self.type = type }
+        func make() -> any OwnThreadLoop { type.init() }
+        var testDescription: String { "\(type)" }
+    }
+
     /// What work on a loop leaves behind for the test.
     final class Notes: Sendable {
         private let notes = Mutex<[String]>([])
@@ -12,12 +33,12 @@ struct ThreadEventLoopTests {
     }
 
     /// Waits until all that was queued on `loop` before has run.
-    private func settle(_ loop: ThreadEventLoop) async {
+    private func settle(_ loop: any EventLoop) async {
         await withCheckedContinuation { continuation in loop.execute { continuation.resume() } }
     }
 
-    @Test func runsWorkInOrderAndNeverInsideTheCall() async {
-        let loop = ThreadEventLoop()
+    @Test(arguments: kinds) func runsWorkInOrderAndNeverInsideTheCall(_ kind: Kind) async {
+        let loop = kind.make()
         defer { loop.shutdown() }
         let notes = Notes()
         loop.execute {
@@ -31,8 +52,8 @@ struct ThreadEventLoopTests {
         #expect(!loop.isCurrent)
     }
 
-    @Test func timersRunInTheOrderOfTheirMomentsAndNeverEarly() async {
-        let loop = ThreadEventLoop()
+    @Test(arguments: kinds) func timersRunInTheOrderOfTheirMomentsAndNeverEarly(_ kind: Kind) async {
+        let loop = kind.make()
         defer { loop.shutdown() }
         let notes = Notes()
         await withCheckedContinuation { continuation in
@@ -50,8 +71,8 @@ struct ThreadEventLoopTests {
         #expect(notes.all == ["1", "2", "3"])
     }
 
-    @Test func timeAdvancesAlsoForOthers() async {
-        let loop = ThreadEventLoop()
+    @Test(arguments: kinds) func timeAdvancesAlsoForOthers(_ kind: Kind) async {
+        let loop = kind.make()
         defer { loop.shutdown() }
         let before = loop.now
         await settle(loop)
@@ -59,8 +80,8 @@ struct ThreadEventLoopTests {
     }
 
     /// A turn that took the moment before the loop fell asleep for now would see deadlines pass at once.
-    @Test func aTurnsTimeIsNotThatBeforeTheLoopFellAsleep() async {
-        let loop = ThreadEventLoop()
+    @Test(arguments: kinds) func aTurnsTimeIsNotThatBeforeTheLoopFellAsleep(_ kind: Kind) async {
+        let loop = kind.make()
         defer { loop.shutdown() }
         for _ in 0..<20 {
             await settle(loop)
@@ -72,22 +93,22 @@ struct ThreadEventLoopTests {
         }
     }
 
-    @Test func anActorCanLiveOnIt() async {
+    @Test(arguments: kinds) func anActorCanLiveOnIt(_ kind: Kind) async {
         actor Resident {
-            nonisolated let loop: ThreadEventLoop
+            nonisolated let loop: any OwnThreadLoop
             nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
-            init(loop: ThreadEventLoop) { self.loop = loop }
+            init(loop: any OwnThreadLoop) { self.loop = loop }
             var isAtHome: Bool { loop.isCurrent }
         }
-        let loop = ThreadEventLoop()
+        let loop = kind.make()
         defer { loop.shutdown() }
         #expect(await Resident(loop: loop).isAtHome)
         let task = Task(executorPreference: loop) { loop.isCurrent }
         #expect(await task.value)
     }
 
-    @Test func whatWaitsAtShutdownIsDropped() async {
-        let loop = ThreadEventLoop()
+    @Test(arguments: kinds) func whatWaitsAtShutdownIsDropped(_ kind: Kind) async {
+        let loop = kind.make()
         let notes = Notes()
         await withCheckedContinuation { continuation in
             loop.execute {
@@ -102,8 +123,8 @@ struct ThreadEventLoopTests {
         #expect(notes.all == [])
     }
 
-    @Test func manyThreadsMayGiveWork() async {
-        let loop = ThreadEventLoop()
+    @Test(arguments: kinds) func manyThreadsMayGiveWork(_ kind: Kind) async {
+        let loop = kind.make()
         defer { loop.shutdown() }
         let notes = Notes()
         await withTaskGroup(of: Void.self) { group in
@@ -117,10 +138,10 @@ struct ThreadEventLoopTests {
         #expect(notes.all.count == 4000)
     }
 
-    @Test func aStoppedLoopIsLetGo() {
-        weak var forgotten: ThreadEventLoop?
+    @Test(arguments: kinds) func aStoppedLoopIsLetGo(_ kind: Kind) {
+        weak var forgotten: (any OwnThreadLoop)?
         do {
-            let loop = ThreadEventLoop()
+            let loop = kind.make()
             forgotten = loop
             loop.shutdown()
         }

@@ -1,0 +1,253 @@
+import CUV
+import Glibc
+import NighCore
+import Synchronization
+
+/// The event loop of every transport with a descriptor under it: one libuv loop on one thread of its own.
+///
+/// A turn begins when the loop wakes: timers that are due, then whatever the descriptors brought, then the work that all of
+/// this and other threads have handed to `execute`, until none is left. Its moments are those of `CLOCK_MONOTONIC`.
+///
+/// The thread starts with the loop and ends with ``shutdown()``; until then it keeps the loop alive.
+///
+/// `@unchecked Sendable`: `incoming`, `isWoken` and `takesWork` are guarded by the lock; what is marked "loop only" is touched by
+/// the loop's thread alone, or before it has started.
+public final class UVEventLoop: @unchecked Sendable {
+    private struct TimedWork {
+        let run: @Sendable () -> Void
+    }
+
+    /// How often work may hand over more work before descriptors are looked at again.
+    private static let roundsInTurn = 64
+    /// Beyond this many, storage that a burst has grown is given back.
+    private static let keptCapacity = 16_384
+
+    private let lock = Lock()
+    @exclusivity(unchecked) private var incoming = ContiguousArray<LoopWork>()
+    @exclusivity(unchecked) private var isWoken = false
+    @exclusivity(unchecked) private var takesWork = true
+
+    private let thread = LoopThread()
+    private let isStopping = Atomic<Bool>(false)
+
+    // Loop only.
+    /// The libuv loop, for whoever makes handles.
+    package let raw = UnsafeMutablePointer<uv_loop_t>.allocate(capacity: 1)
+    private let wakeHandle = UnsafeMutablePointer<uv_async_t>.allocate(capacity: 1)
+    private let beforeSleep = UnsafeMutablePointer<uv_prepare_t>.allocate(capacity: 1)
+    private let afterSleep = UnsafeMutablePointer<uv_check_t>.allocate(capacity: 1)
+    private let timer = UnsafeMutablePointer<uv_timer_t>.allocate(capacity: 1)
+    @exclusivity(unchecked) private var batch = ContiguousArray<LoopWork>()
+    @exclusivity(unchecked) private var timers = TimerQueue<TimedWork>()
+    @exclusivity(unchecked) private var armedFor = Moment.never
+    @exclusivity(unchecked) private var turnMoment: Moment?
+
+    /// Starts the loop. Running out of descriptors here stops the program: a session cannot be without its loop.
+    public init() {
+        Self.demand(uv_loop_init(raw))
+        Self.demand(uv_async_init(raw, wakeHandle) { UVEventLoop.of($0?.pointee.data)?.woken() })
+        Self.demand(uv_prepare_init(raw, beforeSleep))
+        Self.demand(uv_check_init(raw, afterSleep))
+        Self.demand(uv_timer_init(raw, timer))
+        let data = Unmanaged.passUnretained(self).toOpaque()
+        wakeHandle.pointee.data = data
+        beforeSleep.pointee.data = data
+        afterSleep.pointee.data = data
+        timer.pointee.data = data
+        uv_prepare_start(beforeSleep) { UVEventLoop.of($0?.pointee.data)?.sleeps() }
+        uv_check_start(afterSleep) { UVEventLoop.of($0?.pointee.data)?.runWork() }
+        thread.start { self.run() }
+    }
+
+    deinit {
+        raw.deallocate()
+        wakeHandle.deallocate()
+        beforeSleep.deallocate()
+        afterSleep.deallocate()
+        timer.deallocate()
+    }
+
+    @inline(__always)
+    private static func of(_ data: UnsafeMutableRawPointer?) -> UVEventLoop? {
+        data.map { Unmanaged<UVEventLoop>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    private static func demand(_ status: Int32) {
+        precondition(status == 0, "an event loop could not be made: \(UVError(code: status))")
+    }
+
+    /// Ends the loop: what is running is finished, what waits (work, timers, jobs of tasks) is dropped, handles that are
+    /// still open are closed without a word, the thread ends. Waits for the thread, except when called on it. Callable from any
+    /// thread, any number of times.
+    public func shutdown() {
+        if !isStopping.exchange(true, ordering: .sequentiallyConsistent) { wake() }
+        thread.join()
+    }
+
+    /// Tells `body` when something of `events` happens to `descriptor`, on the loop, until the watch is cancelled or let
+    /// go of. An error on the descriptor is told as no event at all. The descriptor becomes non-blocking. To be called on the
+    /// loop. Fails for what cannot be waited for: a plain file, a closed descriptor, one that is watched already.
+    public func watch(
+        _ descriptor: Int32, for events: DescriptorEvents, _ body: @escaping (DescriptorEvents) -> Void
+    ) throws(NighError) -> DescriptorWatch {
+        precondition(isCurrent, "UVEventLoop.watch was called off the loop")
+        return try DescriptorWatch(descriptor, events, on: raw, body)
+    }
+
+    // MARK: Other threads
+
+    private func wake() {
+        lock.withLock { if takesWork { uv_async_send(wakeHandle) } }
+    }
+
+    private func add(_ work: LoopWork) {
+        lock.withLock {
+            guard takesWork else { return }
+            incoming.append(work)
+            guard !isWoken else { return }
+            isWoken = true
+            if !thread.isCurrent { uv_async_send(wakeHandle) }
+        }
+    }
+
+    // MARK: Turns
+
+    private func run() {
+        while !isStopping.load(ordering: .relaxed) { uv_run(raw, UV_RUN_DEFAULT) }
+        end()
+    }
+
+    private func woken() {
+        if isStopping.load(ordering: .relaxed) { uv_stop(raw) }
+    }
+
+    /// Whatever timers and closed handles have left to do is done before the loop sleeps.
+    private func sleeps() {
+        runWork()
+        turnMoment = nil
+    }
+
+    /// Runs all work there is, and what that brings, within bounds.
+    private func runWork() {
+        let serial = asUnownedSerialExecutor()
+        let tasks = asUnownedTaskExecutor()
+        for _ in 0..<Self.roundsInTurn {
+            guard takeWork() else { return }
+            // Another thread may have handed over some of it just now: it must not be run at a moment before that.
+            turnMoment = nil
+            for work in batch {
+                if isStopping.load(ordering: .relaxed) { break }
+                work.run(on: serial, tasks)
+            }
+            batch.removeAll(keepingCapacity: batch.count <= Self.keptCapacity)
+            if isStopping.load(ordering: .relaxed) { return uv_stop(raw) }
+        }
+        // The rest waits for a turn that does not sleep.
+        wake()
+    }
+
+    @inline(__always)
+    private func takeWork() -> Bool {
+        lock.withLock {
+            isWoken = false
+            guard !incoming.isEmpty else { return false }
+            // While it runs, the loop's own work needs no wake: it is taken in the next round.
+            isWoken = true
+            swap(&incoming, &batch)
+            return true
+        }
+    }
+
+    private func timerFired() {
+        armedFor = .never
+        let now = Self.clock()
+        turnMoment = now
+        while let due = timers.takeDue(at: now) {
+            due.run()
+            if isStopping.load(ordering: .relaxed) { return uv_stop(raw) }
+        }
+        armTimer()
+    }
+
+    /// libuv counts whole milliseconds: rounded up, so that nothing is early.
+    private func armTimer() {
+        guard let due = timers.earliest, due < armedFor else { return }
+        armedFor = due
+        uv_update_time(raw)
+        let milliseconds = due.nanoseconds / 1_000_000 + 1
+        let wait = max(0, milliseconds - Int64(uv_now(raw)))
+        uv_timer_start(
+            timer, { UVEventLoop.of($0?.pointee.data)?.timerFired() }, UInt64(wait), 0)
+    }
+
+    // MARK: End
+
+    private func end() {
+        var dropped = ContiguousArray<LoopWork>()
+        lock.withLock {
+            takesWork = false
+            swap(&incoming, &dropped)
+        }
+        // Letting go of closures may run any code, so it happens here on the loop and without the lock.
+        dropped.removeAll()
+        batch.removeAll()
+        timers.removeAll()
+        Self.close(wakeHandle)
+        Self.close(beforeSleep)
+        Self.close(afterSleep)
+        Self.close(timer)
+        uv_walk(
+            raw,
+            { handle, _ in
+                guard let handle, uv_is_closing(handle) == 0, let data = handle.pointee.data else { return }
+                Unmanaged<UVHandle>.fromOpaque(data).takeUnretainedValue().close()
+            }, nil)
+        // A program that was asked to stop before may still have the flag set: run until all handles are gone.
+        while uv_run(raw, UV_RUN_DEFAULT) != 0 {}
+        let status = uv_loop_close(raw)
+        assert(status == 0, "an event loop ended with something open: \(UVError(code: status))")
+    }
+
+    private static func close(_ handle: UnsafeMutablePointer<some Any>) {
+        uv_close(UnsafeMutableRawPointer(handle).assumingMemoryBound(to: uv_handle_t.self), nil)
+    }
+
+    private static func clock() -> Moment {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Moment(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+}
+
+// What these do stands with the protocol.
+// swift-format-ignore: AllPublicDeclarationsHaveDocumentation
+extension UVEventLoop: EventLoop {
+    public var now: Moment {
+        guard isCurrent else { return Self.clock() }
+        if let turnMoment { return turnMoment }
+        let moment = Self.clock()
+        turnMoment = moment
+        return moment
+    }
+
+    public var isCurrent: Bool { thread.isCurrent }
+
+    public func isIsolatingCurrentContext() -> Bool? { isCurrent }
+
+    public func execute(_ work: @escaping @Sendable () -> Void) { add(.closure(work)) }
+
+    public func enqueue(_ job: consuming ExecutorJob) { add(.job(UnownedJob(job))) }
+
+    @discardableResult
+    public func schedule(at moment: Moment, _ work: @escaping @Sendable () -> Void) -> LoopTimer {
+        precondition(isCurrent, "UVEventLoop.schedule was called off the loop")
+        let timer = LoopTimer(number: timers.add(TimedWork(run: work), at: moment))
+        armTimer()
+        return timer
+    }
+
+    public func cancel(_ timer: LoopTimer) {
+        precondition(isCurrent, "UVEventLoop.cancel was called off the loop")
+        timers.remove(timer.number)
+    }
+}

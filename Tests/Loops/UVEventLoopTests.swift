@@ -1,0 +1,184 @@
+import Glibc
+import NighCore
+import NighUV
+import Synchronization
+import Testing
+
+struct UVEventLoopTests {
+    /// A pair of connected sockets that closes itself.
+    final class SocketPair: Sendable {
+        let near: Int32
+        let far: Int32
+
+        init() {
+            var descriptors: [Int32] = [0, 0]
+            let status = socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &descriptors)
+            precondition(status == 0, "no socket pair could be made: \(errno)")
+            (near, far) = (descriptors[0], descriptors[1])
+        }
+
+        deinit {
+            close(near)
+            close(far)
+        }
+    }
+
+    private func run<Result: Sendable>(
+        on loop: UVEventLoop, _ body: @escaping @Sendable () -> Result
+    ) async -> Result {
+        await withCheckedContinuation { continuation in
+            loop.execute { continuation.resume(returning: body()) }
+        }
+    }
+
+    private var openDescriptors: Int {
+        guard let folder = opendir("/proc/self/fd") else { return 0 }
+        defer { closedir(folder) }
+        var count = 0
+        while readdir(folder) != nil { count += 1 }
+        return count
+    }
+
+    private var threads: Int {
+        guard let folder = opendir("/proc/self/task") else { return 0 }
+        defer { closedir(folder) }
+        var count = 0
+        while readdir(folder) != nil { count += 1 }
+        return count
+    }
+
+    /// Held by the loop; counts those that are alive.
+    final class Trace: Sendable {
+        static let alive = Atomic<Int>(0)
+        init() { Self.alive.wrappingAdd(1, ordering: .relaxed) }
+        deinit { Self.alive.wrappingSubtract(1, ordering: .relaxed) }
+    }
+
+    /// Other tests of this process open and close descriptors meanwhile, so the counts have some room; a leak would be 1,000
+    /// times as large.
+    @Test func aThousandStartsAndStopsLeaveNothingBehind() async {
+        let sockets = SocketPair()
+        let before = (descriptors: openDescriptors, threads: threads)
+        for round in 0..<1_000 {
+            let loop = UVEventLoop()
+            loop.execute {
+                let trace = Trace()
+                loop.schedule(at: loop.now + .seconds(100)) { withExtendedLifetime(trace) {} }
+                let watch = try? loop.watch(sockets.near, for: .readable) { _ in
+                    withExtendedLifetime(trace) {}
+                }
+                // Some end with a watch that nobody cancelled: the work that holds it is still queued.
+                guard round.isMultiple(of: 2), let watch else { return }
+                let kept = Unchecked(watch)
+                loop.schedule(at: loop.now + .seconds(100)) { kept.value.cancel() }
+            }
+            for _ in 0..<10 { loop.execute {} }
+            loop.shutdown()
+        }
+        #expect(Trace.alive.load(ordering: .relaxed) == 0)
+        #expect(openDescriptors < before.descriptors + 300)
+        #expect(threads < before.threads + 300)
+    }
+
+    /// Confined to a loop by the test.
+    struct Unchecked<Value>: @unchecked Sendable {
+        let value: Value
+        init(_ value: Value) { self.value = value }
+    }
+
+    /// Written on the loop, read after it has been asked.
+    final class Log: @unchecked Sendable {
+        var events: [DescriptorEvents] = []
+        var watch: DescriptorWatch?
+    }
+
+    @Test func aWatchTellsWhatHappensToItsDescriptor() async throws {
+        let loop = UVEventLoop()
+        defer { loop.shutdown() }
+        let sockets = SocketPair()
+        let log = Log()
+        await withCheckedContinuation { continuation in
+            loop.execute {
+                log.watch = try? loop.watch(sockets.near, for: [.readable, .writable]) { events in
+                    log.events.append(events)
+                    if events == .writable {
+                        // From here on only what comes is of interest.
+                        log.watch?.events = .readable
+                        _ = Glibc.write(sockets.far, "x", 1)
+                    } else {
+                        var byte: UInt8 = 0
+                        read(sockets.near, &byte, 1)
+                        log.watch?.cancel()
+                        continuation.resume()
+                    }
+                }
+            }
+        }
+        _ = Glibc.write(sockets.far, "y", 1)
+        let events = await run(on: loop) { log.events }
+        #expect(events == [.writable, .readable])
+    }
+
+    @Test func aWatchTellsOfTheOtherEndsClose() async {
+        let loop = UVEventLoop()
+        defer { loop.shutdown() }
+        let sockets = SocketPair()
+        let log = Log()
+        await withCheckedContinuation { continuation in
+            loop.execute {
+                log.watch = try? loop.watch(sockets.near, for: [.readable, .disconnected]) { events in
+                    log.watch?.cancel()
+                    log.events.append(events)
+                    continuation.resume()
+                }
+                shutdown(sockets.far, Int32(SHUT_RDWR))
+            }
+        }
+        #expect(log.events.first?.contains(.disconnected) == true)
+    }
+
+    @Test func whatCannotBeWatchedIsRefused() async {
+        let loop = UVEventLoop()
+        defer { loop.shutdown() }
+        let sockets = SocketPair()
+        let errors = await run(on: loop) { () -> [NighError?] in
+            let file = open("/proc/self/exe", O_RDONLY)
+            defer { close(file) }
+            let first = try? loop.watch(sockets.near, for: .readable) { _ in }
+            defer { first?.cancel() }
+            return [file, -1, sockets.near].map { descriptor in
+                do throws(NighError) {
+                    _ = try loop.watch(descriptor, for: .readable) { _ in }
+                    return nil
+                } catch { return error }
+            }
+        }
+        #expect(errors.count == 3)
+        for error in errors {
+            guard case .system? = error?.cause else {
+                Issue.record("\(String(describing: error))")
+                continue
+            }
+        }
+    }
+
+    @Test func workThatBringsWorkDoesNotStarveDescriptors() async {
+        let loop = UVEventLoop()
+        defer { loop.shutdown() }
+        let sockets = SocketPair()
+        let log = Log()
+        let isOver = Atomic<Bool>(false)
+        await withCheckedContinuation { continuation in
+            @Sendable func again() { if !isOver.load(ordering: .relaxed) { loop.execute { again() } } }
+            loop.execute {
+                again()
+                log.watch = try? loop.watch(sockets.near, for: .readable) { _ in
+                    isOver.store(true, ordering: .relaxed)
+                    log.watch?.cancel()
+                    continuation.resume()
+                }
+                _ = Glibc.write(sockets.far, "x", 1)
+            }
+        }
+    }
+}
