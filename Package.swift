@@ -6,6 +6,7 @@ let package = Package(
     products: [
         .library(name: "Nigh", targets: ["Nigh"]),
         .library(name: "NighCore", targets: ["NighCore"]),
+        .library(name: "NighTCP", targets: ["NighTCP"]),
         .library(name: "NighUV", targets: ["NighUV"]),
         .library(name: "NighTestKit", targets: ["NighTestKit"]),
     ],
@@ -15,7 +16,11 @@ let package = Package(
         .target(name: "NighMemory", dependencies: ["NighCore"], path: "Sources/Transports/Memory"),
         .systemLibrary(name: "CUV", path: "Sources/Transports/CUV"),
         .target(name: "NighUV", dependencies: ["CUV", "NighCore"], path: "Sources/Transports/UV"),
-        .target(name: "Nigh", dependencies: ["NighCore", "NighMemory"], path: "Sources/Nigh"),
+        .target(
+            name: "NighTCP", dependencies: ["CUV", "NighCore", "NighUV"], path: "Sources/Transports/TCP"),
+        .target(
+            name: "Nigh", dependencies: ["NighCore", "NighMemory", "NighTCP", "NighUV"],
+            path: "Sources/Nigh"),
         .target(name: "NighTestKit", dependencies: ["NighCore", "NighMemory"], path: "Sources/TestKit"),
         .executableTarget(name: "greet", dependencies: ["Nigh"], path: "Sources/Tools/greet"),
         .target(name: "CAllocationCounter", path: "Sources/Tools/CAllocationCounter"),
@@ -34,6 +39,9 @@ let package = Package(
         ),
         .testTarget(
             name: "LoopTests", dependencies: ["NighCore", "NighMemory", "NighUV"], path: "Tests/Loops"),
+        .testTarget(
+            name: "TCPTests", dependencies: ["NighCore", "NighMemory", "NighTCP", "NighTestKit", "NighUV"],
+            path: "Tests/TCP"),
         .testTarget(
             name: "TestKitTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"],
             path: "Tests/TestKit"),

@@ -2,9 +2,13 @@
 
 @_exported import NighCore
 @_exported import NighMemory
+@_exported import NighTCP
+@_exported import NighUV
 
 extension TransportRegistry {
     /// Every transport of this package, for programs that let a person choose by a flag:
-    /// `try TransportRegistry.standard.makeAll("memory")`. A program adds its own with `register`.
-    public static let standard = TransportRegistry([MemoryTransport.registryEntry])
+    /// `try TransportRegistry.standard.makeAll("tcp")`. A program adds its own with `register`.
+    public static let standard = TransportRegistry([
+        MemoryTransport.registryEntry, TCPTransport.registryEntry,
+    ])
 }

@@ -21,7 +21,7 @@ import Testing
             #expect(try TransportRegistry.standard.makeAll(entry.scheme).map(\.scheme) == [entry.scheme])
         }
         let unknown = #expect(throws: NighError.self) { try TransportRegistry.standard.makeAll("pigeon") }
-        #expect(unknown?.description.hasSuffix("known are: memory") == true)
+        #expect(unknown?.description.hasSuffix("known are: memory, tcp") == true)
     }
 
     private func text(of path: String) throws -> String {

@@ -42,6 +42,14 @@ public final class Chunk: @unchecked Sendable {
     /// What is filled from `start` to the end, as a slice that keeps this chunk.
     public func slice(from start: Int) -> ByteSlice { ByteSlice(chunk: self, start: start, end: filled) }
 
+    /// Forgets the content if nobody else refers to `chunk`, so that its owner can fill it from the front; says whether.
+    @inline(__always)
+    package static func rewindIfUnshared(_ chunk: inout Chunk) -> Bool {
+        guard isKnownUniquelyReferenced(&chunk) else { return false }
+        chunk.filled = 0
+        return true
+    }
+
     /// Forgets the content so that the block can be filled anew. Only for a chunk nobody else refers to: ask
     /// `isKnownUniquelyReferenced` first, as `ChunkPool.recycle` does.
     func rewind() { filled = 0 }

@@ -80,6 +80,8 @@ public struct NighError: Error, Hashable, Sendable {
         case cancelled
         /// The pipe broke or ended without a word.
         case linkLost
+        /// The other side broke the pipe off: its program crashed, or something on the way cuts connections.
+        case reset
         /// Nothing was heard for the keep-alive time.
         case silent
         /// The person or program over there said no, in these words; and does not want to be asked again before
@@ -173,6 +175,7 @@ extension NighError.Cause: CustomStringConvertible {
         case .timedOut: "no answer in time"
         case .cancelled: "taken back"
         case .linkLost: "the link was lost"
+        case .reset: "the other side broke the connection off"
         case .silent: "nothing was heard any more"
         case .declined(let words, _): words.isEmpty ? "declined" : "declined: \(words)"
         case .full: "the other side has all the peers it takes"

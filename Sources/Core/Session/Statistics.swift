@@ -86,6 +86,7 @@ extension NighError.Cause {
         case .timedOut: "timed out"
         case .cancelled: "cancelled"
         case .linkLost: "link lost"
+        case .reset: "reset"
         case .silent: "silent"
         case .declined: "declined"
         case .full: "full"

@@ -12,14 +12,16 @@ public struct TransportAddress: Hashable, Sendable, CustomStringConvertible, Los
         self.value = value
     }
 
-    /// Reads `scheme://value`; nil when one of the two is empty or the scheme is no scheme.
+    /// Reads `scheme://value`, or `scheme:key=value,key=value`, as transports are chosen; nil when one of the two is empty
+    /// or the scheme is no scheme.
     public init?(_ description: String) {
         let text = description.utf8
         guard let colon = text.firstIndex(of: UInt8(ascii: ":")) else { return nil }
-        let rest = description[colon...]
+        let rest = description[colon...].dropFirst()
         let scheme = String(description[..<colon])
-        guard rest.hasPrefix("://"), rest.count > 3, TransportSpec.isScheme(scheme) else { return nil }
-        self.init(scheme: scheme, value: String(rest.dropFirst(3)))
+        let isAddress = rest.hasPrefix("//") && rest.count > 2
+        guard isAddress || rest.contains("="), TransportSpec.isScheme(scheme) else { return nil }
+        self.init(scheme: scheme, value: String(isAddress ? rest.dropFirst(2) : rest))
     }
 
     /// The form `scheme://value`.

@@ -12,7 +12,7 @@ extension TransportConformance {
             let client = try bench.station()
             var problem = ""
             // Other work in this process may disturb a round, a leak shows in every one. The first only warms up.
-            for round in 0..<4 {
+            for round in 0..<20 {
                 let before = (descriptors: ProcessGauge.descriptorCount, memory: ProcessGauge.residentBytes)
                 let pipes = try openAndClose(bench, client, server)
                 try bench.settle()

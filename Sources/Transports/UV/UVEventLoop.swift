@@ -31,8 +31,8 @@ public final class UVEventLoop: @unchecked Sendable {
     private let isStopping = Atomic<Bool>(false)
 
     // Loop only.
-    /// The libuv loop, for whoever makes handles.
-    package let raw = UnsafeMutablePointer<uv_loop_t>.allocate(capacity: 1)
+    /// The libuv loop, for whoever makes a `UVHandle`. Loop only.
+    public let raw = UnsafeMutablePointer<uv_loop_t>.allocate(capacity: 1)
     private let wakeHandle = UnsafeMutablePointer<uv_async_t>.allocate(capacity: 1)
     private let beforeSleep = UnsafeMutablePointer<uv_prepare_t>.allocate(capacity: 1)
     private let afterSleep = UnsafeMutablePointer<uv_check_t>.allocate(capacity: 1)

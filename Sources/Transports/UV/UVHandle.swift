@@ -6,15 +6,15 @@ import NighCore
 ///
 /// Every handle on a `UVEventLoop` that is not the loop's own is one of these, with its object in libuv's `data`, so that a loop
 /// that ends can close what its users have left open. The object lives at least until libuv has let go of the memory.
-/// Loop only.
-package class UVHandle {
+/// Loop only. For transports that use libuv's own streams; who only waits for a descriptor takes a `DescriptorWatch`.
+open class UVHandle {
     /// libuv's memory; valid until the handle is closed and its loop has taken one more turn.
-    package let memory: UnsafeMutableRawPointer
+    public let memory: UnsafeMutableRawPointer
     /// Whether `close` was called, by the owner or by a loop that ends.
-    package private(set) var isClosed = false
+    public private(set) var isClosed = false
 
     /// Memory for a handle of `type`, brought to life by `initialize`, which is handed the memory and returns libuv's word.
-    package init(
+    public init(
         _ type: uv_handle_type, initialize: (UnsafeMutableRawPointer) -> Int32
     ) throws(UVError) {
         memory = .allocate(byteCount: uv_handle_size(type), alignment: 16)
@@ -27,12 +27,12 @@ package class UVHandle {
     }
 
     /// The memory as what all handles have in common.
-    package final var handle: UnsafeMutablePointer<uv_handle_t> {
+    public final var handle: UnsafeMutablePointer<uv_handle_t> {
         memory.assumingMemoryBound(to: uv_handle_t.self)
     }
 
     /// Lets go of the handle; no callback of it is called any more but those of requests, which fail as cancelled.
-    package func close() {
+    open func close() {
         guard !isClosed else { return }
         isClosed = true
         uv_close(handle) { handle in
@@ -44,7 +44,7 @@ package class UVHandle {
 
     /// The object behind a handle that libuv calls back with.
     @inline(__always)
-    package static func object<Object: UVHandle>(
+    public static func object<Object: UVHandle>(
         of data: UnsafeMutableRawPointer, as type: Object.Type
     ) -> Object {
         unsafeDowncast(Unmanaged<UVHandle>.fromOpaque(data).takeUnretainedValue(), to: type)
@@ -52,19 +52,19 @@ package class UVHandle {
 }
 
 /// What libuv says when something cannot be: the negative of an `errno`, or a number of its own.
-package struct UVError: Error, Hashable, CustomStringConvertible {
+public struct UVError: Error, Hashable, CustomStringConvertible {
     /// As libuv returned it, below zero.
-    package let code: Int32
+    public let code: Int32
 
     /// The error that libuv returned as `code`.
-    package init(code: Int32) { self.code = code }
+    public init(code: Int32) { self.code = code }
 
     /// The operating system's number, above zero.
-    package var number: Int32 { -code }
+    public var number: Int32 { -code }
 
     /// libuv's words.
-    package var description: String { String(cString: uv_strerror(code)) }
+    public var description: String { String(cString: uv_strerror(code)) }
 
     /// As the cause of an error, word for word.
-    package var cause: NighError.Cause { .system(number, description) }
+    public var cause: NighError.Cause { .system(number, description) }
 }

@@ -1,0 +1,56 @@
+import CUV
+import Glibc
+import NighCore
+import NighUV
+
+/// Asks the system for the addresses of a name, on a thread of its own: the answer may take half a minute, and the question
+/// cannot be taken back, only forgotten.
+enum NameLookup {
+    /// Calls `answer` on `loop` in a later turn, unless that has ended by then.
+    static func start(
+        _ name: String, port: UInt16, on loop: UVEventLoop,
+        _ answer: @escaping @Sendable (Result<[SocketAddress], NighError>) -> Void
+    ) {
+        let thread = LoopThread()
+        thread.start {
+            let result = ask(name, port: port)
+            loop.execute { answer(result) }
+            // Nobody waits for it: it lets go of itself.
+            thread.join()
+        }
+    }
+
+    private static func ask(_ name: String, port: UInt16) -> Result<[SocketAddress], NighError> {
+        var hints = addrinfo()
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        hints.ai_flags = AI_ADDRCONFIG
+        var first: UnsafeMutablePointer<addrinfo>?
+        let status = getaddrinfo(name, "\(port)", &hints, &first)
+        guard status == 0 else { return .failure(error(name, status)) }
+        defer { freeaddrinfo(first) }
+        var addresses: [SocketAddress] = []
+        var entry = first
+        while let current = entry {
+            if let address = current.pointee.ai_addr.flatMap({ SocketAddress($0) }) {
+                addresses.append(address)
+            }
+            entry = current.pointee.ai_next
+        }
+        return addresses.isEmpty ? .failure(error(name, EAI_NONAME)) : .success(addresses)
+    }
+
+    private static func error(_ name: String, _ status: Int32) -> NighError {
+        let words = String(cString: gai_strerror(status))
+        let advice =
+            switch status {
+            case EAI_NONAME:
+                name.hasSuffix(".local")
+                    ? "is the device on this network? names in .local need libnss-mdns on this one"
+                    : "is the name spelt rightly? an address in numbers works too"
+            default: "is there a name server this machine can reach? an address in numbers works too"
+            }
+        return NighError(
+            .connecting, .unavailable("the name \(name) has no address: \(words)"),
+            transport: TCPTransport.schemeName, advice: advice)
+    }
+}

@@ -1,0 +1,67 @@
+import CUV
+import Glibc
+import NighCore
+import NighUV
+
+extension UVError {
+    /// What a socket's error means.
+    var networkCause: NighError.Cause {
+        switch number {
+        case ECONNREFUSED: .refused
+        case ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN, ENETRESET, EADDRNOTAVAIL, ENODEV: .unreachable
+        case ETIMEDOUT: .timedOut
+        case ECONNRESET, EPIPE, ECONNABORTED: .reset
+        default: cause
+        }
+    }
+
+    /// As the failure of a dial to `address`.
+    func dialError(_ address: SocketAddress) -> NighError {
+        NighError(
+            .connecting, networkCause, peer: address.description, transport: TCPTransport.schemeName,
+            advice: dialAdvice(address))
+    }
+
+    private func dialAdvice(_ address: SocketAddress) -> String? {
+        switch number {
+        case ECONNREFUSED: "is the program running there, and is \(address.port) its port?"
+        case ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN, EADDRNOTAVAIL:
+            address.isIPv6
+                ? "does this machine have IPv6 on that network?" : "are both devices on the same network?"
+        case ENODEV: "the interface is not there; `ip link` lists those that are"
+        case ETIMEDOUT: Self.silenceAdvice(address.port)
+        case EACCES, EPERM: Self.firewallAdvice(address.port)
+        default: general
+        }
+    }
+
+    /// As the failure to listen on `port`.
+    func listenError(port: UInt16, interface: String?) -> NighError {
+        let advice: String? =
+            switch number {
+            case EADDRINUSE: "port \(port) is in use: choose another, or leave port= out to have a free one"
+            case EACCES where port < 1024: "ports below 1024 are for root: choose another"
+            case EADDRNOTAVAIL: "no interface of this machine has that address"
+            case ENODEV: "there is no interface \(interface ?? ""); `ip link` lists those that are there"
+            case EPERM where interface != nil:
+                "binding to an interface is not allowed here: leave interface= out"
+            default: general
+            }
+        return NighError(.advertising, cause, transport: TCPTransport.schemeName, advice: advice)
+    }
+
+    private var general: String? {
+        switch number {
+        case EMFILE, ENFILE: "too many descriptors are open: raise `ulimit -n`"
+        default: nil
+        }
+    }
+
+    static func silenceAdvice(_ port: UInt16) -> String {
+        "is the device switched on and on the same network, and does no firewall drop TCP port \(port)?"
+    }
+
+    private static func firewallAdvice(_ port: UInt16) -> String {
+        "a firewall of this machine forbids it: allow TCP to port \(port)"
+    }
+}

@@ -1,0 +1,101 @@
+import CUV
+import Glibc
+import NighCore
+import NighUV
+
+/// The addresses of this machine, and word of when they change, from the kernel's routing socket. Loop only.
+///
+/// `@unchecked Sendable`: confined to its loop.
+final class NetworkWatch: @unchecked Sendable {
+    /// One address of an interface that is up.
+    struct Own: Hashable {
+        var interface: String
+        var index: UInt32
+        /// Port 0; with the scope where it is link-local.
+        var address: SocketAddress
+        var isLoopback: Bool
+    }
+
+    /// A change comes as several messages, an address after an interface; they are taken together.
+    private static let settleTime = Moment.Span.milliseconds(50)
+
+    /// What is there now, in the order of the interfaces.
+    private(set) var addresses: [Own]
+
+    private let loop: UVEventLoop
+    private let changed: () -> Void
+    private var descriptor: Int32 = -1
+    private var watch: DescriptorWatch?
+    private var timer: LoopTimer?
+
+    /// Calls `changed` after each change of `addresses`, until `stop`.
+    init(on loop: UVEventLoop, changed: @escaping () -> Void) {
+        self.loop = loop
+        self.changed = changed
+        addresses = Self.look()
+        listen()
+    }
+
+    private func listen() {
+        let type = Int32(SOCK_RAW.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        descriptor = socket(AF_NETLINK, type, NETLINK_ROUTE)
+        guard descriptor >= 0 else { return }
+        var address = sockaddr_nl()
+        address.nl_family = sa_family_t(AF_NETLINK)
+        address.nl_groups = UInt32(RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR)
+        let status = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_nl>.size))
+            }
+        }
+        guard status == 0 else { return }
+        // Where the kernel does not tell (some sandboxes), the addresses stay those of the start.
+        watch = try? loop.watch(descriptor, for: .readable) { [weak self] _ in self?.somethingHappened() }
+    }
+
+    private func somethingHappened() {
+        withUnsafeTemporaryAllocation(byteCount: 16 * 1024, alignment: 16) { space in
+            while recv(descriptor, space.baseAddress, space.count, Int32(MSG_DONTWAIT)) > 0 {}
+        }
+        guard timer == nil else { return }
+        timer = loop.schedule(at: loop.now + Self.settleTime) { [weak self] in
+            guard let self else { return }
+            timer = nil
+            let now = Self.look()
+            guard now != addresses else { return }
+            addresses = now
+            changed()
+        }
+    }
+
+    /// Ends it.
+    func stop() {
+        watch?.cancel()
+        watch = nil
+        if let timer { loop.cancel(timer) }
+        timer = nil
+        if descriptor >= 0 { Glibc.close(descriptor) }
+        descriptor = -1
+    }
+
+    deinit { if descriptor >= 0 { Glibc.close(descriptor) } }
+
+    private static func look() -> [Own] {
+        var first: UnsafeMutablePointer<ifaddrs>?
+        guard getifaddrs(&first) == 0 else { return [] }
+        defer { freeifaddrs(first) }
+        var found: [Own] = []
+        var entry = first
+        while let current = entry {
+            entry = current.pointee.ifa_next
+            guard nigh_is_up(current) != 0, let socket = current.pointee.ifa_addr,
+                let address = SocketAddress(socket), let name = current.pointee.ifa_name
+            else { continue }
+            found.append(
+                Own(
+                    interface: String(cString: name), index: if_nametoindex(name), address: address,
+                    isLoopback: nigh_is_loopback(current) != 0))
+        }
+        return found
+    }
+}

@@ -1,0 +1,179 @@
+import CUV
+import Glibc
+
+/// An IP address with a port, and for link-local ones the interface they belong to.
+package struct SocketAddress: Hashable, Sendable {
+    /// The address alone.
+    package enum Host: Hashable, Sendable {
+        /// Four bytes, the first one in the highest bits.
+        case v4(UInt32)
+        /// Sixteen bytes in two halves, and the interface's index, which is 0 where any will do.
+        case v6(high: UInt64, low: UInt64, scope: UInt32)
+    }
+
+    /// Where the machine is.
+    package var host: Host
+    /// Which door.
+    package var port: UInt16
+
+    /// The port at a host.
+    package init(_ host: Host, port: UInt16) {
+        self.host = host
+        self.port = port
+    }
+
+    /// An address in numbers, as people write it: `192.168.1.5`, `fe80::1%eth0`, `fe80::1%2`. Nil for anything else, also for an
+    /// interface that is not there.
+    package init?(numeric text: String, port: UInt16) {
+        var v4 = in_addr()
+        if inet_pton(AF_INET, text, &v4) == 1 {
+            self.init(.v4(UInt32(bigEndian: v4.s_addr)), port: port)
+            return
+        }
+        let parts = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
+        var v6 = in6_addr()
+        guard inet_pton(AF_INET6, String(parts[0]), &v6) == 1 else { return nil }
+        var scope: UInt32 = 0
+        if parts.count == 2 {
+            scope = if_nametoindex(String(parts[1]))
+            if scope == 0 { scope = UInt32(parts[1]) ?? 0 }
+            guard scope != 0 else { return nil }
+        }
+        self.init(v6, scope: scope, port: port)
+    }
+
+    /// From sixteen bytes. One that only wraps four (`::ffff:1.2.3.4`) becomes those.
+    package init(_ address: in6_addr, scope: UInt32, port: UInt16) {
+        let bytes = withUnsafeBytes(of: address) { Array($0) }
+        let high = bytes[0..<8].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        let low = bytes[8..<16].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        if high == 0, low >> 32 == 0xFFFF {
+            self.init(.v4(UInt32(truncatingIfNeeded: low)), port: port)
+        } else {
+            self.init(.v6(high: high, low: low, scope: scope), port: port)
+        }
+    }
+
+    /// From what the system says; nil for a family that is no IP.
+    package init?(_ address: UnsafePointer<sockaddr>) {
+        switch Int32(address.pointee.sa_family) {
+        case AF_INET:
+            self = address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
+                SocketAddress(
+                    .v4(UInt32(bigEndian: $0.pointee.sin_addr.s_addr)),
+                    port: UInt16(bigEndian: $0.pointee.sin_port))
+            }
+        case AF_INET6:
+            self = address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
+                SocketAddress(
+                    $0.pointee.sin6_addr, scope: $0.pointee.sin6_scope_id,
+                    port: UInt16(bigEndian: $0.pointee.sin6_port))
+            }
+        default: return nil
+        }
+    }
+
+    /// Calls `body` with the address as the system takes it.
+    package func withSockaddr<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
+        switch host {
+        case .v4(let bits):
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = port.bigEndian
+            address.sin_addr.s_addr = bits.bigEndian
+            return Self.lend(&address, body)
+        case .v6(let high, let low, let scope):
+            var address = sockaddr_in6()
+            address.sin6_family = sa_family_t(AF_INET6)
+            address.sin6_port = port.bigEndian
+            address.sin6_scope_id = scope
+            withUnsafeMutableBytes(of: &address.sin6_addr) {
+                $0.storeBytes(of: high.bigEndian, as: UInt64.self)
+                $0.storeBytes(of: low.bigEndian, toByteOffset: 8, as: UInt64.self)
+            }
+            return Self.lend(&address, body)
+        }
+    }
+
+    private static func lend<Address, Result>(
+        _ address: inout Address, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
+    ) -> Result {
+        withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<Address>.size))
+            }
+        }
+    }
+
+    /// The address family, as the system counts them.
+    package var family: Int32 { if case .v4 = host { AF_INET } else { AF_INET6 } }
+
+    /// Whether it has sixteen bytes.
+    package var isIPv6: Bool { family == AF_INET6 }
+
+    /// Whether it never leaves the machine.
+    package var isLoopback: Bool {
+        switch host {
+        case .v4(let bits): bits >> 24 == 127
+        case .v6(let high, let low, _): high == 0 && low == 1
+        }
+    }
+
+    /// Whether it means something on one link only.
+    package var isLinkLocal: Bool {
+        switch host {
+        case .v4(let bits): bits >> 16 == 0xA9FE
+        case .v6(let high, _, _): high >> 54 == 0xFE80 >> 6
+        }
+    }
+
+    /// Whether it stands for all addresses there are.
+    package var isAny: Bool {
+        switch host {
+        case .v4(let bits): bits == 0
+        case .v6(let high, let low, _): high == 0 && low == 0
+        }
+    }
+
+    /// Whether it is a link-local IPv6 address of which nobody has said on which link.
+    package var lacksScope: Bool {
+        if case .v6(_, _, let scope) = host { isLinkLocal && scope == 0 } else { false }
+    }
+}
+
+extension SocketAddress: CustomStringConvertible {
+    /// `192.168.1.5:4000` or `[fe80::1%eth0]:4000`.
+    package var description: String { isIPv6 ? "[\(hostDescription)]:\(port)" : "\(hostDescription):\(port)" }
+
+    /// Without the port.
+    package var hostDescription: String {
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        switch host {
+        case .v4(let bits):
+            var address = in_addr(s_addr: bits.bigEndian)
+            inet_ntop(AF_INET, &address, &text, socklen_t(text.count))
+            return Self.string(text)
+        case .v6(_, _, let scope):
+            withSockaddr { address, _ in
+                _ = address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
+                    withUnsafePointer(to: $0.pointee.sin6_addr) {
+                        inet_ntop(AF_INET6, $0, &text, socklen_t(INET6_ADDRSTRLEN))
+                    }
+                }
+            }
+            guard scope != 0 else { return Self.string(text) }
+            return "\(Self.string(text))%\(Self.interfaceName(scope))"
+        }
+    }
+
+    /// The name of the interface of that index, or the index where it has none any more.
+    package static func interfaceName(_ index: UInt32) -> String {
+        var name = [CChar](repeating: 0, count: Int(IF_NAMESIZE))
+        guard if_indextoname(index, &name) != nil else { return "\(index)" }
+        return string(name)
+    }
+
+    static func string(_ characters: [CChar]) -> String {
+        String(decoding: characters.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}

@@ -1,0 +1,92 @@
+import NighCore
+
+/// What a TCP address says: whom to dial, or where.
+///
+/// Three forms: `tcp://HOST:PORT` with a name or a number for the host (an IPv6 number in brackets, a link-local one with
+/// its interface: `[fe80::1%eth0]`), the same written as options, `tcp:host=HOST,port=PORT`, and `tcp://PEERID.mdns` for
+/// somebody who was found.
+enum TCPDestination: Hashable {
+    /// Somebody found by mDNS, at whatever addresses it has when it is dialled.
+    case found(PeerID)
+    /// An address in numbers.
+    case number(SocketAddress)
+    /// A name that the system has to look up.
+    case name(String, port: UInt16)
+
+    private static let foundSuffix = ".mdns"
+    private static let advice =
+        "write tcp://HOST:PORT, as in tcp://192.168.1.5:4000, tcp://[fe80::1%eth0]:4000 or tcp://example.org:4000"
+
+    /// Reads what stands behind `tcp://`, or says what is wrong with it.
+    init(_ value: String) throws(NighError) {
+        if value.hasSuffix(Self.foundSuffix),
+            let peer = PeerID(String(value.dropLast(Self.foundSuffix.count)))
+        {
+            self = .found(peer)
+            return
+        }
+        let (host, portText) = try value.contains("=") ? Self.readOptions(value) : Self.readPair(value)
+        guard let port = UInt16(portText), port != 0 else {
+            throw Self.invalid("port \"\(portText)\" in \"\(value)\"", "a port is a number from 1 to 65535")
+        }
+        if let address = SocketAddress(numeric: host, port: port) {
+            guard !address.lacksScope else {
+                throw Self.invalid(
+                    "address \"\(value)\", which does not say on which link",
+                    "name the interface: [\(host)%eth0]:\(port)")
+            }
+            self = .number(address)
+        } else if Self.isName(host) {
+            self = .name(host, port: port)
+        } else if let percent = host.firstIndex(of: "%") {
+            let interface = host[host.index(after: percent)...]
+            throw Self.invalid(
+                "interface \"\(interface)\" in \"\(value)\"", "`ip link` lists those that are there")
+        } else {
+            throw Self.invalid("host \"\(host)\" in \"\(value)\"", Self.advice)
+        }
+    }
+
+    /// The address under which somebody found is dialled.
+    static func address(of peer: PeerID) -> TransportAddress {
+        TransportAddress(scheme: TCPTransport.schemeName, value: "\(peer)\(foundSuffix)")
+    }
+
+    private static func readPair(_ value: String) throws(NighError) -> (host: String, port: String) {
+        guard let colon = value.lastIndex(of: ":") else {
+            throw invalid("address \"\(value)\", which has no port", advice)
+        }
+        var host = value[..<colon]
+        let port = value[value.index(after: colon)...]
+        if host.hasPrefix("["), host.hasSuffix("]") {
+            host = host.dropFirst().dropLast()
+        } else if host.contains(":") {
+            throw invalid("address \"\(value)\"", "an IPv6 address stands in brackets: [\(host)]:\(port)")
+        }
+        return (String(host), String(port))
+    }
+
+    private static func readOptions(_ value: String) throws(NighError) -> (host: String, port: String) {
+        let options = try TransportSpec(parsing: "\(TCPTransport.schemeName):\(value)").options
+        guard let host = options["host"], let port = options["port"], options.count == 2 else {
+            throw invalid("address \"\(value)\"", "as options, an address is tcp:host=HOST,port=PORT")
+        }
+        return (host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host, port)
+    }
+
+    /// Whether the system could be asked for it: labels of letters, digits, `-` and `_`.
+    private static func isName(_ text: String) -> Bool {
+        guard (1...253).contains(text.utf8.count), text.contains(where: { $0.isLetter }) else { return false }
+        return text.split(separator: ".", omittingEmptySubsequences: false).enumerated().allSatisfy {
+            index, label in
+            // A name may end with the root's dot.
+            if label.isEmpty { return index > 0 && text.hasSuffix(".") && text.dropLast().last != "." }
+            return label.utf8.count <= 63
+                && label.allSatisfy { $0.isLetter || $0.isNumber || $0 == "-" || $0 == "_" }
+        }
+    }
+
+    private static func invalid(_ what: String, _ advice: String) -> NighError {
+        NighError(.connecting, .invalid(what), transport: TCPTransport.schemeName, advice: advice)
+    }
+}

@@ -1,0 +1,65 @@
+import NighCore
+
+/// What can be chosen about the transport `tcp`.
+public struct TCPOptions: Hashable, Sendable {
+    /// Who finds and is found over multicast DNS.
+    public enum Discovery: String, Hashable, Sendable, CaseIterable {
+        /// The machine's avahi-daemon while it runs, else one inside this program.
+        case automatic
+        /// Only the machine's avahi-daemon.
+        case daemon
+        /// Only one inside this program.
+        case embedded
+        /// Nobody: peers are called by their addresses.
+        case off
+    }
+
+    /// Where to listen; 0 leaves the choice to the system.
+    public var port: UInt16
+    /// The one network interface to use, by its name; all when nil.
+    public var interface: String?
+    /// How peers are found.
+    public var discovery: Discovery
+
+    /// All of it.
+    public init(port: UInt16 = 0, interface: String? = nil, discovery: Discovery = .automatic) {
+        self.port = port
+        self.interface = interface
+        self.discovery = discovery
+    }
+
+    /// The options a spec may carry, for the registry.
+    static let keys = [
+        "port": "where to listen; a free port when left out",
+        "interface": "the one network interface to use, such as wlan0; all when left out",
+        "mdns":
+            "daemon, embedded or off: who finds peers; avahi-daemon if it runs, else embedded, when left out",
+    ]
+
+    /// What the options of a spec say.
+    init(_ spec: TransportSpec) throws(NighError) {
+        self.init()
+        if let text = spec.options["port"] {
+            guard let port = UInt16(text) else {
+                throw Self.invalid("port \"\(text)\"", "a port is a number from 0 to 65535")
+            }
+            self.port = port
+        }
+        if let name = spec.options["interface"] {
+            guard (1...15).contains(name.utf8.count), !name.contains("/"), !name.contains(" ") else {
+                throw Self.invalid("interface \"\(name)\"", "`ip link` lists those that are there")
+            }
+            interface = name
+        }
+        if let text = spec.options["mdns"] {
+            guard let discovery = Discovery(rawValue: text) else {
+                throw Self.invalid("mdns \"\(text)\"", "known are: daemon, embedded, off")
+            }
+            self.discovery = discovery
+        }
+    }
+
+    private static func invalid(_ what: String, _ advice: String) -> NighError {
+        NighError(.configuring, .invalid(what), transport: TCPTransport.schemeName, advice: advice)
+    }
+}

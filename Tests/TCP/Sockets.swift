@@ -1,0 +1,71 @@
+import Glibc
+
+@testable import NighTCP
+
+/// A plain socket on loopback that does nothing of itself; closed with its last reference.
+final class PlainSocket: Sendable {
+    let descriptor: Int32
+    let port: UInt16
+
+    /// A socket bound to a free port of `127.0.0.1`, where nobody listens until `listen` is called.
+    init() {
+        let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        descriptor = socket
+        let loopback = SocketAddress(.v4(0x7F00_0001), port: 0)
+        let status = loopback.withSockaddr { bind(socket, $0, $1) }
+        precondition(status == 0, "no socket could be bound: \(errno)")
+        port = Self.port(of: descriptor)
+    }
+
+    /// A socket connected to `port` of `127.0.0.1`; waits for it.
+    init(connectedTo port: UInt16) {
+        let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        descriptor = socket
+        let status = SocketAddress(.v4(0x7F00_0001), port: port).withSockaddr { connect(socket, $0, $1) }
+        precondition(status == 0, "could not connect: \(errno)")
+        self.port = Self.port(of: descriptor)
+    }
+
+    /// The end of a connection that somebody makes to `listener`; waits for it.
+    init(acceptedBy listener: PlainSocket) {
+        descriptor = accept(listener.descriptor, nil, nil)
+        precondition(descriptor >= 0, "could not accept: \(errno)")
+        port = listener.port
+    }
+
+    deinit { close(descriptor) }
+
+    func listen(backlog: Int32 = 16) { Glibc.listen(descriptor, backlog) }
+
+    /// Closes the connection so that the other end learns of a reset.
+    func reset() {
+        var abort = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &abort, socklen_t(MemoryLayout<linger>.size))
+        dup2(Self.nothing, descriptor)
+    }
+
+    private static let nothing = open("/dev/null", O_RDWR)
+
+    private static func port(of descriptor: Int32) -> UInt16 {
+        var address = sockaddr_in()
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { _ = getsockname(descriptor, $0, &size) }
+        }
+        return UInt16(bigEndian: address.sin_port)
+    }
+}
+
+/// A port of `127.0.0.1` where nobody answers: somebody listens, but takes nobody in, and the queue is full, so the kernel
+/// drops who knocks.
+final class SilentPort: Sendable {
+    private let listener = PlainSocket()
+    private let knocking: [PlainSocket]
+
+    var port: UInt16 { listener.port }
+
+    init() {
+        listener.listen(backlog: 0)
+        knocking = [PlainSocket(connectedTo: listener.port)]
+    }
+}
