@@ -21,6 +21,9 @@ let package = Package(
         .target(
             name: "Nigh", dependencies: ["NighCore", "NighMemory", "NighTCP", "NighUV"],
             path: "Sources/Nigh"),
+        .target(name: "CAvahi", path: "Sources/Transports/CAvahi"),
+        .target(
+            name: "NighMDNS", dependencies: ["CAvahi", "NighCore", "NighUV"], path: "Sources/Transports/MDNS"),
         .target(name: "NighTestKit", dependencies: ["NighCore", "NighMemory"], path: "Sources/TestKit"),
         .executableTarget(name: "greet", dependencies: ["Nigh"], path: "Sources/Tools/greet"),
         .target(name: "CAllocationCounter", path: "Sources/Tools/CAllocationCounter"),
@@ -42,6 +45,9 @@ let package = Package(
         .testTarget(
             name: "TCPTests", dependencies: ["NighCore", "NighMemory", "NighTCP", "NighTestKit", "NighUV"],
             path: "Tests/TCP"),
+        .testTarget(
+            name: "MDNSTests", dependencies: ["NighCore", "NighMDNS", "NighTestKit", "NighUV"],
+            path: "Tests/MDNS"),
         .testTarget(
             name: "TestKitTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"],
             path: "Tests/TestKit"),

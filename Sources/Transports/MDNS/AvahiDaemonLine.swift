@@ -1,0 +1,305 @@
+import CAvahi
+import Glibc
+import NighCore
+import NighUV
+
+/// libavahi-client on a thread of its own, where it may wait for the daemon as long as it likes.
+///
+/// A client whose daemon or D-Bus has gone is of no more use: it is freed and another one is made, which waits for the daemon to
+/// come.
+///
+/// `@unchecked Sendable`: but for `perform`, `startOver` and `end` everything happens on the loop that this makes.
+final class AvahiDaemonLine: @unchecked Sendable {
+    enum Event: Sendable {
+        case answered(UInt64)
+        case up(host: DomainName, version: String)
+        case down(NighError)
+        case changed(UInt64, RecordChange)
+        case watchFailed(UInt64, NighError)
+        case stands(UInt64)
+        case collided(UInt64)
+        case publishingFailed(UInt64, NighError)
+    }
+
+    static let firstRetry = Moment.Span.milliseconds(250)
+    static let longestRetry = Moment.Span.seconds(5)
+
+    private let loop = UVEventLoop()
+    private let interfaceName: String?
+    private let tell: @Sendable (Event) -> Void
+    private let polling: AvahiPolling
+    private let library = CAvahiClient()?.pointee
+    private var client: OpaquePointer?
+    private var clientNumber: UInt64 = 0
+    /// A client that is being made calls back before it is known.
+    private var state: AvahiClientState?
+    private var isConnecting = false
+    private var interface: Int32 = -1
+    private var watches: [UInt64: Watch] = [:]
+    private var group: OpaquePointer?
+    private var groupNumber: UInt64 = 0
+    private var timer: LoopTimer?
+    private var pause = AvahiDaemonLine.firstRetry
+    private var isEnded = false
+
+    /// One record browser; the library holds it by its address.
+    private final class Watch {
+        let number: UInt64
+        unowned let line: AvahiDaemonLine
+        var browser: OpaquePointer?
+
+        init(_ number: UInt64, _ line: AvahiDaemonLine) {
+            self.number = number
+            self.line = line
+        }
+    }
+
+    init(interface: String?, tell: @escaping @Sendable (Event) -> Void) {
+        interfaceName = interface
+        self.tell = tell
+        polling = AvahiPolling(on: loop)
+    }
+
+    // MARK: From the other thread
+
+    func perform(_ call: @escaping @Sendable (AvahiDaemonLine) -> Void, number: UInt64) {
+        loop.execute {
+            guard !self.isEnded else { return }
+            call(self)
+            self.tell(.answered(number))
+        }
+    }
+
+    /// Lets go of everything, once the daemon lets it, and connects anew.
+    func startOver() {
+        loop.execute {
+            guard !self.isEnded else { return }
+            self.disconnect()
+            self.connect()
+        }
+    }
+
+    /// Lets go of everything, once the daemon lets it, and of the thread.
+    func end() {
+        loop.execute {
+            self.isEnded = true
+            self.disconnect()
+            self.loop.shutdown()
+        }
+    }
+
+    // MARK: The connection
+
+    func connect() {
+        guard let library else {
+            return tell(
+                .down(
+                    AvahiProblem.missing(
+                        "libavahi-client3", CAvahiClientProblem().map { String(cString: $0) } ?? "")))
+        }
+        guard findInterface() else { return }
+        var code: Int32 = 0
+        state = nil
+        clientNumber += 1
+        isConnecting = true
+        client = library.client_new(
+            polling.api, AVAHI_CLIENT_NO_FAIL,
+            { client, state, data in
+                guard let data else { return }
+                Unmanaged<AvahiDaemonLine>.fromOpaque(data).takeUnretainedValue().changed(client, state)
+            }, Unmanaged.passUnretained(self).toOpaque(), &code)
+        isConnecting = false
+        guard client != nil else { return fail(code) }
+        if let state { act(on: state) }
+    }
+
+    private func findInterface() -> Bool {
+        guard let interfaceName else { return true }
+        interface = Int32(clamping: if_nametoindex(interfaceName))
+        guard interface == 0 else { return true }
+        tell(
+            .down(
+                NighError(
+                    .starting, .unavailable("there is no network interface \(interfaceName)"),
+                    advice: "`ip link` lists those there are")))
+        retryLater()
+        return false
+    }
+
+    func checkInterface() {
+        guard let interfaceName, Int32(clamping: if_nametoindex(interfaceName)) != interface else { return }
+        disconnect()
+        connect()
+    }
+
+    private func changed(_ changed: OpaquePointer?, _ state: AvahiClientState) {
+        self.state = state
+        guard !isConnecting, changed == client else { return }
+        // The library is in the middle of something, and may have to be freed.
+        loop.execute { [number = clientNumber] in
+            guard number == self.clientNumber, self.state == state else { return }
+            self.act(on: state)
+        }
+    }
+
+    private func act(on state: AvahiClientState) {
+        guard let library, let client else { return }
+        switch state {
+        case AVAHI_CLIENT_S_RUNNING:
+            guard let text = library.client_get_host_name_fqdn(client),
+                let host = DomainName(escaped: String(cString: text))
+            else { return fail(library.client_errno(client)) }
+            let version = library.client_get_version_string(client).map { String(cString: $0) } ?? ""
+            pause = Self.firstRetry
+            tell(.up(host: host, version: version))
+        case AVAHI_CLIENT_CONNECTING:
+            tell(.down(error(AvahiProblem.disconnected, .starting)))
+        case AVAHI_CLIENT_FAILURE:
+            fail(library.client_errno(client))
+        default:
+            // The daemon's host is getting its name; it runs after that.
+            break
+        }
+    }
+
+    private func fail(_ code: Int32) {
+        disconnect()
+        tell(.down(error(code, .starting)))
+        retryLater()
+    }
+
+    private func retryLater() {
+        timer = loop.schedule(at: loop.now + pause) {
+            self.timer = nil
+            self.connect()
+        }
+        pause = min(pause + pause, Self.longestRetry)
+    }
+
+    private func disconnect() {
+        if let timer { loop.cancel(timer) }
+        timer = nil
+        guard let library, let client else { return }
+        self.client = nil
+        state = nil
+        group = nil
+        // Frees what was made with it, too; the daemon withdraws what was published.
+        library.client_free(client)
+        watches = [:]
+    }
+
+    private func error(_ code: Int32, _ stage: NighError.Stage) -> NighError {
+        let words = library.flatMap { $0.strerror(code) }.map { String(cString: $0) } ?? ""
+        return AvahiProblem.error(code, stage, words: words)
+    }
+
+    // MARK: Asking
+
+    func watch(_ question: Question, as number: UInt64) {
+        guard let library, let client else { return }
+        let watch = Watch(number, self)
+        watches[number] = watch
+        watch.browser = library.record_browser_new(
+            client, interface, -1, question.name.escaped, UInt16(AVAHI_DNS_CLASS_IN), question.type.rawValue,
+            AVAHI_LOOKUP_USE_MULTICAST,
+            { _, interface, version, event, _, _, _, data, size, _, context in
+                guard let context else { return }
+                let place = RecordChange.Place(interface: interface, version: version)
+                let watch = Unmanaged<Watch>.fromOpaque(context).takeUnretainedValue()
+                watch.line.told(
+                    watch.number, place, event, UnsafeRawBufferPointer(start: data, count: size))
+            }, Unmanaged.passUnretained(watch).toOpaque())
+        guard watch.browser == nil else { return }
+        watches[number] = nil
+        tell(.watchFailed(number, error(library.client_errno(client), .browsing)))
+    }
+
+    func unwatch(_ number: UInt64) {
+        guard let library, let watch = watches.removeValue(forKey: number), let browser = watch.browser else {
+            return
+        }
+        _ = library.record_browser_free(browser)
+    }
+
+    private func told(
+        _ number: UInt64, _ place: RecordChange.Place, _ event: AvahiBrowserEvent,
+        _ data: UnsafeRawBufferPointer
+    ) {
+        switch event {
+        case AVAHI_BROWSER_NEW, AVAHI_BROWSER_REMOVE:
+            let change = RecordChange(isPresent: event == AVAHI_BROWSER_NEW, place: place, data: Array(data))
+            tell(.changed(number, change))
+        case AVAHI_BROWSER_FAILURE:
+            guard let library, let client else { return }
+            tell(.watchFailed(number, error(library.client_errno(client), .browsing)))
+        default:
+            break
+        }
+    }
+
+    // MARK: Publishing
+
+    func publish(_ publication: Publication, as number: UInt64) {
+        unpublish()
+        guard let library, let client else { return }
+        groupNumber = number
+        group = library.entry_group_new(
+            client,
+            { group, state, data in
+                guard let data else { return }
+                Unmanaged<AvahiDaemonLine>.fromOpaque(data).takeUnretainedValue().groupChanged(group, state)
+            }, Unmanaged.passUnretained(self).toOpaque())
+        guard let group else {
+            return tell(.publishingFailed(number, error(library.client_errno(client), .advertising)))
+        }
+        var code: Int32 = 0
+        for record in publication.records where code == 0 { code = add(record) }
+        if code == 0 { code = library.entry_group_commit(group) }
+        if code == 0 { code = add(publication.guarded) }
+        guard code != 0 else { return }
+        unpublish()
+        tell(
+            code == AvahiProblem.collision
+                ? .collided(number) : .publishingFailed(number, error(code, .advertising)))
+    }
+
+    func updateText(of publication: Publication) {
+        guard group != nil else { return }
+        let code = add(publication.updatedText)
+        if code != 0 { tell(.publishingFailed(groupNumber, error(code, .advertising))) }
+    }
+
+    func unpublish() {
+        if let library, let group { _ = library.entry_group_free(group) }
+        group = nil
+    }
+
+    private func add(_ record: Publication.Record) -> Int32 {
+        guard let library, let group else { return 0 }
+        return record.data.withUnsafeBytes {
+            library.entry_group_add_record(
+                group, interface, -1, record.flags.avahi, record.name.escaped, UInt16(AVAHI_DNS_CLASS_IN),
+                record.type.rawValue, Publication.timeToLive, $0.baseAddress, $0.count)
+        }
+    }
+
+    private func groupChanged(_ changed: OpaquePointer?, _ state: AvahiEntryGroupState) {
+        guard changed == group else { return }
+        switch state {
+        case AVAHI_ENTRY_GROUP_ESTABLISHED:
+            tell(.stands(groupNumber))
+        case AVAHI_ENTRY_GROUP_COLLISION:
+            // The library is still at it.
+            loop.execute { [number = groupNumber] in
+                guard number == self.groupNumber, self.group != nil else { return }
+                self.unpublish()
+                self.tell(.collided(number))
+            }
+        case AVAHI_ENTRY_GROUP_FAILURE:
+            guard let library, let client else { return }
+            tell(.publishingFailed(groupNumber, error(library.client_errno(client), .advertising)))
+        default:
+            break
+        }
+    }
+}

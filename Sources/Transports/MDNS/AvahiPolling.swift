@@ -1,0 +1,191 @@
+import CAvahi
+import Glibc
+import NighCore
+import NighUV
+
+/// Lets Avahi's libraries wait on a `UVEventLoop`: their descriptors and their timeouts.
+///
+/// libdbus watches one descriptor twice, for reading and for writing, and the loop takes one watch of a descriptor; so
+/// watches of one descriptor share it. Avahi's timeouts are points of the wall clock; what they say is a length of time from now.
+///
+/// `@unchecked Sendable`: confined to the loop, like everything that Avahi is given here.
+final class AvahiPolling: @unchecked Sendable {
+    /// What Avahi is given. Valid as long as this lives, which must be longer than what was made with it.
+    let api = UnsafeMutablePointer<AvahiPoll>.allocate(capacity: 1)
+
+    fileprivate let loop: UVEventLoop
+    fileprivate var descriptors: [Int32: Descriptor] = [:]
+
+    init(on loop: UVEventLoop) {
+        self.loop = loop
+        api.initialize(to: AvahiPoll())
+        api.pointee.userdata = Unmanaged.passUnretained(self).toOpaque()
+        api.pointee.watch_new = { api, descriptor, events, callback, userdata in
+            guard let polling = AvahiPolling.of(api), let callback else { return nil }
+            let watch = Watch(polling, descriptor, events.rawValue, callback, userdata)
+            guard polling.add(watch) else { return nil }
+            return OpaquePointer(Unmanaged.passRetained(watch).toOpaque())
+        }
+        api.pointee.watch_update = { watch, events in
+            guard let watch = Watch.of(watch) else { return }
+            watch.wanted = events.rawValue
+            watch.polling.descriptors[watch.descriptor]?.apply()
+        }
+        api.pointee.watch_get_events = { watch in
+            AvahiWatchEvent(rawValue: Watch.of(watch)?.happening ?? 0)
+        }
+        api.pointee.watch_free = { watch in
+            guard let pointer = watch, let watch = Watch.of(watch) else { return }
+            watch.polling.remove(watch)
+            Unmanaged<Watch>.fromOpaque(UnsafeRawPointer(pointer)).release()
+        }
+        api.pointee.timeout_new = { api, moment, callback, userdata in
+            guard let polling = AvahiPolling.of(api), let callback else { return nil }
+            let timeout = Timeout(polling.loop, callback, userdata)
+            timeout.set(moment?.pointee)
+            return OpaquePointer(Unmanaged.passRetained(timeout).toOpaque())
+        }
+        api.pointee.timeout_update = { timeout, moment in Timeout.of(timeout)?.set(moment?.pointee) }
+        api.pointee.timeout_free = { timeout in
+            guard let pointer = timeout else { return }
+            Timeout.of(timeout)?.set(nil)
+            Unmanaged<Timeout>.fromOpaque(UnsafeRawPointer(pointer)).release()
+        }
+    }
+
+    deinit { api.deallocate() }
+
+    private static func of(_ api: UnsafePointer<AvahiPoll>?) -> AvahiPolling? {
+        guard let data = api?.pointee.userdata else { return nil }
+        return Unmanaged<AvahiPolling>.fromOpaque(data).takeUnretainedValue()
+    }
+
+    private func add(_ watch: Watch) -> Bool {
+        if descriptors[watch.descriptor] == nil {
+            guard let shared = Descriptor(watch.descriptor, on: loop) else { return false }
+            descriptors[watch.descriptor] = shared
+        }
+        descriptors[watch.descriptor]?.watches.append(watch)
+        descriptors[watch.descriptor]?.apply()
+        return true
+    }
+
+    private func remove(_ watch: Watch) {
+        watch.isAlive = false
+        guard let shared = descriptors[watch.descriptor] else { return }
+        shared.watches.removeAll { $0 === watch }
+        shared.apply()
+        guard shared.watches.isEmpty else { return }
+        shared.cancel()
+        descriptors[watch.descriptor] = nil
+    }
+
+    /// What Avahi holds as an `AvahiWatch`.
+    fileprivate final class Watch {
+        let polling: AvahiPolling
+        let descriptor: Int32
+        var wanted: UInt32
+        var happening: UInt32 = 0
+        var isAlive = true
+        private let callback: AvahiWatchCallback
+        private let userdata: UnsafeMutableRawPointer?
+
+        init(
+            _ polling: AvahiPolling, _ descriptor: Int32, _ wanted: UInt32, _ callback: AvahiWatchCallback,
+            _ userdata: UnsafeMutableRawPointer?
+        ) {
+            self.polling = polling
+            self.descriptor = descriptor
+            self.wanted = wanted
+            self.callback = callback
+            self.userdata = userdata
+        }
+
+        static func of(_ pointer: OpaquePointer?) -> Watch? {
+            pointer.map { Unmanaged<Watch>.fromOpaque(UnsafeRawPointer($0)).takeUnretainedValue() }
+        }
+
+        func tell(_ events: UInt32) {
+            // Errors are told unasked, as poll(2) does.
+            let told = events & (wanted | AVAHI_WATCH_ERR.rawValue | AVAHI_WATCH_HUP.rawValue)
+            guard isAlive, told != 0 else { return }
+            happening = told
+            callback(
+                OpaquePointer(Unmanaged.passUnretained(self).toOpaque()), descriptor,
+                AvahiWatchEvent(rawValue: told), userdata)
+            happening = 0
+        }
+    }
+
+    /// A descriptor and all who watch it.
+    fileprivate final class Descriptor {
+        var watches: [Watch] = []
+        private var watch: DescriptorWatch?
+
+        init?(_ descriptor: Int32, on loop: UVEventLoop) {
+            watch = try? loop.watch(descriptor, for: []) { [unowned self] in happened($0) }
+            guard watch != nil else { return nil }
+        }
+
+        func cancel() {
+            watch?.cancel()
+            watch = nil
+        }
+
+        func apply() {
+            let wanted = watches.reduce(0) { $0 | $1.wanted }
+            var events: DescriptorEvents = []
+            if wanted & AVAHI_WATCH_IN.rawValue != 0 { events.insert(.readable) }
+            if wanted & AVAHI_WATCH_OUT.rawValue != 0 { events.insert(.writable) }
+            if !watches.isEmpty && events.isEmpty { events = .disconnected }
+            watch?.events = events
+        }
+
+        private func happened(_ events: DescriptorEvents) {
+            var told: UInt32 = 0
+            if events.isEmpty { told |= AVAHI_WATCH_ERR.rawValue }
+            if events.contains(.readable) { told |= AVAHI_WATCH_IN.rawValue }
+            if events.contains(.writable) { told |= AVAHI_WATCH_OUT.rawValue }
+            if events.contains(.disconnected) { told |= AVAHI_WATCH_HUP.rawValue }
+            // A copy: whoever is called may end watches, its own too.
+            for watch in watches { watch.tell(told) }
+        }
+    }
+
+    /// What Avahi holds as an `AvahiTimeout`. `@unchecked Sendable`: confined to the loop.
+    fileprivate final class Timeout: @unchecked Sendable {
+        private let loop: UVEventLoop
+        private let callback: AvahiTimeoutCallback
+        private let userdata: UnsafeMutableRawPointer?
+        private var timer: LoopTimer?
+
+        init(_ loop: UVEventLoop, _ callback: AvahiTimeoutCallback, _ userdata: UnsafeMutableRawPointer?) {
+            self.loop = loop
+            self.callback = callback
+            self.userdata = userdata
+        }
+
+        static func of(_ pointer: OpaquePointer?) -> Timeout? {
+            pointer.map { Unmanaged<Timeout>.fromOpaque(UnsafeRawPointer($0)).takeUnretainedValue() }
+        }
+
+        /// Nil switches it off.
+        func set(_ moment: timeval?) {
+            if let timer { loop.cancel(timer) }
+            timer = nil
+            guard let moment else { return }
+            var now = timeval()
+            gettimeofday(&now, nil)
+            let microseconds =
+                (Int64(moment.tv_sec) - Int64(now.tv_sec)) * 1_000_000 + Int64(moment.tv_usec)
+                - Int64(now.tv_usec)
+            let wait = Moment.Span(nanoseconds: max(0, microseconds) * 1_000)
+            timer = loop.schedule(at: loop.now + wait) { self.fired() }
+        }
+
+        private func fired() {
+            timer = nil
+            callback(OpaquePointer(Unmanaged.passUnretained(self).toOpaque()), userdata)
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import NighCore
+
+/// What is offered and looked for, as DNS-SD names it: `_greet._tcp`.
+public struct ServiceType: Hashable, Sendable, CustomStringConvertible {
+    /// As it is written.
+    public let description: String
+
+    /// The type of `service` over TCP.
+    public init(tcp service: ServiceName) { description = "_\(service)._tcp" }
+
+    /// Below it stand the instances.
+    var domain: DomainName { DomainName(literal: description + ".local") }
+}
+
+/// What to publish.
+public struct ServiceRegistration: Hashable, Sendable {
+    /// What is offered.
+    public var type: ServiceType
+    /// Under which label, unless somebody has it already.
+    public var name: DisplayName
+    /// Where it listens; not 0.
+    public var port: UInt16
+    /// What else to say.
+    public var text: [TextEntry]
+    /// The key of that pair in `text` that says who offers this. Whoever holds the wanted name and has the same value there
+    /// is an earlier life of this very program, and the name is taken over.
+    public var identityKey: String?
+
+    /// All of it.
+    public init(
+        type: ServiceType, name: DisplayName, port: UInt16, text: [TextEntry], identityKey: String? = nil
+    ) {
+        self.type = type
+        self.name = name
+        self.port = port
+        self.text = text
+        self.identityKey = identityKey
+    }
+}
+
+/// A service that was seen on one network interface, with all that is needed to reach it there.
+public struct DiscoveredService: Hashable, Sendable {
+    /// What stays the same while it changes.
+    public struct Key: Hashable, Sendable {
+        /// The instance's label, which is unique on a network.
+        public let name: String
+        /// The index of the interface.
+        public let interface: UInt32
+    }
+
+    /// Which service, and where it was seen.
+    public let key: Key
+    /// The host's name, for a person.
+    public let host: String
+    /// Where it listens.
+    public let port: UInt16
+    /// What it says about itself.
+    public let text: [TextEntry]
+    /// How to reach the host on that interface; never empty, in a fixed order.
+    public let addresses: [HostAddress]
+    /// Whether this very `ServiceDiscovery` publishes it.
+    public let isOwn: Bool
+
+    /// The value of the pair `key`, if it is there and has one.
+    public func value(of key: String) -> [UInt8]? {
+        text.first { $0.key.lowercased() == key.lowercased() }?.value
+    }
+}

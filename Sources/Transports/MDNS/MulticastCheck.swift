@@ -1,0 +1,148 @@
+import Glibc
+import NighCore
+import NighUV
+
+/// What listening for one's own voice has shown.
+enum MulticastVerdict: Hashable, Sendable {
+    /// What this host says by multicast comes back.
+    case heard
+    /// It does not, or it could not even be said.
+    case blocked(NighError)
+    /// It cannot be told here.
+    case unknown
+}
+
+/// Finds out whether multicast works as far as this host can know.
+protocol MulticastChecking: AnyObject {
+    /// Begins anew, unless it is at it.
+    func begin()
+    func diagnose() -> [Diagnosis]
+    func shutdown()
+}
+
+/// Says something on every interface and hears whether it comes back; again and again, seldom while it does.
+///
+/// Avahi tells nobody that a firewall drops what it sends, and without this a blocked network looks like an empty one. What a
+/// switch or an access point does further out cannot be seen from here.
+///
+/// What is said is a question for a host that does not exist, so that nobody answers it.
+///
+/// `@unchecked Sendable`: confined to the loop.
+final class MulticastCheck: MulticastChecking, @unchecked Sendable {
+    /// When it is said, counted from the beginning, until it was heard everywhere.
+    static let attempts: [Moment.Span] = [
+        .zero, .milliseconds(250), .milliseconds(700), .milliseconds(1_500),
+    ]
+    static let verdictAfter = Moment.Span.milliseconds(2_000)
+    static let pauseWhenHeard = Moment.Span.seconds(30)
+    static let pauseWhenBlocked = Moment.Span.seconds(5)
+    /// More interfaces are not looked at.
+    static let maximumInterfaces = 16
+
+    private let loop: UVEventLoop
+    private let interface: String?
+    private let tell: (MulticastVerdict) -> Void
+    private var ears: [MulticastEar] = []
+    private var timers: [LoopTimer] = []
+    private var verdict: MulticastVerdict?
+    private var deaf: [String] = []
+
+    init(on loop: UVEventLoop, interface: String?, tell: @escaping (MulticastVerdict) -> Void) {
+        self.loop = loop
+        self.interface = interface
+        self.tell = tell
+    }
+
+    func begin() {
+        guard ears.isEmpty else { return }
+        cancelTimers()
+        let all = NetworkInterface.usable(named: interface)
+        let outer = all.filter { !$0.isLoopback }
+        for interface in (outer.isEmpty ? all : outer).prefix(Self.maximumInterfaces) {
+            for version in [4, 6]
+            where interface.addresses.contains(where: { $0.bytes.count == (version == 4 ? 4 : 16) }) {
+                let ear = MulticastEar(interface, version: version, saying: Self.question(), on: loop) {
+                    [unowned self] in
+                    loop.execute { self.concludeIfAllHeard() }
+                }
+                if let ear { ears.append(ear) }
+            }
+        }
+        guard !ears.isEmpty else { return conclude() }
+        for wait in Self.attempts {
+            timers.append(loop.schedule(at: loop.now + wait) { self.speak() })
+        }
+        timers.append(loop.schedule(at: loop.now + Self.verdictAfter) { self.conclude() })
+    }
+
+    func shutdown() {
+        cancelTimers()
+        for ear in ears { ear.close() }
+        ears = []
+    }
+
+    func diagnose() -> [Diagnosis] {
+        let subject = "multicast (UDP \(MulticastEar.port))"
+        switch verdict {
+        case .heard where deaf.isEmpty: return [Diagnosis(subject, .pass, "comes back on every interface")]
+        case .heard:
+            return [
+                Diagnosis(
+                    subject, .warn, "does not come back on \(deaf.joined(separator: ", "))",
+                    advice: "a firewall may drop it there")
+            ]
+        case .blocked(let error):
+            return [Diagnosis(subject, .fail, error.cause.description, advice: error.advice)]
+        case .unknown, nil: return [Diagnosis(subject, .warn, "not known yet whether it works")]
+        }
+    }
+
+    private func speak() {
+        for ear in ears where !ear.hasHeard { ear.speak() }
+    }
+
+    private func concludeIfAllHeard() {
+        if !ears.isEmpty, ears.allSatisfy(\.hasHeard) { conclude() }
+    }
+
+    private func conclude() {
+        let spoken = ears.filter { $0.failure == nil || $0.failure == EPERM }
+        deaf = spoken.filter { !$0.hasHeard }.map { "\($0.interface.name) (IPv\($0.version))" }
+        let isForbidden = spoken.contains { $0.failure == EPERM }
+        let verdict: MulticastVerdict =
+            if spoken.isEmpty {
+                .unknown
+            } else if deaf.count < spoken.count {
+                .heard
+            } else {
+                .blocked(Self.error(isForbidden: isForbidden))
+            }
+        shutdown()
+        let pause = if case .blocked = verdict { Self.pauseWhenBlocked } else { Self.pauseWhenHeard }
+        timers = [loop.schedule(at: loop.now + pause) { self.begin() }]
+        self.verdict = verdict
+        tell(verdict)
+    }
+
+    private func cancelTimers() {
+        for timer in timers { loop.cancel(timer) }
+        timers = []
+    }
+
+    static func error(isForbidden: Bool) -> NighError {
+        let how = isForbidden ? "this host may not send it" : "what this host sends does not come back"
+        return NighError(
+            .starting, .unavailable("multicast (UDP port \(MulticastEar.port)) seems to be blocked: \(how)"),
+            advice:
+                "let UDP \(MulticastEar.port) to 224.0.0.251 and ff02::fb through the firewall, both ways, or dial the "
+                + "other side's address by hand")
+    }
+
+    /// A question nobody can answer, another one each time.
+    private static func question() -> [UInt8] {
+        let header: [UInt8] = [0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]
+        let name = DomainName(
+            literal: "nigh-check-\(String(UInt64.random(in: .min ... .max), radix: 16)).local")
+        return header + name.wire + [0, UInt8(RecordType.address4.rawValue), 0, 1]
+    }
+}

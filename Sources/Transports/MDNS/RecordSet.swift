@@ -1,0 +1,33 @@
+/// All that is known under one question: on each interface the record data that stand, the newest last.
+///
+/// The same record is heard over IPv4 and IPv6, and a changed one arrives before the old one leaves.
+struct RecordSet {
+    /// More on one interface is nobody's honest answer.
+    static let maximumPerInterface = 32
+
+    private var data: [Int32: [(version: Int32, data: [UInt8])]] = [:]
+
+    var isEmpty: Bool { data.isEmpty }
+
+    var interfaces: some Sequence<Int32> { data.keys }
+
+    /// Whether the interface has any.
+    func contains(_ interface: Int32) -> Bool { data[interface] != nil }
+
+    /// The newest first, each once.
+    func newest(on interface: Int32) -> [[UInt8]] {
+        var seen: Set<[UInt8]> = []
+        return (data[interface] ?? []).reversed().map(\.data).filter { seen.insert($0).inserted }
+    }
+
+    /// Returns false when there was no room.
+    mutating func apply(_ change: RecordChange) -> Bool {
+        let interface = change.place.interface
+        var all = data.removeValue(forKey: interface) ?? []
+        all.removeAll { $0.version == change.place.version && $0.data == change.data }
+        let hasRoom = !change.isPresent || all.count < Self.maximumPerInterface
+        if change.isPresent && hasRoom { all.append((change.place.version, change.data)) }
+        if !all.isEmpty { data[interface] = all }
+        return hasRoom
+    }
+}

@@ -1,0 +1,362 @@
+import NighCore
+
+/// Finds the instances of a service type: from the type's PTR records to each instance's SRV and TXT, and from there to
+/// the host's A and AAAA. Tells what it puts together, interface by interface.
+///
+/// It does no input and output: a backend answers questions, a loop keeps time. What arrives is not trusted; what does not
+/// parse is counted and left out.
+///
+/// A change of the backend is no news of the network. What was told stays told for a while, until the new backend
+/// has confirmed it or has had the time to.
+///
+/// `@unchecked Sendable`: confined to the loop.
+final class ServiceDirectory: @unchecked Sendable {
+    /// What was left out, and why. Grows only.
+    struct Counters: Hashable {
+        /// Records that are not what they should be.
+        var malformed = 0
+        /// Instances or records beyond a limit.
+        var beyondLimit = 0
+    }
+
+    /// How long an instance may lack its SRV, TXT or addresses before it counts as lost: they arrive one by one.
+    static let patience = Moment.Span.seconds(3)
+    /// How long a backend that has just come up has to confirm what another one told.
+    static let confirmation = Moment.Span.seconds(5)
+    /// How long what was told stays so without a backend.
+    static let memory = Moment.Span.seconds(30)
+    /// The least time between two new starts because of instances that found no room.
+    static let secondLook = Moment.Span.seconds(10)
+    static let maximumAddresses = 16
+
+    private enum Target {
+        case type
+        case service(DomainName)
+        case text(DomainName)
+        case address(DomainName)
+
+        /// Whether the data of a record are what this kind of record has.
+        func accepts(_ data: [UInt8]) -> Bool {
+            switch self {
+            case .type: DomainName(wire: data) != nil
+            case .service: ServiceRecord(data: data) != nil
+            case .text: TextRecord(data: data) != nil
+            case .address: HostAddress(bytes: data, interface: 0) != nil
+            }
+        }
+    }
+
+    private struct Instance {
+        let label: String
+        var watches: [UInt64]
+        var pointers = RecordSet()
+        var services = RecordSet()
+        var texts = RecordSet()
+        var hosts: Set<DomainName> = []
+    }
+
+    private struct Host {
+        var watches: [UInt64]
+        var instances: Set<DomainName> = []
+        var addresses = RecordSet()
+    }
+
+    private struct Told {
+        var service: DiscoveredService
+        /// When it counts as lost unless it is whole again by then.
+        var doubtedUntil: Moment?
+    }
+
+    private(set) var counters = Counters()
+
+    private let loop: any EventLoop
+    private let number: () -> UInt64
+    private let loopback: Int32
+    private var backend: (any DiscoveryBackend)?
+    private var type: DomainName?
+    private var targets: [UInt64: Target] = [:]
+    private var instances: [DomainName: Instance] = [:]
+    private var hosts: [DomainName: Host] = [:]
+    private var told: [DomainName: [Int32: Told]] = [:]
+    private var timer: (timer: LoopTimer, moment: Moment)?
+    private var missedSome = false
+    private var lastLook = Moment(nanoseconds: .min)
+
+    /// Whom to tell. Called from inside calls.
+    var found: (DiscoveredService) -> Void = { _ in }
+    var lost: (DiscoveredService.Key) -> Void = { _ in }
+    var failed: (NighError) -> Void = { _ in }
+    /// Whether an instance is this program's own.
+    var isOwn: (DomainName, ServiceRecord) -> Bool = { _, _ in false }
+
+    /// `number` draws numbers for watches; `loopback` is the index of the interface on which loopback addresses are honest.
+    init(on loop: any EventLoop, loopback: Int32, number: @escaping () -> UInt64) {
+        self.loop = loop
+        self.loopback = loopback
+        self.number = number
+    }
+
+    /// How many instances are followed.
+    var count: Int { instances.count }
+
+    func browse(_ type: DomainName) {
+        guard type != self.type else { return }
+        stop()
+        self.type = type
+        lastLook = loop.now
+        if let backend { look(with: backend) }
+    }
+
+    func stop() {
+        forget()
+        type = nil
+        told = [:]
+        missedSome = false
+        if let timer { loop.cancel(timer.timer) }
+        timer = nil
+    }
+
+    /// The backend to ask from now on, which is up; nil when there is none.
+    func use(_ backend: (any DiscoveryBackend)?) {
+        forget()
+        self.backend = backend
+        doubtAll(for: backend == nil ? Self.memory : Self.confirmation)
+        if let backend, type != nil { look(with: backend) }
+    }
+
+    /// The watches of the backend are gone already.
+    func backendWentDown() {
+        targets = [:]
+        use(nil)
+    }
+
+    /// What `isOwn` says may be otherwise now.
+    func ownershipChanged() {
+        for name in instances.keys { refresh(name) }
+    }
+
+    // MARK: What the backend tells
+
+    func watchChanged(_ number: UInt64, _ change: RecordChange) {
+        guard let target = targets[number] else { return }
+        guard target.accepts(change.data) else {
+            counters.malformed += 1
+            return
+        }
+        switch target {
+        case .type: pointerChanged(change)
+        case .service(let name):
+            note(instances[name]?.services.apply(change))
+            follow(name)
+            refresh(name)
+        case .text(let name):
+            note(instances[name]?.texts.apply(change))
+            refresh(name)
+        case .address(let host):
+            note(hosts[host]?.addresses.apply(change))
+            for name in hosts[host]?.instances ?? [] { refresh(name) }
+        }
+    }
+
+    func watchFailed(_ number: UInt64, _ error: NighError) {
+        guard targets.removeValue(forKey: number) != nil else { return }
+        counters.beyondLimit += 1
+        guard !missedSome else { return }
+        missedSome = true
+        failed(error)
+        wake(at: lastLook + Self.secondLook)
+    }
+
+    private func note(_ hadRoom: Bool?) {
+        if hadRoom == false { counters.beyondLimit += 1 }
+    }
+
+    private func pointerChanged(_ change: RecordChange) {
+        guard let type, let name = DomainName(wire: change.data),
+            let label = Self.label(of: name, below: type)
+        else {
+            counters.malformed += 1
+            return
+        }
+        if instances[name] == nil {
+            guard change.isPresent, let backend else { return }
+            guard instances.count < backend.instanceLimit else { return tooMany(backend.instanceLimit) }
+            let watches = [
+                watch(.service(name), Question(name: name, type: .service)),
+                watch(.text(name), Question(name: name, type: .text)),
+            ]
+            instances[name] = Instance(label: label, watches: watches)
+        }
+        note(instances[name]?.pointers.apply(change))
+        if instances[name]?.pointers.isEmpty == true {
+            remove(name)
+        } else {
+            refresh(name)
+        }
+    }
+
+    /// A label for people to read: valid UTF-8 without control characters.
+    private static func label(of name: DomainName, below type: DomainName) -> String? {
+        guard let bytes = name.label(below: type) else { return nil }
+        let label = String(decoding: bytes, as: UTF8.self)
+        return DisplayName(exactly: label)?.description
+    }
+
+    private func tooMany(_ limit: Int) {
+        counters.beyondLimit += 1
+        guard !missedSome else { return }
+        missedSome = true
+        failed(
+            NighError(
+                .browsing, .limit("services followed", limit),
+                advice: "further ones are found when others are gone"))
+    }
+
+    // MARK: Watches
+
+    private func look(with backend: any DiscoveryBackend) {
+        guard let type else { return }
+        missedSome = false
+        lastLook = loop.now
+        _ = watch(.type, Question(name: type, type: .pointer))
+    }
+
+    private func watch(_ target: Target, _ question: Question) -> UInt64 {
+        let number = number()
+        targets[number] = target
+        backend?.watch(question, as: number)
+        return number
+    }
+
+    private func unwatch(_ numbers: some Sequence<UInt64>) {
+        for number in numbers where targets.removeValue(forKey: number) != nil { backend?.unwatch(number) }
+    }
+
+    private func forget() {
+        unwatch(Array(targets.keys))
+        instances = [:]
+        hosts = [:]
+    }
+
+    /// Watches the addresses of exactly those hosts that the instance's SRV records name.
+    private func follow(_ name: DomainName) {
+        guard let instance = instances[name] else { return }
+        var wanted: Set<DomainName> = []
+        for interface in instance.services.interfaces {
+            if let service = service(of: instance, on: interface) { wanted.insert(service.host) }
+        }
+        instances[name]?.hosts = wanted
+        for host in wanted.subtracting(instance.hosts) {
+            if hosts[host] == nil {
+                let watches = [RecordType.address4, .address6].map {
+                    watch(.address(host), Question(name: host, type: $0))
+                }
+                hosts[host] = Host(watches: watches)
+            }
+            hosts[host]?.instances.insert(name)
+        }
+        for host in instance.hosts.subtracting(wanted) { leave(host, by: name) }
+    }
+
+    private func leave(_ host: DomainName, by name: DomainName) {
+        hosts[host]?.instances.remove(name)
+        guard let left = hosts[host], left.instances.isEmpty else { return }
+        hosts[host] = nil
+        unwatch(left.watches)
+    }
+
+    private func remove(_ name: DomainName) {
+        guard let instance = instances.removeValue(forKey: name) else { return }
+        unwatch(instance.watches)
+        for host in instance.hosts { leave(host, by: name) }
+        for interface in Array((told[name] ?? [:]).keys) { lose(name, interface) }
+        if missedSome { wake(at: lastLook + Self.secondLook) }
+    }
+
+    // MARK: Putting together
+
+    private func refresh(_ name: DomainName) {
+        guard let instance = instances[name] else { return }
+        for interface in instance.pointers.interfaces { refresh(name, instance, on: interface) }
+        for interface in Array((told[name] ?? [:]).keys) where !instance.pointers.contains(interface) {
+            // Another backend may have told this one, and this backend has not come so far yet.
+            if told[name]?[interface]?.doubtedUntil == nil { lose(name, interface) }
+        }
+    }
+
+    private func refresh(_ name: DomainName, _ instance: Instance, on interface: Int32) {
+        guard let service = whole(name, instance, on: interface) else {
+            guard told[name]?[interface]?.doubtedUntil == nil, told[name]?[interface] != nil else { return }
+            doubt(name, interface, until: loop.now + Self.patience)
+            return
+        }
+        let before = told[name]?[interface]?.service
+        told[name, default: [:]][interface] = Told(service: service)
+        if before != service { found(service) }
+    }
+
+    /// The service as far as it is complete.
+    private func whole(_ name: DomainName, _ instance: Instance, on interface: Int32) -> DiscoveredService? {
+        guard let service = service(of: instance, on: interface),
+            let text = instance.texts.newest(on: interface).lazy.compactMap(TextRecord.init(data:)).first,
+            let host = hosts[service.host]
+        else { return nil }
+        let addresses = host.addresses.newest(on: interface)
+            .compactMap { HostAddress(bytes: $0, interface: interface) }
+            .filter { interface == loopback || !$0.isLoopback }
+            .sorted { ($0.bytes.count, $0.bytes.description) < ($1.bytes.count, $1.bytes.description) }
+        guard !addresses.isEmpty else { return nil }
+        return DiscoveredService(
+            key: .init(name: instance.label, interface: UInt32(clamping: interface)),
+            host: service.host.description, port: service.port, text: text.entries,
+            addresses: Array(addresses.prefix(Self.maximumAddresses)), isOwn: isOwn(name, service))
+    }
+
+    private func service(of instance: Instance, on interface: Int32) -> ServiceRecord? {
+        instance.services.newest(on: interface).lazy.compactMap(ServiceRecord.init(data:)).first
+    }
+
+    // MARK: Doubt
+
+    private func doubtAll(for span: Moment.Span) {
+        let end = loop.now + span
+        for (name, places) in told { for interface in places.keys { doubt(name, interface, until: end) } }
+    }
+
+    private func doubt(_ name: DomainName, _ interface: Int32, until end: Moment) {
+        told[name]?[interface]?.doubtedUntil = end
+        wake(at: end)
+    }
+
+    private func lose(_ name: DomainName, _ interface: Int32) {
+        guard let gone = told[name]?.removeValue(forKey: interface) else { return }
+        if told[name]?.isEmpty == true { told[name] = nil }
+        lost(gone.service.key)
+    }
+
+    private func wake(at moment: Moment) {
+        if let timer {
+            guard moment < timer.moment else { return }
+            loop.cancel(timer.timer)
+        }
+        timer = (loop.schedule(at: max(moment, loop.now)) { self.timerFired() }, moment)
+    }
+
+    private func timerFired() {
+        timer = nil
+        let now = loop.now
+        for (name, places) in told {
+            for (interface, told) in places where told.doubtedUntil.map({ $0 <= now }) == true {
+                lose(name, interface)
+            }
+        }
+        if missedSome, let backend {
+            if lastLook + Self.secondLook > now {
+                wake(at: lastLook + Self.secondLook)
+            } else if instances.count < backend.instanceLimit {
+                use(backend)
+            }
+        }
+        if let next = told.values.flatMap({ $0.values.compactMap(\.doubtedUntil) }).min() { wake(at: next) }
+    }
+}

@@ -1,0 +1,267 @@
+import NighCore
+
+/// Publishes one service under the wanted name, or the next one that is free.
+///
+/// DNS-SD as commonly done asks three times in three quarters of a second whether a name is free before it says a word. This
+/// asks once, briefly, and then publishes: finding is to be quick, and two of one name are rare. Whoever is overlooked that way,
+/// or comes at the same moment, is found out by Avahi, which makes one of the two give way (`publicationCollided`).
+///
+/// `@unchecked Sendable`: confined to the loop.
+final class ServicePublisher: @unchecked Sendable {
+    /// How long to wait for somebody to claim the name. Avahi sends the question after a tenth of a second.
+    static let hearing = Moment.Span.milliseconds(130)
+    /// How long until a failed attempt is repeated.
+    static let retry = Moment.Span.seconds(10)
+    /// How many names are tried in a row.
+    static let maximumAttempts = 64
+
+    private enum Phase {
+        case idle
+        /// Listening whether somebody has the name.
+        case asking(Inquiry)
+        /// Handed to the backend.
+        case handedOver(Publication)
+        case waitingToRetry(LoopTimer)
+    }
+
+    private struct Inquiry {
+        let name: DomainName
+        let service: UInt64
+        let text: UInt64
+        let timer: LoopTimer
+        var claims = RecordSet()
+        var texts = RecordSet()
+    }
+
+    private let loop: any EventLoop
+    private let number: () -> UInt64
+    private var backend: (any DiscoveryBackend)?
+    private var host: DomainName?
+    /// What this has published lately, and others may still remember.
+    private var ownServices: [ServiceRecord] = []
+    private var wanted: ServiceRegistration?
+    private var label = ""
+    private var attempts = 0
+    private var phase = Phase.idle
+    private var toldName: String?
+
+    /// Whom to tell. Called from inside calls.
+    var published: (String) -> Void = { _ in }
+    var failed: (NighError) -> Void = { _ in }
+    /// What `isOwn` says is otherwise now.
+    var ownershipChanged: () -> Void = {}
+
+    /// `number` draws numbers for watches.
+    init(on loop: any EventLoop, number: @escaping () -> UInt64) {
+        self.loop = loop
+        self.number = number
+    }
+
+    /// What is published, or about to be.
+    var registration: ServiceRegistration? { wanted }
+
+    /// The name it is visible under.
+    var visibleName: String? {
+        if case .handedOver = phase { toldName } else { nil }
+    }
+
+    func publish(_ registration: ServiceRegistration) {
+        let before = wanted
+        wanted = registration
+        guard var same = before else { return begin(as: registration.name.description) }
+        same.text = registration.text
+        guard same == registration else {
+            withdraw()
+            return begin(as: registration.name.description)
+        }
+        guard case .handedOver(var publication) = phase else { return }
+        publication.text = TextRecord(entries: registration.text)
+        phase = .handedOver(publication)
+        backend?.updateText(of: publication)
+    }
+
+    func unpublish() {
+        wanted = nil
+        toldName = nil
+        withdraw()
+    }
+
+    /// The backend to publish by from now on, which is up, on a host of that name; nil when there is none.
+    func use(_ backend: (any DiscoveryBackend)?, host: DomainName?) {
+        withdraw()
+        self.backend = backend
+        self.host = host
+        guard wanted != nil else { return }
+        // Whoever was renamed once keeps that name, so that nobody sees it change for a matter of this machine.
+        begin(as: label)
+    }
+
+    /// What was published is gone with the backend.
+    func backendWentDown() {
+        backend = nil
+        use(nil, host: nil)
+    }
+
+    /// Whether `instance` is what this publishes.
+    func isOwn(_ instance: DomainName, _ service: ServiceRecord) -> Bool {
+        guard case .handedOver(let publication) = phase else { return false }
+        return publication.instance == instance && isOwn(service)
+    }
+
+    // MARK: What the backend tells
+
+    func watchChanged(_ number: UInt64, _ change: RecordChange) {
+        guard case .asking(var inquiry) = phase else { return }
+        if number == inquiry.service, ServiceRecord(data: change.data) != nil {
+            _ = inquiry.claims.apply(change)
+        } else if number == inquiry.text, TextRecord(data: change.data) != nil {
+            _ = inquiry.texts.apply(change)
+        }
+        phase = .asking(inquiry)
+        // Who is known to be somebody else, and not an earlier life whose text is still on its way, settles it.
+        if wanted?.identityKey == nil || !inquiry.texts.isEmpty, isTaken(inquiry) { takeNextName() }
+    }
+
+    func publicationStands() {
+        guard case .handedOver(let publication) = phase else { return }
+        let name = String(decoding: publication.instance.labels[0], as: UTF8.self)
+        attempts = 0
+        guard toldName != name else { return }
+        toldName = name
+        published(name)
+    }
+
+    func publicationCollided() {
+        guard case .handedOver = phase else { return }
+        phase = .idle
+        takeNextName()
+    }
+
+    func publicationFailed(_ error: NighError) {
+        guard case .handedOver = phase else { return }
+        phase = .idle
+        fail(error)
+    }
+
+    // MARK: Names
+
+    private func begin(as label: String) {
+        self.label = label
+        attempts = 0
+        ask()
+    }
+
+    private func ask() {
+        guard let wanted, let backend else { return }
+        guard let name = DomainName(labels: [Array(label.utf8)])?.below(wanted.type.domain) else {
+            return fail(NighError(.advertising, .invalid("service name \"\(label)\"")))
+        }
+        let service = number()
+        let text = number()
+        let timer = loop.schedule(at: loop.now + Self.hearing) { self.heardEnough() }
+        phase = .asking(Inquiry(name: name, service: service, text: text, timer: timer))
+        backend.watch(Question(name: name, type: .service), as: service)
+        backend.watch(Question(name: name, type: .text), as: text)
+    }
+
+    private func stopAsking() {
+        guard case .asking(let inquiry) = phase else { return }
+        phase = .idle
+        loop.cancel(inquiry.timer)
+        backend?.unwatch(inquiry.service)
+        backend?.unwatch(inquiry.text)
+    }
+
+    private func heardEnough() {
+        guard case .asking(let inquiry) = phase, let wanted, let host, let backend else { return }
+        guard !isTaken(inquiry) else { return takeNextName() }
+        stopAsking()
+        let publication = Publication(
+            type: wanted.type.domain, instance: inquiry.name,
+            service: ServiceRecord(port: wanted.port, host: host), text: TextRecord(entries: wanted.text))
+        phase = .handedOver(publication)
+        if !isOwn(publication.service) { ownServices = ownServices.suffix(7) + [publication.service] }
+        ownershipChanged()
+        backend.publish(publication)
+    }
+
+    private func takeNextName() {
+        stopAsking()
+        attempts += 1
+        guard attempts < Self.maximumAttempts else {
+            return fail(
+                NighError(
+                    .advertising, .limit("names tried", Self.maximumAttempts),
+                    advice: "choose another name than \"\(wanted?.name.description ?? label)\""))
+        }
+        label = Self.alternative(to: label)
+        ask()
+    }
+
+    private func isTaken(_ inquiry: Inquiry) -> Bool {
+        inquiry.claims.interfaces.contains { interface in
+            let claims = inquiry.claims.newest(on: interface).compactMap(ServiceRecord.init(data:))
+            guard claims.contains(where: { !isOwn($0) }) else { return false }
+            let texts = inquiry.texts.newest(on: interface).compactMap(TextRecord.init(data:))
+            return texts.isEmpty || !texts.allSatisfy(isOwn)
+        }
+    }
+
+    private func isOwn(_ service: ServiceRecord) -> Bool {
+        ownServices.contains { $0.port == service.port && $0.host == service.host }
+    }
+
+    /// Whether the text says that it is of the same identity.
+    private func isOwn(_ text: TextRecord) -> Bool {
+        guard let wanted, let key = wanted.identityKey else { return false }
+        func value(_ entries: [TextEntry]) -> [UInt8]? {
+            entries.first { $0.key.lowercased() == key.lowercased() }?.value
+        }
+        guard let own = value(TextRecord(entries: wanted.text).entries) else { return false }
+        return value(text.entries) == own
+    }
+
+    /// As Avahi's users know it: "Puma", "Puma #2", "Puma #3".
+    static func alternative(to label: String) -> String {
+        var stem = Substring(label)
+        var count = 2
+        if let mark = label.lastIndex(of: "#"), label[..<mark].hasSuffix(" ") {
+            let digits = label[label.index(after: mark)...]
+            if digits.first != "0", digits.allSatisfy(\.isASCII), let number = Int(digits), number > 0,
+                number < 1_000_000
+            {
+                stem = label[..<mark].dropLast()
+                count = number + 1
+            }
+        }
+        let suffix = " #\(count)"
+        while stem.utf8.count + suffix.utf8.count > DomainName.maximumLabel { stem.removeLast() }
+        return stem + suffix
+    }
+
+    // MARK: Ends
+
+    private func withdraw() {
+        switch phase {
+        case .idle: break
+        case .asking: stopAsking()
+        case .handedOver:
+            phase = .idle
+            backend?.unpublish()
+            ownershipChanged()
+        case .waitingToRetry(let timer):
+            phase = .idle
+            loop.cancel(timer)
+        }
+    }
+
+    private func fail(_ error: NighError) {
+        let timer = loop.schedule(at: loop.now + Self.retry) {
+            guard case .waitingToRetry = self.phase, let wanted = self.wanted else { return }
+            self.phase = .idle
+            self.begin(as: wanted.name.description)
+        }
+        phase = .waitingToRetry(timer)
+        failed(error)
+    }
+}
