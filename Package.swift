@@ -17,7 +17,8 @@ let package = Package(
         .systemLibrary(name: "CUV", path: "Sources/Transports/CUV"),
         .target(name: "NighUV", dependencies: ["CUV", "NighCore"], path: "Sources/Transports/UV"),
         .target(
-            name: "NighTCP", dependencies: ["CUV", "NighCore", "NighUV"], path: "Sources/Transports/TCP"),
+            name: "NighTCP", dependencies: ["CUV", "NighCore", "NighMDNS", "NighUV"],
+            path: "Sources/Transports/TCP"),
         .target(
             name: "Nigh", dependencies: ["NighCore", "NighMemory", "NighTCP", "NighUV"],
             path: "Sources/Nigh"),

@@ -44,6 +44,9 @@ final class Recorder: TransportEvents, @unchecked Sendable {
     }
     func advertisingFailed(_ error: NighError, by transport: any Transport) { log.append("\(error)") }
     func browsingFailed(_ error: NighError, by transport: any Transport) { log.append("\(error)") }
+    func advertised(as name: DisplayName, by transport: any Transport) {
+        log.append("advertised as \(name)")
+    }
     func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
         log.append("listening \(addresses)")
     }

@@ -117,6 +117,9 @@ extension BrokenTransport: TransportEvents {
     func browsingFailed(_ error: NighError, by transport: any Transport) {
         events?.browsingFailed(error, by: self)
     }
+    func advertised(as name: DisplayName, by transport: any Transport) {
+        events?.advertised(as: name, by: self)
+    }
     func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
         events?.listeningChanged(addresses, by: self)
     }

@@ -79,6 +79,9 @@ public enum SessionEvent: Sendable {
     case transportChanged(scheme: String, TransportCondition)
     /// A transport listens at these addresses now.
     case listening(scheme: String, [TransportAddress])
+    /// Others can see this session on that transport under `name`: another than its own where somebody else there has that
+    /// already. Who it is remains its PeerID.
+    case advertised(scheme: String, DisplayName)
     /// Advertising or browsing failed on one transport. The session goes on; the transport tries again where that helps.
     case transportFailed(NighError)
     /// So many events were dropped here because nobody read them; look at `Session.peers` for how things stand.

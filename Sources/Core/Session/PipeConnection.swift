@@ -128,6 +128,11 @@ extension SessionDriver: TransportEvents {
         inTurn { machine.dialFailed(dial, error: error, now: loop.now) }
     }
 
+    func advertised(as name: DisplayName, by transport: any Transport) {
+        guard !isClosed else { return }
+        inTurn { machine.output(.tell(.advertised(scheme: transport.scheme, name))) }
+    }
+
     func advertisingFailed(_ error: NighError, by transport: any Transport) { failed(error) }
 
     func browsingFailed(_ error: NighError, by transport: any Transport) { failed(error) }

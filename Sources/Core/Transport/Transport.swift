@@ -70,6 +70,8 @@ public protocol TransportEvents: AnyObject {
     func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport)
     /// The dial failed for good.
     func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport)
+    /// What is advertised can be seen by others under `name`: another than asked for where somebody else has that already.
+    func advertised(as name: DisplayName, by transport: any Transport)
     /// Advertising could not begin, or ended; the transport goes on trying if that can help.
     func advertisingFailed(_ error: NighError, by transport: any Transport)
     /// Browsing could not begin, or ended; the transport goes on trying if that can help.

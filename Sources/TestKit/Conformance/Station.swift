@@ -288,6 +288,11 @@ final class Station: TransportEvents, @unchecked Sendable {
         monitor.change { recordedFailures.append(error) }
     }
 
+    func advertised(as name: DisplayName, by transport: any Transport) {
+        guard enter("advertised") else { return }
+        checkIdentity(transport)
+    }
+
     func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
         guard enter("listeningChanged") else { return }
         checkIdentity(transport)

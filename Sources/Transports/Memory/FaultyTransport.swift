@@ -177,6 +177,10 @@ extension FaultyTransport {
             owner.events?.browsingFailed(error, by: owner)
         }
 
+        func advertised(as name: DisplayName, by transport: any Transport) {
+            owner.events?.advertised(as: name, by: owner)
+        }
+
         func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
             owner.events?.listeningChanged(addresses, by: owner)
         }

@@ -17,8 +17,18 @@ enum TCPDestination: Hashable {
     private static let advice =
         "write tcp://HOST:PORT, as in tcp://192.168.1.5:4000, tcp://[fe80::1%eth0]:4000 or tcp://example.org:4000"
 
-    /// Reads what stands behind `tcp://`, or says what is wrong with it.
-    init(_ value: String) throws(NighError) {
+    /// Reads an address of this transport, or says what is wrong with it.
+    init(_ address: TransportAddress) throws(NighError) {
+        guard address.scheme == TCPTransport.schemeName else {
+            throw Self.invalid("address \(address)", Self.advice)
+        }
+        try self.init(value: address.value)
+    }
+
+    /// Whom it is to reach, where that is somebody found.
+    var peer: PeerID? { if case .found(let peer) = self { peer } else { nil } }
+
+    private init(value: String) throws(NighError) {
         if value.hasSuffix(Self.foundSuffix),
             let peer = PeerID(String(value.dropLast(Self.foundSuffix.count)))
         {

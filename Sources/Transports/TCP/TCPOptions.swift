@@ -1,4 +1,5 @@
 import NighCore
+import NighMDNS
 
 /// What can be chosen about the transport `tcp`.
 public struct TCPOptions: Hashable, Sendable {
@@ -12,6 +13,15 @@ public struct TCPOptions: Hashable, Sendable {
         case embedded
         /// Nobody: peers are called by their addresses.
         case off
+
+        var mode: ServiceDiscovery.Mode? {
+            switch self {
+            case .automatic: .automatic
+            case .daemon: .daemon
+            case .embedded: .embedded
+            case .off: nil
+            }
+        }
     }
 
     /// Where to listen; 0 leaves the choice to the system.
@@ -53,7 +63,8 @@ public struct TCPOptions: Hashable, Sendable {
         }
         if let text = spec.options["mdns"] {
             guard let discovery = Discovery(rawValue: text) else {
-                throw Self.invalid("mdns \"\(text)\"", "known are: daemon, embedded, off")
+                let known = Discovery.allCases.map(\.rawValue).joined(separator: ", ")
+                throw Self.invalid("mdns \"\(text)\"", "known are: \(known)")
             }
             self.discovery = discovery
         }

@@ -24,34 +24,29 @@ public final class TCPTransport: @unchecked Sendable {
     /// How long until listening is tried again after it has failed.
     private static let listenRetry = Moment.Span.seconds(2)
 
-    struct Running {
+    private struct Running {
         let loop: UVEventLoop
         let events: any TransportEvents
         let network: NetworkWatch
+        let dialler: Dialler
+        let finder: PeerFinder?
     }
 
-    /// A dial that is under way. `@unchecked Sendable`: confined to the loop.
-    private final class Dial: @unchecked Sendable {
-        var race: ConnectionRace?
-        var timer: LoopTimer?
-    }
-
-    let options: TCPOptions
-    private(set) var running: Running?
-    private(set) var advertisement: Advertisement?
-    private(set) var listener: TCPListener?
-
+    private let options: TCPOptions
+    private let buffer = ReadBuffer()
+    private var running: Running?
     private var isStarted = false
     /// The loop that was given is none that this transport can run on.
     private var foreign: (loop: any EventLoop, events: any TransportEvents)?
-    private let buffer = ReadBuffer()
-    private var pipes: [ObjectIdentifier: TCPPipe] = [:]
-    private var dials: [DialID: Dial] = [:]
+
+    private var advertisement: Advertisement?
+    private var listener: TCPListener?
     private var listenTimer: LoopTimer?
     private var listenError: NighError?
     private var toldAddresses: [TransportAddress] = []
     private var tellsAddresses = false
     private var interfaceIsMissing = false
+    private var pipes: [ObjectIdentifier: TCPPipe] = [:]
 
     /// A transport with these options.
     public init(_ options: TCPOptions = TCPOptions()) { self.options = options }
@@ -61,6 +56,7 @@ public final class TCPTransport: @unchecked Sendable {
     private func networkChanged() {
         lookForInterface()
         if listener == nil, advertisement != nil { listen() }
+        running?.finder?.addressesChanged()
         tellListening()
     }
 
@@ -84,7 +80,7 @@ public final class TCPTransport: @unchecked Sendable {
     }
 
     /// The addresses of this machine that the transport uses, with port 0.
-    var usableAddresses: [NetworkWatch.Own] {
+    private var usableAddresses: [NetworkWatch.Own] {
         guard let running else { return [] }
         let all = running.network.addresses
         guard let name = options.interface else { return all }
@@ -103,10 +99,17 @@ public final class TCPTransport: @unchecked Sendable {
                 accepted: { [weak self] in self?.accepted($0) },
                 failed: { [weak self] in self?.acceptFailed($0) })
             listenError = nil
+            publish()
             tellListening()
         } catch {
             listenFailed(error.listenError(port: options.port, interface: options.interface))
         }
+    }
+
+    /// Lets others find what listens.
+    private func publish() {
+        guard let listener, let advertisement else { return }
+        running?.finder?.publish(advertisement, port: listener.port)
     }
 
     private func listenFailed(_ error: NighError) {
@@ -126,7 +129,7 @@ public final class TCPTransport: @unchecked Sendable {
 
     private func accepted(_ pipe: TCPPipe) {
         guard let running else { return pipe.finish() }
-        adopt(pipe)
+        adopt(pipe, to: nil)
         running.events.pipeOpened(pipe, dial: nil, by: self)
     }
 
@@ -166,80 +169,51 @@ public final class TCPTransport: @unchecked Sendable {
 
     // MARK: Pipes
 
-    private func adopt(_ pipe: TCPPipe) {
+    private func adopt(_ pipe: TCPPipe, to peer: PeerID?) {
         let key = ObjectIdentifier(pipe)
+        let host = peer == nil ? pipe.otherAddress?.host : nil
         pipes[key] = pipe
-        pipe.didFinish = { [weak self] _ in self?.pipes[key] = nil }
-    }
-
-    // MARK: Dialling
-
-    private func begin(_ destination: TCPDestination, as id: DialID, _ dial: Dial) {
-        guard let running, dials[id] === dial else { return }
-        switch destination {
-        case .number(let address): race([address], as: id, dial)
-        case .found(let peer):
-            fail(
-                id,
-                NighError(
-                    .connecting, .unreachable, peer: peer.short, transport: scheme,
-                    advice: "it is not seen on the network any more"))
-        case .name(let name, let port):
-            NameLookup.start(name, port: port, on: running.loop) { [weak self] result in
-                guard let self, dials[id] === dial else { return }
-                switch result {
-                case .success(let addresses): race(addresses.inOrderOfPromise, as: id, dial)
-                case .failure(let error): fail(id, error)
-                }
-            }
+        if let peer { running?.finder?.pipeOpened(to: peer) }
+        pipe.didFinish = { [weak self] _ in
+            self?.pipes[key] = nil
+            self?.running?.finder?.pipeEnded(to: peer, host: host)
         }
     }
 
-    private func race(_ addresses: [SocketAddress], as id: DialID, _ dial: Dial) {
+    private func dialEnded(_ id: DialID, _ outcome: Dialler.Outcome) {
         guard let running else { return }
-        let (loop, buffer, interface) = (running.loop, buffer, options.interface)
-        let race = ConnectionRace(addresses, on: loop) { address throws(UVError) in
-            try TCPPipe(family: address.family, interface: interface, on: loop, buffer: buffer)
-        } whenOver: { [weak self] result in
-            self?.over(id, result)
-        }
-        dial.race = race
-        race.start()
-    }
-
-    private func over(_ id: DialID, _ result: Result<TCPPipe, NighError>) {
-        switch result {
-        case .failure(let error): fail(id, error)
-        case .success(let pipe):
-            guard let running, forget(id) != nil else { return pipe.finish() }
-            adopt(pipe)
+        switch outcome {
+        case .failed(let error): running.events.dialFailed(id, error: error, by: self)
+        case .opened(let pipe, let peer):
+            adopt(pipe, to: peer)
             running.events.pipeOpened(pipe, dial: id, by: self)
         }
     }
 
-    private func fail(_ id: DialID, _ error: NighError) {
-        guard let events = running?.events ?? foreign?.events, forget(id) != nil else { return }
-        events.dialFailed(id, error: error, by: self)
+    private func addresses(of peer: PeerID) -> [SocketAddress] {
+        guard let running, let finder = running.finder else { return [] }
+        return finder.addresses(
+            of: peer, ownHosts: Set(running.network.addresses.map(\.address.host)), ownPort: listener?.port)
+    }
+}
+
+extension TCPTransport: PeerFinderEvents {
+    func neighboursChanged(_ changes: [Neighbours.Change]) {
+        for change in changes {
+            guard let events = running?.events else { return }
+            switch change {
+            case .found(let sighting): events.routeFound(sighting, by: self)
+            case .changed(let sighting): events.routeChanged(sighting, by: self)
+            case .lost(let address): events.routeLost(address, by: self)
+            }
+        }
     }
 
-    @discardableResult
-    private func forget(_ id: DialID) -> Dial? {
-        guard let dial = dials.removeValue(forKey: id) else { return nil }
-        if let timer = dial.timer { running?.loop.cancel(timer) }
-        return dial
-    }
+    func advertised(as name: DisplayName) { running?.events.advertised(as: name, by: self) }
 
-    private func ranOutOfTime(_ id: DialID, _ address: TransportAddress) {
-        guard let dial = dials[id] else { return }
-        dial.timer = nil
-        let error =
-            dial.race?.failureOfTimeout()
-            ?? NighError(
-                .connecting, .timedOut, peer: address.description, transport: scheme,
-                advice: "no name server has answered; an address in numbers works too")
-        dial.race?.stop()
-        fail(id, error)
-    }
+    func advertisingFailed(_ error: NighError) { running?.events.advertisingFailed(error, by: self) }
+
+    func browsingFailed(_ error: NighError) { running?.events.browsingFailed(error, by: self) }
 }
 
 // What these do stands with the protocol.
@@ -258,8 +232,17 @@ extension TCPTransport: Transport {
                 foreign.events.transportChanged(.down(Self.foreignLoop(.starting)), by: self)
             }
         }
+        let dialler = Dialler(
+            on: loop, interface: options.interface, buffer: buffer,
+            addresses: { [weak self] in self?.addresses(of: $0) ?? [] },
+            ended: { [weak self] in self?.dialEnded($0, $1) })
         let network = NetworkWatch(on: loop) { [weak self] in self?.networkChanged() }
-        running = Running(loop: loop, events: events, network: network)
+        let finder = options.discovery.mode.map { mode in
+            PeerFinder(mode: mode, interface: options.interface, on: loop, events: self) {
+                dialler.knock(at: $0, timeout: PresenceCheck.patience, $1)
+            }
+        }
+        running = Running(loop: loop, events: events, network: network, dialler: dialler, finder: finder)
         lookForInterface()
     }
 
@@ -271,12 +254,13 @@ extension TCPTransport: Transport {
 
     public func advertise(_ advertisement: Advertisement) {
         self.advertisement = advertisement
-        listen()
+        if listener == nil { listen() } else { publish() }
     }
 
     public func updateAdvertisement(_ advertisement: Advertisement) {
         guard self.advertisement != nil else { return }
         self.advertisement = advertisement
+        publish()
     }
 
     public func stopAdvertising() {
@@ -284,37 +268,24 @@ extension TCPTransport: Transport {
         if let listenTimer { running?.loop.cancel(listenTimer) }
         listenTimer = nil
         listenError = nil
+        running?.finder?.unpublish()
         listener?.close()
         listener = nil
         tellListening()
     }
 
-    public func browse(_ service: ServiceName) {}
+    public func browse(_ service: ServiceName) { running?.finder?.browse(service) }
 
-    public func stopBrowsing() {}
+    public func stopBrowsing() { running?.finder?.stopBrowsing() }
 
     public func dial(_ address: TransportAddress, as id: DialID, timeout: Duration) {
-        guard let loop = running?.loop ?? foreign?.loop else { return }
-        let dial = Dial()
-        dials[id] = dial
-        guard running != nil else {
-            return loop.execute { self.fail(id, Self.foreignLoop(.connecting)) }
-        }
-        dial.timer = loop.schedule(at: loop.now + Moment.Span(timeout)) { self.ranOutOfTime(id, address) }
-        do throws(NighError) {
-            guard address.scheme == scheme else {
-                throw NighError(
-                    .connecting, .invalid("address \(address)"), transport: scheme,
-                    advice: "this transport dials \(scheme)://HOST:PORT")
-            }
-            let destination = try TCPDestination(address.value)
-            loop.execute { self.begin(destination, as: id, dial) }
-        } catch {
-            loop.execute { self.fail(id, error) }
+        if let running { return running.dialler.dial(address, as: id, timeout: timeout) }
+        foreign?.loop.execute {
+            self.foreign?.events.dialFailed(id, error: Self.foreignLoop(.connecting), by: self)
         }
     }
 
-    public func cancelDial(_ id: DialID) { forget(id)?.race?.stop() }
+    public func cancelDial(_ id: DialID) { running?.dialler.cancel(id) }
 
     public func diagnose() -> [Diagnosis] {
         guard running != nil else {
@@ -343,6 +314,11 @@ extension TCPTransport: Transport {
         } else {
             lines.append(Diagnosis("listening", .pass, "not asked for"))
         }
+        if let finder = running?.finder {
+            lines += finder.diagnose()
+        } else {
+            lines.append(Diagnosis("mDNS", .pass, "switched off: peers are called by their addresses"))
+        }
         lines.append(Diagnosis("pipes", .pass, "\(pipes.count) open"))
         return lines
     }
@@ -350,7 +326,8 @@ extension TCPTransport: Transport {
     public func shutdown() {
         foreign = nil
         guard let running else { return }
-        for id in dials.keys { forget(id)?.race?.stop() }
+        running.dialler.stop()
+        running.finder?.shutdown()
         if let listenTimer { running.loop.cancel(listenTimer) }
         listenTimer = nil
         listener?.close()

@@ -87,6 +87,10 @@ final class RelabelledTransport: Transport, TransportEvents, @unchecked Sendable
         events?.browsingFailed(error, by: self)
     }
 
+    func advertised(as name: DisplayName, by transport: any Transport) {
+        events?.advertised(as: name, by: self)
+    }
+
     func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
         events?.listeningChanged(addresses.map(relabel), by: self)
     }

@@ -1,0 +1,65 @@
+import NighCore
+import NighMDNS
+
+/// What a session says about itself in the TXT record of its service: `v`, `id`, and the program's own pairs.
+enum AnnouncementText {
+    /// The form of the pairs. Whoever understands a later one as well says so in the hello.
+    private static let version = "1"
+    static let versionKey = "v"
+    static let identityKey = "id"
+
+    /// Why an announcement is none of a Nigh session.
+    enum Problem: Error, Hashable, CustomStringConvertible {
+        case noVersion
+        case noIdentity
+        case badVersion(String)
+        case badIdentity(String)
+
+        var description: String {
+            switch self {
+            case .noVersion: "no v="
+            case .noIdentity: "no id="
+            case .badVersion(let text): "v=\(text) is no version"
+            case .badIdentity(let text): "id=\(text) is no PeerID"
+            }
+        }
+    }
+
+    /// The pairs that say `advertisement`.
+    static func entries(of advertisement: Advertisement) -> [TextEntry] {
+        let own = [(versionKey, version), (identityKey, advertisement.peer.description)]
+        let info = advertisement.info.pairs.sorted { $0.key < $1.key }
+        return (own + info).compactMap { TextEntry(key: $0.0, value: $0.1) }
+    }
+
+    /// Reads them. The program's pairs that can be none are left out; who is there matters more.
+    static func advertisement(
+        in service: DiscoveredService, of name: ServiceName
+    ) throws(Problem) -> Advertisement {
+        guard let version = service.value(of: versionKey) else { throw .noVersion }
+        guard (1...3).contains(version.count), version.first != UInt8(ascii: "0"),
+            version.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
+        else { throw .badVersion(printable(version)) }
+        guard let identity = service.value(of: identityKey) else { throw .noIdentity }
+        guard let peer = PeerID(String(decoding: identity, as: UTF8.self)) else {
+            throw .badIdentity(printable(identity))
+        }
+        return Advertisement(
+            service: name, peer: peer, name: DisplayName(fitting: service.key.name), info: info(in: service))
+    }
+
+    private static func info(in service: DiscoveredService) -> DiscoveryInfo {
+        var info = DiscoveryInfo.none
+        for entry in service.text.sorted(by: { $0.key < $1.key }) {
+            guard let value = entry.value.flatMap({ String(validating: $0, as: UTF8.self) }) else { continue }
+            let more = info.pairs.merging([entry.key: value]) { first, _ in first }
+            if let more = try? DiscoveryInfo(more) { info = more }
+        }
+        return info
+    }
+
+    /// For a person: bytes from the network, short and without surprises.
+    private static func printable(_ bytes: [UInt8]) -> String {
+        DisplayName(fitting: String(decoding: bytes.prefix(60), as: UTF8.self)).description
+    }
+}
