@@ -32,9 +32,15 @@ enum Defect: String, CaseIterable, Sendable {
     case hasNothingToSay = "diagnose"
 }
 
+/// What may become of what is written: at one place of each pipe, mostly of whole frames.
+enum Mangling: String, CaseIterable, Sendable {
+    case losesAWrite, repeatsAWrite, swapsTwoWrites, spoilsABit
+}
+
 final class BrokenTransport: Transport, @unchecked Sendable {
     /// Nil for a transport that is right.
     let defect: Defect?
+    let mangling: Mangling?
     private let inner = MemoryTransport(hub: hub)
     private var loop: (any EventLoop)!
     private var events: (any TransportEvents)?
@@ -45,7 +51,10 @@ final class BrokenTransport: Transport, @unchecked Sendable {
     @TaskLocal static var hub = MemoryHub()
     static let otherLoop = ThreadEventLoop()
 
-    init(_ defect: Defect?) { self.defect = defect }
+    init(_ defect: Defect?, mangling: Mangling? = nil) {
+        self.defect = defect
+        self.mangling = mangling
+    }
 
     var scheme: String { inner.scheme }
     var capabilities: TransportCapabilities { inner.capabilities }
@@ -134,6 +143,8 @@ final class BrokenPipe: Pipe, PipeHandler, @unchecked Sendable {
     private let loop: any EventLoop
     private var defect: Defect? { owner.defect }
     private var handler: (any PipeHandler)?
+    private var writeCount = 0
+    private var heldBack: [UInt8] = []
 
     init(_ inner: any Pipe, owner: BrokenTransport, loop: any EventLoop) {
         self.inner = inner
@@ -169,7 +180,26 @@ final class BrokenPipe: Pipe, PipeHandler, @unchecked Sendable {
             queue.removeAll()
             queue.append(ByteSlice(bytes))
         }
+        if let mangling = owner.mangling { mangle(&queue, mangling) }
         inner.write(&queue)
+    }
+    private func mangle(_ queue: inout ByteQueue, _ mangling: Mangling) {
+        // Small ones may say nothing that anybody would miss.
+        guard queue.byteCount >= 90 else { return }
+        writeCount += 1
+        let bytes = queue.bytes
+        switch (mangling, writeCount) {
+        case (.losesAWrite, 2): queue.removeAll()
+        case (.repeatsAWrite, 2): queue.append(ByteSlice(bytes))
+        case (.swapsTwoWrites, 2):
+            heldBack = bytes
+            queue.removeAll()
+        case (.swapsTwoWrites, 3): queue.append(ByteSlice(heldBack))
+        case (.spoilsABit, 2):
+            queue.removeAll()
+            queue.append(ByteSlice(bytes.dropLast() + [bytes[bytes.count - 1] ^ 1]))
+        default: break
+        }
     }
     func pauseReading() { if defect != .ignoresPause { inner.pauseReading() } }
     func resumeReading() { inner.resumeReading() }

@@ -1,7 +1,8 @@
 import NighCore
+import NighMemory
 
-/// What a check works with: stations on a rig, waiting for things to happen, and a list of what broke the contract
-/// meanwhile.
+/// What a check works with: stations and sessions on a rig, waiting for things to happen, and a list of what broke the
+/// contract meanwhile.
 final class Bench: @unchecked Sendable {
     /// Why a check failed, in words.
     struct Failure: Error {
@@ -15,10 +16,16 @@ final class Bench: @unchecked Sendable {
 
     let rig: TransportRig
     let monitor = Monitor()
+    /// What sessions send each other by `Talk`s, and what came of it; guarded by the monitor.
+    var ledger = MessageLedger()
+    /// Whose messages are the ledger's, by the numbers of receivers and then by the sender; guarded by the monitor.
+    var talks: [Int: [PeerID: Int]] = [:]
     private var stations: [Station] = []
+    private var sessions: [SessionProbe] = []
     private var loops: [any EventLoop] = []
     private var callGuards: [ObjectIdentifier: Station.CallGuard] = [:]
     private var recordedViolations: [String] = []
+    private var taskLoop: ThreadEventLoop?
 
     init(_ rig: TransportRig) { self.rig = rig }
 
@@ -34,16 +41,39 @@ final class Bench: @unchecked Sendable {
 
     func knows(_ peer: PeerID) -> Bool { monitor.read { stations.contains { $0.peer == peer } } }
 
-    /// Starts another transport on the rig's network.
-    func station() throws -> Station {
+    /// A loop of the rig's, which is stopped at the end.
+    func makeLoop() -> any EventLoop {
         let loop = rig.makeLoop()
         if !loops.contains(where: { $0 === loop }) { loops.append(loop) }
+        return loop
+    }
+
+    /// Where tasks of a program that uses a session on `loop` run: elsewhere, in virtual time there.
+    func taskLoop(besides loop: any EventLoop) -> any EventLoop {
+        if case .virtual = rig.time { return loop }
+        let taskLoop = taskLoop ?? ThreadEventLoop()
+        self.taskLoop = taskLoop
+        return taskLoop
+    }
+
+    /// Has the session closed at the end.
+    func adopt(_ make: (_ number: Int) -> SessionProbe) -> SessionProbe {
+        monitor.change {
+            let probe = make(sessions.count + 1)
+            sessions.append(probe)
+            return probe
+        }
+    }
+
+    /// Starts another transport on the rig's network. Its pipes carry patterns that are checked, or `raw` bytes.
+    func station(raw: Bool = false) throws -> Station {
+        let loop = makeLoop()
         let callGuard = callGuards[ObjectIdentifier(loop)] ?? Station.CallGuard()
         callGuards[ObjectIdentifier(loop)] = callGuard
         let station = monitor.change {
             let station = Station(
                 stations.count + 1, bench: self, transport: rig.makeTransport(), loop: loop,
-                callGuard: callGuard)
+                callGuard: callGuard, isRaw: raw)
             stations.append(station)
             return station
         }
@@ -52,8 +82,8 @@ final class Bench: @unchecked Sendable {
     }
 
     /// A station that listens.
-    func listener() throws -> Station {
-        let station = try station()
+    func listener(raw: Bool = false) throws -> Station {
+        let station = try station(raw: raw)
         try station.advertise()
         try wait("listeningChanged after advertise") { !station.listening.isEmpty }
         return station
@@ -129,6 +159,10 @@ final class Bench: @unchecked Sendable {
     /// Shuts down what still runs, and sees that it is quiet afterwards.
     func tearDown() {
         do {
+            for probe in sessions {
+                try run(on: probe.session.loop) { probe.session.die() }
+                probe.noteClosed()
+            }
             for station in stations { try station.shutdown() }
             try settle()
         } catch let failure as Failure {
@@ -137,8 +171,12 @@ final class Bench: @unchecked Sendable {
             violated("\(error)")
         }
         for loop in loops { rig.stopLoop(loop) }
+        taskLoop?.shutdown()
         for station in stations { station.forgetPipes() }
-        monitor.change { stations = [] }
+        monitor.change {
+            stations = []
+            sessions = []
+        }
     }
 
     /// Guarded by the monitor.

@@ -20,6 +20,8 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
     private var recordedCount = 0
     private var recordedTag: UInt8?
     private var recordedWritable = 0
+    private var recordedBytes: [UInt8] = []
+    private var relay: PipeProbe?
     private var isClosedHere = false
     private var isClosedThere = false
 
@@ -48,6 +50,8 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
     var sent: Int { monitor.read { sentCount } }
     /// Whether the pipe was found to be backed up.
     var isHeldUp: Bool { monitor.read { wasHeldUp } }
+    /// What came, where the station is raw.
+    var bytes: [UInt8] { monitor.read { recordedBytes } }
     /// Whether the other end has finished, one way or the other.
     var isOver: Bool { monitor.read { isClosedThere || recordedLog.contains(.ended) } }
     /// Whether the other end is known to be gone altogether.
@@ -76,6 +80,25 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
             }
             write(&queue)
             if let manner { closeHere(manner) }
+        }
+    }
+
+    /// Sends these bytes, which are no pattern.
+    func send(_ bytes: [UInt8]) throws {
+        try station.run { [self] in
+            var queue = ByteQueue()
+            queue.append(ByteSlice(bytes))
+            write(&queue)
+        }
+    }
+
+    /// Passes on to `other`, on the same loop, what came and what will come.
+    func relay(to other: PipeProbe) throws {
+        try station.run { [self] in
+            relay = other
+            var queue = ByteQueue()
+            queue.append(ByteSlice(bytes))
+            if !queue.isEmpty { other.write(&queue) }
         }
     }
 
@@ -143,6 +166,7 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
             if recordedCount == 0 { recordedTag = bytes.withUnsafeBytes { $0.first } }
             let position = recordedCount
             recordedCount += bytes.count
+            guard !station.isRaw else { return recordedBytes.append(contentsOf: bytes.bytes) }
             let wrong = bytes.withUnsafeBytes {
                 Pattern.firstMismatch($0, tag: recordedTag ?? 0, at: position)
             }
@@ -150,6 +174,10 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
                 station.bench.violated("a wrong byte came near byte \(position + wrong) of a stream")
             }
         }
+        guard let relay else { return }
+        var queue = ByteQueue()
+        queue.append(bytes)
+        relay.write(&queue)
     }
 
     func pipeBecameWritable(_ pipe: any Pipe) {

@@ -23,6 +23,8 @@ final class Station: TransportEvents, @unchecked Sendable {
     let loop: any EventLoop
     /// Kept, since a transport that breaks the contract may tell something at any time. The bench lets go of its stations.
     let bench: Bench
+    /// Whether its pipes carry any bytes rather than patterns.
+    let isRaw: Bool
 
     private let callGuard: CallGuard
     private let monitor: Monitor
@@ -39,7 +41,11 @@ final class Station: TransportEvents, @unchecked Sendable {
     private var failed: [DialID: (error: NighError, after: Moment.Span)] = [:]
     private var recordedFailures: [NighError] = []
 
-    init(_ number: Int, bench: Bench, transport: any Transport, loop: any EventLoop, callGuard: CallGuard) {
+    init(
+        _ number: Int, bench: Bench, transport: any Transport, loop: any EventLoop, callGuard: CallGuard,
+        isRaw: Bool
+    ) {
+        self.isRaw = isRaw
         self.number = number
         self.bench = bench
         self.transport = transport

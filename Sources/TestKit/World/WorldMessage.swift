@@ -8,11 +8,14 @@ import Glibc
 enum WorldMessage {
     /// From this length on a message says itself what it is.
     static let headerLength = 16
+    /// The most that users of a world send.
     static let longest = 200 << 10
+    /// The most there can be.
+    static let limit = 1 << 20
 
     private static let table: [UInt8] = {
         var state: UInt64 = 0x1234_5678_9abc_def1
-        return (0..<(longest + spread)).map { _ in
+        return (0..<(limit + spread)).map { _ in
             state ^= state << 13
             state ^= state >> 7
             state ^= state << 17

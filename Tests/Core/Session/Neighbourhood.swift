@@ -1,22 +1,7 @@
 import NighMemory
 import NighTestKit
-import Synchronization
 
 @testable import NighCore
-
-extension SessionTimings {
-    /// For sessions on real threads: no bound that a machine too busy to give them a turn for minutes could reach.
-    static var patient: SessionTimings {
-        var timings = SessionTimings()
-        timings.askAfter = .seconds(600)
-        timings.loseAfter = .seconds(1_800)
-        timings.handshake = .seconds(600)
-        timings.dial = .seconds(600)
-        timings.grace = .seconds(600)
-        timings.goodbye = .seconds(600)
-        return timings
-    }
-}
 
 /// Sessions on one virtual loop and one hub, and everything their handlers were told.
 final class Neighbourhood {
@@ -24,65 +9,11 @@ final class Neighbourhood {
     let hub = MemoryHub()
     private var count: UInt64 = 0
 
-    /// One session with what it was told. Its handlers only write down; tests act from outside, or set `reaction`.
-    final class Member: @unchecked Sendable {
-        // Confined to the test's thread, which is the virtual loop's.
-        let session: Session
-        let faults: FaultControl
-        let address: TransportAddress
-        var events: [SessionEvent] = []
-        var messages: [(origin: MessageOrigin, bytes: [UInt8])] = []
-        var reaction: ((SessionEvent, Session) -> Void)?
-        var messageReaction: (([UInt8], MessageOrigin, Session) -> Void)?
-        var outcomes: [Result<PeerID, NighError>] = []
-
-        var id: PeerID { session.id }
-
-        init(session: Session, faults: FaultControl, address: TransportAddress) {
-            self.session = session
-            self.faults = faults
-            self.address = address
-        }
-
-        func state(of peer: PeerID) -> PeerState { session.driver.machine.peers[peer]?.state ?? .unavailable }
-
-        var statistics: SessionStatistics { session.driver.machine.statisticsSnapshot() }
-
-        /// The states a peer went through here, in order.
-        func moves(of peer: PeerID) -> [PeerState] {
-            events.compactMap {
-                if case .stateChanged(let changed, _, _) = $0, changed.id == peer {
-                    changed.state
-                } else {
-                    nil
-                }
-            }
-        }
-
-        /// Why the peer came into its latest state.
-        func lastCause(of peer: PeerID) -> NighError? {
-            for case .stateChanged(let changed, _, let cause) in events.reversed()
-            where changed.id == peer && cause != nil {
-                return cause
-            }
-            return nil
-        }
-
-        var invitations: [Invitation] {
-            events.compactMap { if case .invited(let invitation) = $0 { invitation } else { nil } }
-        }
-
-        var texts: [String] { messages.map { String(decoding: $0.bytes, as: UTF8.self) } }
-    }
-
-    enum Reading {
-        case handler
-        case inbox
-    }
+    typealias Member = SessionProbe
 
     /// A new session, started. By default it accepts every invitation.
     func join(
-        _ name: String, role: SessionRole = .peer, seed: UInt64? = nil, reading: Reading = .handler,
+        _ name: String, role: SessionRole = .peer, seed: UInt64? = nil, reading: Member.Reading = .handler,
         accepting: Bool = true, plan: FaultPlan = .none,
         adjust: (inout SessionConfiguration) -> Void = { _ in }
     ) -> Member {
@@ -91,29 +22,12 @@ final class Neighbourhood {
             service: "test", name: DisplayName(fitting: name), role: role)
         configuration.seed = count &* 7919
         adjust(&configuration)
-        let transport = FaultyTransport(MemoryTransport(hub: hub, address: "\(name)-\(count)"), plan: plan)
+        let address = Member.addressName(name, Int(count))
+        let transport = FaultyTransport(MemoryTransport(hub: hub, address: address), plan: plan)
         let session = Session(
             configuration, identity: .ephemeral(seed: seed ?? count), transports: [transport], loop: loop)
-        let member = Member(
-            session: session, faults: transport.control,
-            address: TransportAddress(scheme: "memory", value: "\(name)-\(count)"))
-        if accepting {
-            member.reaction = { event, session in
-                if case .invited(let invitation) = event { session.accept(invitation) }
-            }
-        }
-        let onMessage: MessageHandler = { [weak member] bytes, origin in
-            guard let member else { return }
-            let copy = bytes.withUnsafeBytes { Array($0) }
-            member.messages.append((origin, copy))
-            member.messageReaction?(copy, origin, member.session)
-        }
-        session.start(
-            onEvent: { [weak member] event in
-                guard let member else { return }
-                member.events.append(event)
-                member.reaction?(event, member.session)
-            }, onMessage: reading == .handler ? onMessage : nil)
+        let member = Member(number: Int(count), session: session, faults: transport.control)
+        member.start(reading: reading, accepting: accepting)
         return member
     }
 
@@ -121,7 +35,7 @@ final class Neighbourhood {
 
     /// Two members that are connected; `first` invited.
     func pair(
-        _ reading: Reading = .handler, plan: FaultPlan = .none,
+        _ reading: Member.Reading = .handler, plan: FaultPlan = .none,
         adjust: (inout SessionConfiguration) -> Void = { _ in }
     ) throws -> (first: Member, second: Member) {
         let first = join("first", reading: reading, plan: plan, adjust: adjust)
@@ -131,4 +45,16 @@ final class Neighbourhood {
         try run(.seconds(1))
         return (first, second)
     }
+}
+
+extension SessionProbe {
+    fileprivate static func addressName(_ name: String, _ number: Int) -> String { "\(name)-\(number)" }
+
+    /// Where a member of a neighbourhood is found, also before it says so.
+    var address: TransportAddress {
+        TransportAddress(
+            scheme: "memory", value: Self.addressName(session.configuration.name.description, number))
+    }
+
+    var statistics: SessionStatistics { session.driver.machine.statisticsSnapshot() }
 }

@@ -1,0 +1,213 @@
+import NighCore
+import NighMemory
+
+// Sessions on a rig: how checks make them, call them and wait for them.
+
+/// What came of one call of a program, which must be told exactly once.
+final class Answer<Value: Sendable>: @unchecked Sendable {
+    private let bench: Bench
+    private let what: String
+    // Guarded by the bench's monitor.
+    private var told: Result<Value, NighError>?
+
+    init(_ what: String, on bench: Bench) {
+        self.what = what
+        self.bench = bench
+    }
+
+    var result: Result<Value, NighError>? { bench.monitor.read { told } }
+
+    func take(_ result: Result<Value, NighError>) {
+        if self.result != nil { bench.violated("\(what) was answered twice") }
+        bench.monitor.change { told = result }
+    }
+
+    /// Waits for it to go well.
+    @discardableResult
+    func value() throws -> Value {
+        try bench.wait("\(what) is answered") { self.result != nil }
+        switch result {
+        case .success(let value): return value
+        case .failure(let error): throw Bench.Failure(words: "\(what) failed: \(error)")
+        case nil: throw Bench.Failure(words: "\(what) has no answer")
+        }
+    }
+
+    /// Waits for it to go wrong.
+    func error() throws -> NighError {
+        try bench.wait("\(what) is answered") { self.result != nil }
+        guard case .failure(let error)? = result else {
+            throw Bench.Failure(words: "\(what) did not fail")
+        }
+        return error
+    }
+}
+
+extension Bench {
+    /// Starts a session on the rig's network; what it is told is judged by what always holds.
+    func join(
+        _ name: String, role: SessionRole = .server, identity: UInt64? = nil,
+        reading: SessionProbe.Reading = .handler, accepting: Bool = true, plan: FaultPlan = .none,
+        adjust: (inout SessionConfiguration) -> Void = { _ in }
+    ) throws -> SessionProbe {
+        var configuration = SessionConfiguration(
+            service: rig.service, name: DisplayName(fitting: name), role: role)
+        configuration.timings = .patient
+        configuration.timings.firstRetry = .milliseconds(20)
+        configuration.timings.longestRetry = .milliseconds(100)
+        adjust(&configuration)
+        let loop = makeLoop()
+        let transport = FaultyTransport(rig.makeTransport(), plan: plan)
+        let probe = adopt { number in
+            let identity = Identity.ephemeral(seed: rig.seed &* 1_000 &+ (identity ?? 500 + UInt64(number)))
+            if case .virtual = rig.time { configuration.seed = UInt64(number) &* 7_919 }
+            let session = Session(configuration, identity: identity, transports: [transport], loop: loop)
+            return SessionProbe(number: number, session: session, faults: transport.control, monitor: monitor)
+        }
+        probe.violated = { [unowned self] in violated($0) }
+        probe.judge = { [unowned self, unowned probe] in judge($0, $1, at: probe) }
+        probe.start(reading: reading, accepting: accepting)
+        if role != .client {
+            try wait("the session \(name) listens") { !probe.listening.isEmpty }
+        }
+        return probe
+    }
+
+    /// Two sessions in conversation; `first` called `second` by its address, nobody looks for anybody.
+    func talkers(
+        _ reading: SessionProbe.Reading = .handler, plan: FaultPlan = .none,
+        adjust: (inout SessionConfiguration) -> Void = { _ in }
+    ) throws -> (first: SessionProbe, second: SessionProbe) {
+        let first = try join("First", reading: reading, plan: plan, adjust: adjust)
+        let second = try join("Second", reading: reading, plan: plan, adjust: adjust)
+        try connect(first, second)
+        return (first, second)
+    }
+
+    /// Has `caller` call `host` by its address, and waits until both are connected.
+    func connect(_ caller: SessionProbe, _ host: SessionProbe) throws {
+        try call(caller, host).value()
+        try waitFor(.connected, caller, host)
+    }
+
+    /// Waits until each of the two says that of the other.
+    func waitFor(_ state: PeerState, _ first: SessionProbe, _ second: SessionProbe) throws {
+        try wait("session \(first.number) and session \(second.number) are both told \(state)") {
+            first.state(of: second.id) == state && second.state(of: first.id) == state
+        }
+    }
+
+    /// Has `caller` invite whoever listens where `host` does.
+    func call(
+        _ caller: SessionProbe, _ host: SessionProbe, context: [UInt8] = [], timeout: Duration? = nil
+    ) throws -> Answer<PeerID> {
+        guard let address = host.listening.first else { throw Failure(words: "nobody listens") }
+        return call(caller, at: address, context: context, timeout: timeout)
+    }
+
+    func call(
+        _ caller: SessionProbe, at address: TransportAddress, context: [UInt8] = [], timeout: Duration? = nil
+    ) -> Answer<PeerID> {
+        let answer = Answer<PeerID>("the call of session \(caller.number) to \(address)", on: self)
+        caller.session.invite(at: address, context: context, timeout: timeout ?? rig.patience * 10) {
+            answer.take($0)
+        }
+        return answer
+    }
+
+    /// Has `caller` invite a peer it has found.
+    func invite(
+        _ caller: SessionProbe, _ peer: PeerID, context: [UInt8] = [], timeout: Duration? = nil
+    ) -> Answer<PeerID> {
+        let answer = Answer<PeerID>("the invitation by session \(caller.number)", on: self)
+        caller.session.invite(peer, context: context, timeout: timeout ?? rig.patience * 10) {
+            answer.take($0)
+        }
+        return answer
+    }
+
+    func leave(_ probe: SessionProbe, _ peer: PeerID) -> Answer<PeerID> {
+        let answer = Answer<PeerID>("the leaving of session \(probe.number)", on: self)
+        probe.session.disconnect(peer) { answer.take($0) }
+        return answer
+    }
+
+    /// Begins to close a session; it may tell nothing once that is answered.
+    func beginClosing(_ probe: SessionProbe) -> Answer<PeerID> {
+        let answer = Answer<PeerID>("the close of session \(probe.number)", on: self)
+        probe.session.close {
+            probe.noteClosed()
+            answer.take(.success(probe.id))
+        }
+        return answer
+    }
+
+    func close(_ probe: SessionProbe) throws { try beginClosing(probe).value() }
+
+    /// Ends a session as the death of its process would.
+    func kill(_ probe: SessionProbe) throws {
+        try run(on: probe.session.loop) { probe.session.die() }
+        probe.noteClosed()
+    }
+
+    /// Does something to the transport of a session, on its loop.
+    func disturb(_ probe: SessionProbe, _ body: @escaping @Sendable (FaultControl) -> Void) throws {
+        try run(on: probe.session.loop) { body(probe.faults) }
+    }
+
+    /// Waits for something that no event tells, by looking at the session on its loop from time to time.
+    func wait(
+        _ what: @autoclosure () -> String, at probe: SessionProbe,
+        until isTrue: @escaping @Sendable (Session) -> Bool
+    ) throws {
+        let look = Look(probe.session, on: self, isTrue)
+        probe.session.loop.execute { look.again() }
+        defer { look.end() }
+        try wait(what()) { look.isTrue }
+    }
+
+    /// Waits until the session has as many pipes as that, and no dial under way.
+    func waitForLinks(_ count: Int, at probe: SessionProbe) throws {
+        try wait("session \(probe.number) has \(count) links", at: probe) { session in
+            let inside = session.inspection
+            return inside.links == count && inside.dials == 0
+        }
+    }
+
+    func statistics(of probe: SessionProbe) throws -> SessionStatistics {
+        let answer = Answer<SessionStatistics>("statistics", on: self)
+        probe.session.statistics { answer.take(.success($0)) }
+        return try answer.value()
+    }
+
+    /// Runs a task of a program that uses `probe`: in real time on a loop of its own, in virtual time on the only loop.
+    func launch(for probe: SessionProbe, _ body: @escaping @Sendable () async -> Void) {
+        Task(executorPreference: taskLoop(besides: probe.session.loop), operation: body)
+    }
+
+    private final class Look: @unchecked Sendable {
+        // `isOver` and `found` are guarded by the monitor.
+        private let session: Session
+        private let bench: Bench
+        private let condition: @Sendable (Session) -> Bool
+        private var isOver = false
+        private var found = false
+
+        init(_ session: Session, on bench: Bench, _ condition: @escaping @Sendable (Session) -> Bool) {
+            self.session = session
+            self.bench = bench
+            self.condition = condition
+        }
+
+        var isTrue: Bool { bench.monitor.read { found } }
+
+        func end() { bench.monitor.change { isOver = true } }
+
+        func again() {
+            guard !bench.monitor.read({ isOver }) else { return }
+            if condition(session) { return bench.monitor.change { found = true } }
+            let loop = session.loop
+            loop.schedule(at: loop.now + .milliseconds(2)) { self.again() }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+import NighCore
+
+// Pipes on which nobody says what a session says.
+
+extension SessionConformance {
+    /// How many pipes without a word are opened beyond the limit.
+    private static let excess = 6
+
+    static let strangerChecks = [
+        ConformanceCheck(
+            "silent-pipes",
+            "pipes without a word are taken up to the limit, hurt nobody, and make room when they go"
+        ) { bench in
+            let host = try bench.join("Host")
+            let guest = try bench.join("Guest")
+            try bench.connect(guest, host)
+            let crowd = try bench.station(raw: true)
+            let limit = host.session.configuration.limits.unauthenticatedPipes
+            let dials = try (0..<limit + excess).map { _ in try crowd.dial(host.listening[0]) }
+            try bench.wait("the pipes beyond the limit are closed") {
+                dials.filter { crowd.dialledPipe($0)?.isOver == true || crowd.failure($0) != nil }.count
+                    == excess
+            }
+            let refused = try bench.statistics(of: host).pipesRefused
+            try bench.expect(refused == excess, "\(refused) pipes were refused, \(excess) were too many")
+            try Talk(bench, from: guest, to: host, lengths: lengths).finish()
+            for dial in dials { try crowd.dialledPipe(dial)?.close(.now) }
+            try bench.wait("the host is rid of them", at: host) { $0.inspection.strangers == 0 }
+            try bench.connect(bench.join("Newcomer"), host)
+        },
+        ConformanceCheck(
+            "slow-greeting", "a pipe on which nobody says who it is is closed after the time for that"
+        ) { bench in
+            let host = try bench.join("Host") { $0.timings.handshake = .milliseconds(300) }
+            let stranger = try bench.station(raw: true)
+            let dial = try stranger.dial(host.listening[0])
+            try bench.wait("the pipe is closed") { stranger.dialledPipe(dial)?.isOver == true }
+            try bench.waitForLinks(0, at: host)
+        },
+        ConformanceCheck(
+            "garbage", "bytes that mean nothing close their pipe and nothing else"
+        ) { bench in
+            let host = try bench.join("Host")
+            let guest = try bench.join("Guest")
+            try bench.connect(guest, host)
+            let stranger = try bench.station(raw: true)
+            var random = SeededGenerator(seed: bench.rig.seed)
+            for length in [8, 9, 100, 4_096, 200_000] {
+                let dial = try stranger.dial(host.listening[0])
+                try bench.wait("the stranger's pipe") { stranger.dialledPipe(dial) != nil }
+                let garbage = (0..<length).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+                try stranger.dialledPipe(dial)?.send(garbage)
+                try bench.wait("\(length) bytes of garbage close the pipe") {
+                    stranger.dialledPipe(dial)?.isOver == true
+                }
+            }
+            try bench.waitForLinks(1, at: host)
+            try Talk(bench, from: guest, to: host, lengths: lengths).finish()
+            try bench.expect(host.peer(guest.id) != nil, "the guest is unknown")
+            let known = Set(
+                host.events.compactMap { event -> PeerID? in
+                    if case .stateChanged(let peer, _, _) = event { peer.id } else { nil }
+                })
+            try bench.expect(known == [guest.id], "a stranger became a peer")
+        },
+        ConformanceCheck(
+            "cut-greeting", "a greeting that is true but ends early leaves nothing behind, wherever it ends"
+        ) { bench in
+            let host = try bench.join("Host") { $0.timings.handshake = .milliseconds(500) }
+            let flight = try bench.recordGreeting(to: host)
+            try bench.expect(flight.count > 16, "a greeting of \(flight.count) bytes")
+            let stranger = try bench.station(raw: true)
+            let before = host.events.count
+            for length in [1, 7, 8, 9, 12, flight.count / 2, flight.count - 1] {
+                for isClosed in [true, false] {
+                    let dial = try stranger.dial(host.listening[0])
+                    try bench.wait("the stranger's pipe") { stranger.dialledPipe(dial) != nil }
+                    try stranger.dialledPipe(dial)?.send(Array(flight.prefix(length)))
+                    if isClosed { try stranger.dialledPipe(dial)?.close(.afterWriting) }
+                }
+            }
+            try bench.waitForLinks(0, at: host)
+            try bench.expect(host.invitations.count <= 1, "half a greeting became an invitation")
+            try bench.expect(
+                !host.events.dropFirst(before).contains {
+                    if case .stateChanged(let peer, _, _) = $0 { peer.state == .connected } else { false }
+                }, "half a greeting became a conversation")
+            try bench.connect(bench.join("Guest"), host)
+        },
+    ]
+}
+
+extension Bench {
+    /// Has a session greet `host` by way of a station in between, and returns what it sent up to its conversation.
+    fileprivate func recordGreeting(to host: SessionProbe) throws -> [UInt8] {
+        let relay = try listener(raw: true)
+        let caller = try join("Caller")
+        let call = call(caller, at: relay.listening[0])
+        try wait("the call reaches the relay") { relay.acceptedPipes.count == 1 }
+        let onward = try relay.dial(host.listening[0])
+        try wait("the relay reaches the host") { relay.dialledPipe(onward) != nil }
+        guard let there = relay.dialledPipe(onward) else { return [] }
+        let here = relay.acceptedPipes[0]
+        try here.relay(to: there)
+        try there.relay(to: here)
+        try call.value()
+        try waitFor(.connected, caller, host)
+        let flight = here.bytes
+        try kill(caller)
+        try wait("the relay learns of the end") { here.isOver }
+        try here.close(.now)
+        try there.close(.now)
+        try wait("the host forgets the call", at: host) { $0.inspection.links == 0 }
+        return flight
+    }
+}

@@ -1,0 +1,68 @@
+import NighCore
+import NighMemory
+import NighTestKit
+import Testing
+
+/// The session checks are only worth something if sessions over a bad transport fail them.
+struct BrokenSessionTests {
+    private func rig(_ defect: Defect?, _ mangling: Mangling? = nil) -> TransportRig {
+        let hub = MemoryHub()
+        var rig = TransportRig(
+            "broken", on: VirtualEventLoop(),
+            refusedAddress: TransportAddress(scheme: "memory", value: "nobody"),
+            silentAddress: hub.makeSilentAddress(),
+            makeTransport: {
+                BrokenTransport.$hub.withValue(hub) { BrokenTransport(defect, mangling: mangling) }
+            }
+        )
+        rig.patience = .seconds(5)
+        return rig
+    }
+
+    private func expectFailure(_ check: String, _ makeRig: () -> TransportRig) {
+        let report = checkSessionConformance(only: [check], makeRig)
+        guard report.outcomes.count == 1, case .failed = report.outcomes[0].verdict else {
+            Issue.record("nobody noticed: \(report)")
+            return
+        }
+    }
+
+    @Test(
+        arguments: Mangling.allCases,
+        ["every-size", "many-small", "in-pieces", "cut-in-stream", "waiting-sender", "leave", "close"])
+    func messagesThatAreNotThoseSentAreNoticed(_ mangling: Mangling, _ check: String) {
+        expectFailure(check) { rig(nil, mangling) }
+    }
+
+    private static let defects: [(Defect, String)] = [
+        (.forgetsLost, "found-and-lost"), (.mixesPipes, "one-some-all"), (.losesLastByte, "invited"),
+        (.keepsAWriterWaiting, "cut-in-stream"),
+        (.stoppingClosesPipes, "close"), (.spoilsAByte, "small-overtakes-large"),
+    ]
+
+    @Test(arguments: defects)
+    func aTransportThatBreaksItsContractIsNoticed(_ defect: Defect, _ check: String) {
+        expectFailure(check) { rig(defect) }
+    }
+
+    /// What can be seen where nobody reaches anybody.
+    private static let lonely = ["call-nobody"]
+
+    @Test(arguments: SessionConformance.checks)
+    func noCheckPassesWhereNobodyReachesAnybody(_ check: ConformanceCheck) {
+        let isPassed = check.run {
+            var rig = TransportRig(
+                "apart", on: VirtualEventLoop(),
+                refusedAddress: TransportAddress(scheme: "memory", value: "nobody"),
+                makeTransport: { MemoryTransport(hub: MemoryHub()) })
+            rig.patience = .milliseconds(200)
+            return rig
+        }.isPassed
+        #expect(isPassed == Self.lonely.contains(check.name))
+    }
+
+    @Test func aTransportWithNothingWrongFailsNothing() {
+        let report = checkSessionConformance { rig(nil) }
+        #expect(report.isPassed, "\(report)")
+    }
+}
