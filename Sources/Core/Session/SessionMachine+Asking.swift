@@ -159,8 +159,9 @@ extension SessionMachine {
         case .invite(let conversation, let context):
             request.conversation = conversation
             request.context = context
+            // Rounded up: the other side should not give up first.
             request.timeoutMilliseconds = UInt32(
-                clamping: max(1, (attempt.deadline - now).nanoseconds / 1_000_000))
+                clamping: max(1, ((attempt.deadline - now).nanoseconds + 999_999) / 1_000_000))
             // What is unread of earlier conversations counts here as it will when there is a conversation.
             let granted = UInt64(max(0, limits.receiveWindow - peer.unreadLeft))
             peer.attempt?.granted = granted

@@ -238,7 +238,7 @@ final class SessionMachine {
             return giveUpRecovery(of: peer, now: now)
         }
         if let invitation = peer.invitation, invitation.deadline <= now {
-            endInvitation(of: peer, cause: .timedOut, code: .cancelled)
+            endInvitation(of: peer, cause: .timedOut, code: .tooSlow)
         }
         if let attempt = peer.attempt {
             if attempt.deadline <= now {

@@ -71,6 +71,55 @@ import Testing
         #expect(lynx.state(of: puma.id) == .available)
     }
 
+    @Test func theInvitedSideNeverGivesUpFirst() throws {
+        let place = Neighbourhood()
+        var plan = FaultPlan()
+        plan.dialDelay = .microseconds(100_500)
+        let puma = place.join("Puma", plan: plan)
+        let lynx = place.join("Lynx", accepting: false)
+        try place.run(.seconds(1))
+        puma.session.invite(lynx.id, timeout: .milliseconds(400)) { puma.outcomes.append($0) }
+        try place.run(.microseconds(399_900))
+        #expect(puma.outcomes.isEmpty)
+        try place.run(.milliseconds(1))
+        guard case .failure(let error)? = puma.outcomes.first else {
+            Issue.record("it did not time out")
+            return
+        }
+        #expect(error.cause == .timedOut)
+    }
+
+    /// Its loop may be the first to look at the clock all the same.
+    @Test func whoIsToldThatTheOtherSideGaveUpTimesOut() throws {
+        let hub = MemoryHub()
+        let loops = [VirtualEventLoop(), VirtualEventLoop()]
+        let probes = loops.enumerated().map { number, loop in
+            var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: "\(number)"))
+            configuration.seed = UInt64(number)
+            let transport = FaultyTransport(MemoryTransport(hub: hub))
+            let session = Session(
+                configuration, identity: .ephemeral(seed: UInt64(number)), transports: [transport], loop: loop
+            )
+            let probe = SessionProbe(number: number, session: session, faults: transport.control)
+            probe.start(reading: .handler, accepting: false)
+            return probe
+        }
+        func runBoth() throws {
+            for _ in 0..<20 { for loop in loops { try loop.run(for: .milliseconds(1)) } }
+        }
+        try runBoth()
+        probes[0].session.invite(probes[1].id, timeout: .milliseconds(400)) { probes[0].outcomes.append($0) }
+        try runBoth()
+        #expect(probes[1].invitations.count == 1)
+        try loops[1].run(for: .milliseconds(400))
+        try loops[0].runQueued()
+        guard case .failure(let error)? = probes[0].outcomes.first else {
+            Issue.record("it did not time out")
+            return
+        }
+        #expect(error.cause == .timedOut)
+    }
+
     @Test func takingAnInvitationBackEndsItOverThere() throws {
         let place = Neighbourhood()
         let puma = place.join("Puma")
