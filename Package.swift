@@ -44,7 +44,8 @@ let package = Package(
         .testTarget(
             name: "LoopTests", dependencies: ["NighCore", "NighMemory", "NighUV"], path: "Tests/Loops"),
         .testTarget(
-            name: "TCPTests", dependencies: ["NighCore", "NighMemory", "NighTCP", "NighTestKit", "NighUV"],
+            name: "TCPTests",
+            dependencies: ["NighCore", "NighMDNS", "NighMemory", "NighTCP", "NighTestKit", "NighUV"],
             path: "Tests/TCP"),
         .testTarget(
             name: "MDNSTests", dependencies: ["NighCore", "NighMDNS", "NighTestKit", "NighUV"],

@@ -44,6 +44,23 @@ final class PlainSocket: Sendable {
         dup2(Self.nothing, descriptor)
     }
 
+    /// Gives the port back; the object stays.
+    func free() { dup2(Self.nothing, descriptor) }
+
+    /// Reads until `count` bytes or the end; waits for them.
+    func read(_ count: Int) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var filled = 0
+        while filled < count {
+            let got = bytes.withUnsafeMutableBytes {
+                recv(descriptor, $0.baseAddress! + filled, count - filled, 0)
+            }
+            guard got > 0 else { break }
+            filled += got
+        }
+        return Array(bytes.prefix(filled))
+    }
+
     private static let nothing = open("/dev/null", O_RDWR)
 
     private static func port(of descriptor: Int32) -> UInt16 {

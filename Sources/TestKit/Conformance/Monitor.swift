@@ -4,11 +4,11 @@ import Glibc
 ///
 /// What stations and probes record on their loops is guarded by the bench's monitor, and read by the thread that runs
 /// the check.
-final class Monitor: @unchecked Sendable {
+package final class Monitor: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 
-    init() {
+    package init() {
         var mutexAttributes = pthread_mutexattr_t()
         pthread_mutexattr_init(&mutexAttributes)
         pthread_mutexattr_settype(&mutexAttributes, Int32(PTHREAD_MUTEX_RECURSIVE))
@@ -29,14 +29,14 @@ final class Monitor: @unchecked Sendable {
     }
 
     /// Runs `body` with the lock held.
-    func read<Result>(_ body: () -> Result) -> Result {
+    package func read<Result>(_ body: () -> Result) -> Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         return body()
     }
 
     /// Runs `body` with the lock held, then has waiting threads look again.
-    func change<Result>(_ body: () -> Result) -> Result {
+    package func change<Result>(_ body: () -> Result) -> Result {
         read {
             defer { pthread_cond_broadcast(condition) }
             return body()
@@ -45,7 +45,7 @@ final class Monitor: @unchecked Sendable {
 
     /// Waits until `isTrue`, looked at with the lock held, for at most `duration` of real time; returns whether it became
     /// true.
-    func wait(within duration: Duration, until isTrue: () -> Bool) -> Bool {
+    package func wait(within duration: Duration, until isTrue: () -> Bool) -> Bool {
         var deadline = timespec()
         clock_gettime(CLOCK_MONOTONIC, &deadline)
         let (seconds, attoseconds) = duration.components

@@ -178,7 +178,7 @@ final class TCPPipe: TCPSocket, @unchecked Sendable {
         let count = requestedCount
         requestedCount = 0
         guard phase != .over else { return }
-        guard status == 0 else { return fail(UVError(code: status)) }
+        guard status == 0 else { return failToWrite(UVError(code: status)) }
         waiting.drop(count)
         guard send(from: &waiting) else { return }
         requestWrite()
@@ -211,13 +211,13 @@ final class TCPPipe: TCPSocket, @unchecked Sendable {
         finish()
     }
 
-    /// Writing has failed: what the other side had said before is still read, then the pipe is over. In a later turn, since what
-    /// found out is a call of the handler's own.
-    private func failLater(_ error: UVError) {
-        loop.execute {
-            self.readWhatIsThere()
-            self.fail(error)
-        }
+    /// Found out in a call of the handler's own, so it is told in a later turn.
+    private func failLater(_ error: UVError) { loop.execute { self.failToWrite(error) } }
+
+    /// What the other side had said before is still read, then the pipe is over.
+    private func failToWrite(_ error: UVError) {
+        readWhatIsThere()
+        fail(error)
     }
 
     private func readWhatIsThere() {

@@ -1,0 +1,112 @@
+import Glibc
+import NighCore
+import Testing
+
+@testable import NighTCP
+
+struct AddressTests {
+    @Test(arguments: [
+        ("192.168.1.5", "192.168.1.5:4000"), ("::1", "[::1]:4000"), ("2001:db8::7", "[2001:db8::7]:4000"),
+        ("fe80::1%lo", "[fe80::1%lo]:4000"), ("fe80::1%1", "[fe80::1%lo]:4000"),
+        ("::ffff:10.0.0.1", "10.0.0.1:4000"),
+    ])
+    func numbersAreReadAndWritten(_ text: String, _ written: String) {
+        #expect(SocketAddress(numeric: text, port: 4000)?.description == written)
+    }
+
+    @Test(arguments: [
+        "", "1.2.3", "1.2.3.4.5", "example.org", "fe80::1%nowhere0", "fe80::1%", "1.2.3.4%lo", ":::1",
+    ])
+    func whatIsNoNumberIsNone(_ text: String) {
+        #expect(SocketAddress(numeric: text, port: 1) == nil)
+    }
+
+    @Test(arguments: ["10.0.0.7", "fe80::abcd%lo", "2001:db8::1"])
+    func theSystemsFormLosesNothing(_ text: String) throws {
+        let address = try #require(SocketAddress(numeric: text, port: 65_535))
+        #expect(address.withSockaddr { socket, _ in SocketAddress(socket) } == address)
+    }
+
+    @Test func addressesKnowWhatTheyAreGoodFor() throws {
+        func address(_ text: String) throws -> SocketAddress {
+            try #require(SocketAddress(numeric: text, port: 1))
+        }
+        #expect(try address("127.3.0.1").isLoopback)
+        #expect(try address("::1").isLoopback)
+        #expect(try !address("128.0.0.1").isLoopback)
+        #expect(try address("169.254.9.9").isLinkLocal)
+        #expect(try address("febf::1%lo").isLinkLocal)
+        #expect(try !address("fec0::1").isLinkLocal)
+        #expect(try address("fe80::1").lacksScope)
+        #expect(try !address("fe80::1%lo").lacksScope)
+    }
+
+    // MARK: What a person writes
+
+    private func destination(_ text: String) throws(NighError) -> TCPDestination {
+        guard let address = TransportAddress(text) else {
+            throw NighError(.connecting, .invalid("no address"))
+        }
+        return try TCPDestination(address)
+    }
+
+    @Test func destinationsAreReadInTheirThreeForms() throws {
+        let four = TCPDestination.number(try #require(SocketAddress(numeric: "10.0.0.1", port: 80)))
+        let six = TCPDestination.number(try #require(SocketAddress(numeric: "fe80::1%lo", port: 4000)))
+        #expect(try destination("tcp://10.0.0.1:80") == four)
+        #expect(try destination("tcp:host=10.0.0.1,port=80") == four)
+        #expect(try destination("tcp://[fe80::1%lo]:4000") == six)
+        #expect(try destination("tcp:port=4000,host=fe80::1%lo") == six)
+        #expect(try destination("tcp://example.org:4000") == .name("example.org", port: 4000))
+        #expect(try destination("tcp:host=puma.local,port=9") == .name("puma.local", port: 9))
+        let peer = Identity.ephemeral().peerID
+        #expect(try destination(TCPDestination.address(of: peer).description) == .found(peer))
+    }
+
+    @Test(arguments: [
+        ("tcp://10.0.0.1", "has no port"), ("tcp://10.0.0.1:0", "1 to 65535"),
+        ("tcp://10.0.0.1:70000", "1 to 65535"),
+        ("tcp://fe80::1:4000", "in brackets"), ("tcp://[fe80::1]:4000", "name the interface"),
+        ("tcp://[fe80::1%nowhere0]:4000", "interface \"nowhere0\""),
+        ("tcp://exa mple:1", "host \"exa mple\""),
+        ("tcp://-:1", "host"), ("tcp://a..b:1", "host"), ("tcp:host=x", "host=HOST,port=PORT"),
+        ("tcp:host=x,port=1,colour=red", "host=HOST,port=PORT"), ("udp://x:1", "address udp://x:1"),
+    ])
+    func whatIsWrongIsSaid(_ text: String, _ words: String) throws {
+        let error = #expect(throws: NighError.self) { try destination(text) }
+        #expect(error?.description.contains(words) == true, "\(String(describing: error))")
+        #expect(error?.stage == .connecting)
+        #expect(error?.advice != nil)
+    }
+
+    @Test func promisingAddressesComeFirst() {
+        let texts = [
+            "fe80::2%lo", "10.0.0.1", "2001:db8::1", "127.0.0.1", "169.254.1.1", "10.0.0.1", "10.0.0.2",
+        ]
+        let ordered = texts.compactMap { SocketAddress(numeric: $0, port: 1) }.inOrderOfPromise
+        #expect(
+            ordered.map(\.hostDescription)
+                == ["127.0.0.1", "2001:db8::1", "10.0.0.1", "fe80::2%lo", "10.0.0.2", "169.254.1.1"])
+    }
+
+    // MARK: Options
+
+    @Test func optionsAreReadFromASpec() throws {
+        let spec = try TransportSpec(parsing: "tcp:port=4000,interface=wlan0,mdns=off")
+        #expect(
+            try TCPOptions(spec) == TCPOptions(port: 4000, interface: "wlan0", discovery: .off))
+        #expect(try TCPOptions(TransportSpec(parsing: "tcp")) == TCPOptions())
+    }
+
+    @Test(arguments: [
+        ("tcp:port=x", "0 to 65535"), ("tcp:port=65536", "0 to 65535"),
+        ("tcp:mdns=avahi", "daemon, embedded, off"),
+        ("tcp:interface=", "ip link"), ("tcp:interface=a/b", "ip link"),
+        ("tcp:colour=red", "interface, mdns, port"),
+    ])
+    func wrongOptionsAreRefused(_ text: String, _ words: String) throws {
+        let registry = TransportRegistry([TCPTransport.registryEntry])
+        let error = #expect(throws: NighError.self) { try registry.makeAll(text) }
+        #expect(error?.description.contains(words) == true, "\(String(describing: error))")
+    }
+}

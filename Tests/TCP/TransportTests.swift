@@ -1,0 +1,211 @@
+import Glibc
+import NighCore
+import NighMemory
+import NighTCP
+import NighUV
+import Testing
+
+/// What the transport does with the sockets of others: those that refuse, are silent, break off or go half way.
+struct TransportTests {
+    /// A pipe that a neighbour dialled, and the plain socket at its other end.
+    private func connected() throws -> (neighbour: Neighbour, socket: PlainSocket) {
+        let listener = PlainSocket()
+        listener.listen()
+        let neighbour = Neighbour()
+        neighbour.dial("tcp://127.0.0.1:\(listener.port)")
+        let socket = PlainSocket(acceptedBy: listener)
+        try #require(neighbour.wait { !$0.dialled.isEmpty })
+        return (neighbour, socket)
+    }
+
+    // MARK: Dialling
+
+    @Test func aRefusalSaysWhereAndWhatToDo() throws {
+        let nobody = PlainSocket()
+        let neighbour = Neighbour()
+        neighbour.dial("tcp://127.0.0.1:\(nobody.port)")
+        try #require(neighbour.wait { !$0.failures.isEmpty })
+        let error = neighbour.failures[0]
+        #expect(error.cause == .refused)
+        #expect(
+            "\(error)" == "connecting to 127.0.0.1:\(nobody.port) over tcp: nobody listens there; "
+                + "is the program running there, and is \(nobody.port) its port?")
+        neighbour.shutdown()
+    }
+
+    @Test func silenceSaysHowLongAndWhatToDo() throws {
+        let silent = SilentPort()
+        let neighbour = Neighbour()
+        neighbour.dial("tcp://127.0.0.1:\(silent.port)", timeout: .milliseconds(50))
+        try #require(neighbour.wait { !$0.failures.isEmpty })
+        #expect(neighbour.failures[0].cause == .timedOut)
+        #expect(neighbour.failures[0].advice?.contains("firewall") == true)
+        neighbour.shutdown()
+    }
+
+    @Test func aNameIsLookedUpAndAllItsAddressesAreTried() throws {
+        let listener = PlainSocket()
+        listener.listen()
+        let neighbour = Neighbour()
+        // Mostly ::1 as well as 127.0.0.1, and only at the latter somebody listens.
+        neighbour.dial("tcp:host=localhost,port=\(listener.port)")
+        try #require(neighbour.wait { !$0.dialled.isEmpty })
+        #expect(neighbour.failures.isEmpty)
+        neighbour.shutdown()
+    }
+
+    @Test func aNameNobodyHasIsSaidSo() throws {
+        let neighbour = Neighbour()
+        neighbour.dial("tcp://no-such-host.invalid:4000")
+        try #require(neighbour.wait { !$0.failures.isEmpty })
+        #expect("\(neighbour.failures[0])".contains("no-such-host.invalid"))
+        #expect(neighbour.failures[0].advice != nil)
+        neighbour.shutdown()
+    }
+
+    @Test func anAddressOfAnotherTransportIsAFailedDial() throws {
+        let neighbour = Neighbour()
+        neighbour.dial("memory://table-1")
+        try #require(neighbour.wait { !$0.failures.isEmpty })
+        #expect("\(neighbour.failures[0])".contains("memory://table-1"))
+        neighbour.shutdown()
+    }
+
+    @Test func bothFamiliesAreListenedOn() throws {
+        let host = Neighbour()
+        host.advertise()
+        try #require(host.wait { !$0.listening.isEmpty })
+        let ports = host.listening.map { $0.value.split(separator: ":").last.map(String.init) }
+        let port = try #require(ports.first ?? nil)
+        let guest = Neighbour()
+        guest.dial("tcp://127.0.0.1:\(port)")
+        guest.dial("tcp://[::1]:\(port)")
+        try #require(guest.wait { $0.dialled.count + $0.failures.count == 2 })
+        #expect(guest.failures.isEmpty)
+        try #require(host.wait { $0.inbound.count == 2 })
+        let remote = host.call { $0.inbound.compactMap(\.remoteAddress?.value) }
+        #expect(remote.contains { $0.hasPrefix("127.0.0.1:") })
+        #expect(remote.contains { $0.hasPrefix("[::1]:") })
+        host.shutdown()
+        guest.shutdown()
+    }
+
+    // MARK: Listening
+
+    @Test func aPortInUseIsSaidAndTakenWhenItIsFree() throws {
+        let taken = PlainSocket()
+        taken.listen()
+        let neighbour = Neighbour(TCPOptions(port: taken.port, interface: "lo", discovery: .off))
+        neighbour.advertise()
+        try #require(neighbour.wait { !$0.advertisingFailures.isEmpty })
+        let error = neighbour.advertisingFailures[0]
+        #expect("\(error)".contains("port \(taken.port) is in use"))
+        #expect(neighbour.call { $0.transport.diagnose() }.contains { $0.verdict == .fail })
+        taken.free()
+        try #require(neighbour.wait { !$0.listening.isEmpty })
+        #expect(neighbour.advertisingFailures.count == 1)
+        #expect(!neighbour.call { $0.transport.diagnose() }.contains { $0.verdict == .fail })
+        neighbour.shutdown()
+    }
+
+    @Test func anInterfaceThatIsNotThereIsSaid() throws {
+        let neighbour = Neighbour(TCPOptions(interface: "nowhere0", discovery: .off))
+        neighbour.advertise()
+        try #require(neighbour.wait { !$0.conditions.isEmpty && !$0.advertisingFailures.isEmpty })
+        guard case .down(let error) = neighbour.conditions[0] else {
+            Issue.record("\(neighbour.conditions)")
+            return
+        }
+        #expect("\(error)".contains("nowhere0"))
+        #expect("\(neighbour.advertisingFailures[0])".contains("nowhere0"))
+        neighbour.shutdown()
+    }
+
+    @Test func aLoopWithoutSocketsIsSaid() async throws {
+        let loop = ThreadEventLoop()
+        defer { loop.shutdown() }
+        let session = Session(
+            SessionConfiguration(service: "tests", name: DisplayName(fitting: "Puma")),
+            identity: .ephemeral(),
+            transports: [TCPTransport()], loop: loop)
+        session.start()
+        for await event in session.events {
+            guard case .transportChanged(_, .down(let error)) = event else { continue }
+            #expect("\(error)".contains("give the session a UVEventLoop"))
+            break
+        }
+        let error = await #expect(throws: NighError.self) {
+            try await session.invite(at: TransportAddress(scheme: "tcp", value: "127.0.0.1:1"))
+        }
+        #expect("\(try #require(error))".contains("UVEventLoop"))
+        await session.close()
+    }
+
+    // MARK: Ends of different kinds
+
+    @Test func anEndOfWritingLeavesTheOtherDirection() throws {
+        let (neighbour, socket) = try connected()
+        _ = Glibc.send(socket.descriptor, "bye", 3, 0)
+        Glibc.shutdown(socket.descriptor, Int32(SHUT_WR))
+        try #require(neighbour.wait { $0.ended == 1 })
+        #expect(neighbour.received == Array("bye".utf8))
+        let bytes = ByteSlice(Array("still here".utf8))
+        neighbour.call { $0.write(bytes) }
+        #expect(socket.read(10) == Array("still here".utf8))
+        #expect(neighbour.closed.isEmpty)
+        neighbour.shutdown()
+    }
+
+    @Test func aResetIsToldAsOne() throws {
+        let (neighbour, socket) = try connected()
+        socket.reset()
+        try #require(neighbour.wait { !$0.closed.isEmpty })
+        #expect(neighbour.closed[0]?.cause == .reset)
+        #expect(neighbour.ended == 0)
+        neighbour.shutdown()
+    }
+
+    /// Writing to what the other side has closed kills a process that does not see to it.
+    @Test func writingIntoNothingIsAnErrorAndNoSignal() throws {
+        let (neighbour, socket) = try connected()
+        neighbour.call { $0.dialled[0].pauseReading() }
+        socket.reset()
+        let bytes = ByteSlice([UInt8](repeating: 7, count: 100_000))
+        for _ in 0..<3 {
+            neighbour.call { $0.write(bytes) }
+        }
+        try #require(neighbour.wait { !$0.closed.isEmpty })
+        #expect(neighbour.closed[0]?.cause == .reset)
+        neighbour.shutdown()
+    }
+
+    /// The other side's last words and its reset may both be there when writing fails.
+    @Test func whatCameBeforeABreakIsStillRead() throws {
+        let (neighbour, socket) = try connected()
+        let words = [UInt8](repeating: 1, count: 50_000)
+        let reply = ByteSlice([UInt8](repeating: 2, count: 1_000_000))
+        // While the loop is busy, words come, then the end of everything; then the loop writes.
+        neighbour.call { neighbour in
+            _ = words.withUnsafeBytes { Glibc.send(socket.descriptor, $0.baseAddress, $0.count, 0) }
+            Glibc.shutdown(socket.descriptor, Int32(SHUT_RDWR))
+            neighbour.write(reply)
+            neighbour.write(reply)
+        }
+        try #require(neighbour.wait { $0.ended + $0.closed.count > 0 })
+        #expect(neighbour.received.count == words.count)
+        neighbour.shutdown()
+    }
+
+    @Test func aCloseAfterWritingIsHeardInFullByAReaderWhoIsLate() throws {
+        let (neighbour, socket) = try connected()
+        let bytes = ByteSlice([UInt8](repeating: 3, count: 8_000_000))
+        // Unread bytes at the closing end would turn its close into a reset.
+        _ = Glibc.send(socket.descriptor, "unread", 6, 0)
+        neighbour.call { neighbour in
+            neighbour.write(bytes)
+            neighbour.dialled[0].close(.afterWriting)
+        }
+        #expect(socket.read(9_000_000).count == 8_000_000)
+        neighbour.shutdown()
+    }
+}
