@@ -235,6 +235,8 @@ package final class Conversation {
         let whole = try receiving[index].append(frame.bytes)
         noteReceived(frame.wireBytes, now: now)
         if let whole {
+            // It may be all that the sender has room for; the last of its pieces must not wait for others.
+            if whole.count &* 4 >= limits.receiveWindow { unacknowledgedBytes = limits.receiveWindow }
             statistics.messagesReceived &+= 1
             statistics.bytesReceived &+= whole.count
         }

@@ -43,13 +43,30 @@ final class PeerPort: Sendable {
 
     /// What one lane holds, and how many wait for it to hold less. Each lane has its own, so that a transfer that fills
     /// `.bulk` leaves `.main` free.
-    private final class Room: Sendable {
-        let outstanding = Atomic<Int>(0)
+    private struct Room: ~Copyable, Sendable {
+        /// What the loop let in, less all that was released. The loop alone writes it, so that letting a message in costs no
+        /// locked instruction; where other threads let much in, it is below zero.
+        let byLoop = Atomic<Int>(0)
+        /// What other threads let in.
+        let byOthers = Atomic<Int>(0)
         let waiterCount = Atomic<Int>(0)
+
+        @inline(__always)
+        func admits(_ limit: Int, isNext: Bool) -> Bool {
+            held < limit && (isNext || waiterCount.load(ordering: .relaxed) == 0)
+        }
+
+        /// Bytes let in and not released.
+        @inline(__always)
+        var held: Int {
+            byLoop.load(ordering: .sequentiallyConsistent) &+ byOthers.load(ordering: .sequentiallyConsistent)
+        }
     }
 
     @inline(__always)
-    private func room(of lane: Lane) -> Room { lane == .main ? mainRoom : bulkRoom }
+    private func inRoom<Result>(of lane: Lane, _ body: (borrowing Room) -> Result) -> Result {
+        lane == .main ? body(mainRoom) : body(bulkRoom)
+    }
 
     /// - Parameter chunks: where messages of other threads are encoded; peers share it.
     init(
@@ -65,24 +82,34 @@ final class PeerPort: Sendable {
 
     /// Bytes accepted and not acknowledged, of both lanes.
     var outstanding: Int {
-        mainRoom.outstanding.load(ordering: .relaxed) &+ bulkRoom.outstanding.load(ordering: .relaxed)
+        mainRoom.held &+ bulkRoom.held
     }
 
     /// Whether another thread has left messages that must go before the loop's own.
     var hasStaged: Bool { stagedCount.load(ordering: .acquiring) > 0 }
 
-    /// Admits a message of `count` bytes from the loop, or says why not.
+    /// Admits a message of `count` bytes from the loop, or says why not. Only there.
     ///
     /// Who waits for room goes first; `isNext` says that the caller is who has waited longest. Two threads that are
     /// admitted in the same instant may together exceed the limit by one message more.
     @inline(__always)
     func admit(_ count: Int, on lane: Lane = .main, isNext: Bool = false) throws(NighError) {
-        guard count <= messageLimit else { throw tooLarge(count) }
-        let room = room(of: lane)
-        let waiting = room.outstanding.load(ordering: .relaxed)
-        guard waiting < limit, isNext || room.waiterCount.load(ordering: .relaxed) == 0 else { throw full }
-        room.outstanding.wrappingAdd(SendLane.cost(of: count), ordering: .relaxed)
+        guard admitsAtOnce(count, on: lane, isNext: isNext) else { throw refusal(of: count) }
     }
+
+    /// The same, without saying why not.
+    @inline(__always)
+    func admitsAtOnce(_ count: Int, on lane: Lane, isNext: Bool) -> Bool {
+        guard count <= messageLimit else { return false }
+        return inRoom(of: lane) { room in
+            guard room.admits(limit, isNext: isNext) else { return false }
+            room.byLoop.store(
+                room.byLoop.load(ordering: .relaxed) &+ SendLane.cost(of: count), ordering: .relaxed)
+            return true
+        }
+    }
+
+    private func refusal(of count: Int) -> NighError { count > messageLimit ? tooLarge(count) : full }
 
     private func tooLarge(_ count: Int) -> NighError {
         NighError(
@@ -152,7 +179,13 @@ final class PeerPort: Sendable {
         _ count: Int, _ lane: Lane, _ isNext: Bool, _ state: inout State
     ) throws(NighError) {
         if let closed = state.closed { throw closed }
-        try admit(count, on: lane, isNext: isNext)
+        guard count <= messageLimit else { throw tooLarge(count) }
+        let isAdmitted = inRoom(of: lane) { room in
+            guard room.admits(limit, isNext: isNext) else { return false }
+            room.byOthers.wrappingAdd(SendLane.cost(of: count), ordering: .relaxed)
+            return true
+        }
+        if !isAdmitted { throw full }
     }
 
     private func append(_ run: StagedRun, _ state: inout State) {
@@ -172,14 +205,14 @@ final class PeerPort: Sendable {
     func waitForRoom(
         number: UInt64, on lane: Lane = .main, _ resume: @escaping @Sendable (NighError?) -> Void
     ) {
-        let (room, row) = (room(of: lane), Int(lane.rawValue))
+        let row = Int(lane.rawValue)
         let verdict: NighError?? = state.withLock { state in
             if let closed = state.closed { return .some(closed) }
-            if room.outstanding.load(ordering: .relaxed) < limit, state.waiters[row].isEmpty {
+            if inRoom(of: lane, { $0.held }) < limit, state.waiters[row].isEmpty {
                 return .some(nil)
             }
             state.waiters[row].append(Waiter(number: number, resume: resume))
-            room.waiterCount.wrappingAdd(1, ordering: .sequentiallyConsistent)
+            inRoom(of: lane) { _ = $0.waiterCount.wrappingAdd(1, ordering: .sequentiallyConsistent) }
             return nil
         }
         guard let verdict else {
@@ -201,7 +234,7 @@ final class PeerPort: Sendable {
                     if waiter.number == number { found = waiter } else { state.waiters[row].append(waiter) }
                 }
                 guard let found else { continue }
-                room(of: lane).waiterCount.wrappingSubtract(1, ordering: .relaxed)
+                inRoom(of: lane) { _ = $0.waiterCount.wrappingSubtract(1, ordering: .relaxed) }
                 return found
             }
             return nil
@@ -239,20 +272,25 @@ final class PeerPort: Sendable {
 
     /// Messages of so many bytes were acknowledged on a lane: lets in who waits for the room.
     func release(_ bytes: Int, on lane: Lane = .main) {
-        room(of: lane).outstanding.wrappingSubtract(bytes, ordering: .sequentiallyConsistent)
+        inRoom(of: lane) { room in
+            room.byLoop.store(
+                room.byLoop.load(ordering: .relaxed) &- bytes, ordering: .sequentiallyConsistent)
+        }
         admitNextWaiter(on: lane)
     }
 
     /// Lets in who has waited longest for a lane, if there is room. Whoever was let in calls this again once it has sent
     /// or given up.
     func admitNextWaiter(on lane: Lane = .main) {
-        let room = room(of: lane)
-        guard room.waiterCount.load(ordering: .sequentiallyConsistent) > 0,
-            room.outstanding.load(ordering: .sequentiallyConsistent) < limit
-        else { return }
+        let mayEnter = inRoom(of: lane) { room in
+            room.waiterCount.load(ordering: .sequentiallyConsistent) > 0 && room.held < limit
+        }
+        guard mayEnter else { return }
         let waiter = state.withLock { state -> Waiter? in
             let waiter = state.waiters[Int(lane.rawValue)].popFirst()
-            if waiter != nil { room.waiterCount.wrappingSubtract(1, ordering: .relaxed) }
+            if waiter != nil {
+                inRoom(of: lane) { _ = $0.waiterCount.wrappingSubtract(1, ordering: .relaxed) }
+            }
             return waiter
         }
         waiter?.resume(nil)
@@ -276,7 +314,7 @@ final class PeerPort: Sendable {
             var waiters: [Waiter] = []
             for lane in Lane.allCases {
                 while let waiter = state.waiters[Int(lane.rawValue)].popFirst() { waiters.append(waiter) }
-                room(of: lane).waiterCount.store(0, ordering: .relaxed)
+                inRoom(of: lane) { $0.waiterCount.store(0, ordering: .relaxed) }
             }
             return waiters
         }

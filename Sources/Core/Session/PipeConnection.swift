@@ -45,8 +45,12 @@ extension SessionDriver {
         let handler = onMessage
         while true {
             if let conversation = link.conversation {
-                while let frame = machine.nextWholeMessage(from: link, in: conversation, now: now) {
-                    hand(Delivery(frame, in: conversation), from: link, to: handler)
+                if let handler {
+                    handOver(from: link, in: conversation, to: handler, now: now)
+                } else {
+                    while let frame = machine.nextWholeMessage(from: link, in: conversation, now: now) {
+                        keep(Delivery(frame, in: conversation), from: link)
+                    }
                 }
             }
             guard let delivery = machine.nextDelivery(from: link, now: now) else { break }
@@ -63,27 +67,34 @@ extension SessionDriver {
         }
     }
 
+    /// The short way for messages that came whole: it takes no reference for any of them.
+    @inline(__always)
+    private func handOver(
+        from link: Link, in conversation: Conversation, to handler: MessageHandler, now: Moment
+    ) {
+        let peer = conversation.peer
+        while let frame = machine.nextWholeMessage(from: link, in: conversation, now: now) {
+            handler(frame.bytes.bytes, MessageOrigin(peer: peer, frameType: frame.type))
+        }
+    }
+
     @inline(__always)
     private func hand(_ delivery: Delivery, from link: Link, to handler: MessageHandler?) {
         guard let handler else { return keep(delivery, from: link) }
-        let origin = MessageOrigin(
-            peer: delivery.conversation.peer, lane: delivery.lane, isReliable: delivery.isReliable)
-        handler(delivery.bytes.bytes, origin)
+        handler(delivery.bytes.bytes, delivery.origin)
     }
 
     private func keep(_ delivery: Delivery, from link: Link) {
         let conversation = delivery.conversation
         let window = machine.limits.receiveWindow
-        if !delivery.isReliable, conversation.unread >= window {
+        if !delivery.origin.isReliable, conversation.unread >= window {
             conversation.statistics.unreliableUnread &+= 1
             return
         }
         conversation.becameUnread(delivery.cost)
-        let origin = MessageOrigin(
-            peer: conversation.peer, lane: delivery.lane, isReliable: delivery.isReliable)
         inbox.append(
             UnreadMessage(
-                message: Message(origin: origin, payload: delivery.retained(from: link)),
+                message: Message(origin: delivery.origin, payload: delivery.retained(from: link)),
                 port: conversation.port,
                 cost: delivery.cost, tellAfter: window / 4))
     }

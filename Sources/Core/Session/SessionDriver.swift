@@ -32,6 +32,8 @@ final class SessionDriver: @unchecked Sendable {
     @exclusivity(unchecked) private var depth = 0
     @exclusivity(unchecked) private var flushIsDue = false
     @exclusivity(unchecked) private var lastSentTo: Conversation?
+    /// The same, for who looks at it without taking a reference: kept by `lastSentTo`.
+    @exclusivity(unchecked) private var lastSentToUnretained: Unmanaged<Conversation>?
     private var armedFor = Moment.never
     private var flushWork: @Sendable () -> Void = {}
     private var timerWork: @Sendable () -> Void = {}
@@ -170,7 +172,6 @@ final class SessionDriver: @unchecked Sendable {
     // MARK: Sending
 
     /// The conversation with a peer one can send to, found without hashing where it is the same as last time.
-    @inline(__always)
     private func conversation(with id: PeerID) throws(NighError) -> Conversation {
         if let lastSentTo, lastSentTo.peer == id, lastSentTo.acceptsMessages { return lastSentTo }
         return try findConversation(with: id)
@@ -182,6 +183,7 @@ final class SessionDriver: @unchecked Sendable {
         }
         guard conversation.acceptsMessages else { throw NighError(.sending, .left, peer: peer.label) }
         lastSentTo = conversation
+        lastSentToUnretained = .passUnretained(conversation)
         return conversation
     }
 
@@ -194,6 +196,24 @@ final class SessionDriver: @unchecked Sendable {
     /// Sends from the loop: behind what other threads have staged for the peer, at most one copy of the bytes.
     @inline(__always)
     func send(_ bytes: UnsafeRawBufferPointer, to id: PeerID, on lane: Lane, isNext: Bool) throws(NighError) {
+        if let lastSentToUnretained {
+            let isSent = lastSentToUnretained._withUnsafeGuaranteedRef { conversation in
+                guard conversation.peer == id, conversation.acceptsMessages, !conversation.port.hasStaged,
+                    conversation.port.admitsAtOnce(bytes.count, on: lane, isNext: isNext)
+                else { return false }
+                conversation.accept(bytes, on: lane, pool: &machine.pool)
+                announce(conversation)
+                return true
+            }
+            if isSent { return }
+        }
+        try sendToAnother(bytes, to: id, on: lane, isNext: isNext)
+    }
+
+    /// Sends to another peer than last time, behind staged messages, or not at all.
+    private func sendToAnother(
+        _ bytes: UnsafeRawBufferPointer, to id: PeerID, on lane: Lane, isNext: Bool
+    ) throws(NighError) {
         let conversation = try conversation(with: id)
         try admit(bytes.count, to: conversation, on: lane, isNext: isNext)
         conversation.accept(bytes, on: lane, pool: &machine.pool)
@@ -207,7 +227,6 @@ final class SessionDriver: @unchecked Sendable {
         announce(conversation)
     }
 
-    @inline(__always)
     private func admit(
         _ count: Int, to conversation: Conversation, on lane: Lane, isNext: Bool
     ) throws(NighError) {

@@ -20,10 +20,10 @@ public struct SessionLimits: Hashable, Sendable {
     public var frame = 16_384
     /// Bytes accepted for one peer on one lane and not yet acknowledged by it. A message is taken while less than this
     /// waits, so the last one may exceed it by its own size.
-    public var sendBuffer = 1 << 20
+    public var sendBuffer = 4 << 20
     /// Bytes from one peer that the program has not read yet, for each lane, beyond which the peer may send no more. A
     /// message being received may exceed it by its own size.
-    public var receiveWindow = 256 << 10
+    public var receiveWindow = 1 << 20
     /// Bytes of a ping's payload; at most 1,024.
     public var pingPayload = 1_024
     /// Pings to one peer that wait for their answer; at most 192.

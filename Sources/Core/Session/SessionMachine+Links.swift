@@ -3,8 +3,7 @@
 /// A message for the program, borrowed from the link it came on: valid until the next call to the machine.
 struct Delivery {
     let conversation: Conversation
-    let lane: Lane
-    let isReliable: Bool
+    let origin: MessageOrigin
     let bytes: UnsafeRawBufferPointer
     /// The message as a slice, where it was put together from pieces.
     let whole: ByteSlice?
@@ -15,8 +14,7 @@ struct Delivery {
     init(_ frame: FrameDecoder.Frame, in conversation: Conversation) {
         self.conversation = conversation
         self.frame = frame
-        lane = frame.type == FrameType.bulkMessage.rawValue ? .bulk : .main
-        isReliable = frame.type != FrameType.unreliable.rawValue
+        origin = MessageOrigin(peer: conversation.peer, frameType: frame.type)
         bytes = frame.bytes
         whole = nil
     }
@@ -24,9 +22,8 @@ struct Delivery {
     /// A message that was put together from pieces.
     init(whole: ByteSlice, on lane: Lane, in conversation: Conversation) {
         self.conversation = conversation
-        self.lane = lane
         self.whole = whole
-        isReliable = true
+        origin = MessageOrigin(peer: conversation.peer, lane: lane, isReliable: true)
         bytes = whole.pointer
         frame = nil
     }
@@ -40,6 +37,16 @@ struct Delivery {
 
     /// What it counts for while the program has not read it.
     var cost: Int { SendLane.cost(of: bytes.count) }
+}
+
+extension MessageOrigin {
+    /// Of a message that came whole in a frame of that type.
+    @inline(__always)
+    init(peer: PeerID, frameType: UInt8) {
+        self.init(
+            peer: peer, lane: frameType == FrameType.bulkMessage.rawValue ? .bulk : .main,
+            isReliable: frameType != FrameType.unreliable.rawValue)
+    }
 }
 
 extension SessionMachine {

@@ -7,6 +7,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/timerfd.h>
 
 /* The flags of a getifaddrs entry and its two addresses behind unions and macros, as plain functions. */
 static inline unsigned char nigh_is_up(const struct ifaddrs *entry) {

@@ -5,8 +5,8 @@ import Synchronization
 
 /// The event loop of every transport with a descriptor under it: one libuv loop on one thread of its own.
 ///
-/// A turn begins when the loop wakes: timers that are due, then whatever the descriptors brought, then the work that all of
-/// this and other threads have handed to `execute`, until none is left. Its moments are those of `CLOCK_MONOTONIC`.
+/// A turn begins when the loop wakes: whatever the descriptors brought and the timers that are due, then the work that all
+/// of this and other threads have handed to `execute`, until none is left. Its moments are those of `CLOCK_MONOTONIC`.
 ///
 /// The thread starts with the loop and ends with ``shutdown()``; until then it keeps the loop alive.
 ///
@@ -26,6 +26,8 @@ public final class UVEventLoop: @unchecked Sendable {
     @exclusivity(unchecked) private var incoming = ContiguousArray<LoopWork>()
     @exclusivity(unchecked) private var isWoken = false
     @exclusivity(unchecked) private var takesWork = true
+    /// Whether `incoming` has something: spares most looks the lock.
+    private let hasWork = Atomic<Bool>(false)
 
     private let thread = LoopThread()
     private let isStopping = Atomic<Bool>(false)
@@ -36,11 +38,17 @@ public final class UVEventLoop: @unchecked Sendable {
     private let wakeHandle = UnsafeMutablePointer<uv_async_t>.allocate(capacity: 1)
     private let beforeSleep = UnsafeMutablePointer<uv_prepare_t>.allocate(capacity: 1)
     private let afterSleep = UnsafeMutablePointer<uv_check_t>.allocate(capacity: 1)
-    private let timer = UnsafeMutablePointer<uv_timer_t>.allocate(capacity: 1)
+    /// Fires at the earliest of `timers`. A descriptor and not libuv's timer, which counts in milliseconds and has the kernel
+    /// set a timeout with each wait: a twentieth of a small message's round trip.
+    private let timerDescriptor = timerfd_create(
+        CLOCK_MONOTONIC, Int32(TFD_NONBLOCK | TFD_CLOEXEC))
+    private let timerPoll = UnsafeMutablePointer<uv_poll_t>.allocate(capacity: 1)
     @exclusivity(unchecked) private var batch = ContiguousArray<LoopWork>()
     @exclusivity(unchecked) private var timers = TimerQueue<TimedWork>()
     @exclusivity(unchecked) private var armedFor = Moment.never
     @exclusivity(unchecked) private var turnMoment: Moment?
+    /// The last look for work found some: until one finds none, others add to it without waking the loop.
+    @exclusivity(unchecked) private var isTaking = false
 
     /// Starts the loop. Running out of descriptors here stops the program: a session cannot be without its loop.
     public init() {
@@ -48,13 +56,16 @@ public final class UVEventLoop: @unchecked Sendable {
         Self.demand(uv_async_init(raw, wakeHandle) { UVEventLoop.of($0?.pointee.data)?.woken() })
         Self.demand(uv_prepare_init(raw, beforeSleep))
         Self.demand(uv_check_init(raw, afterSleep))
-        Self.demand(uv_timer_init(raw, timer))
+        Self.demand(uv_poll_init(raw, timerPoll, timerDescriptor))
         let data = Unmanaged.passUnretained(self).toOpaque()
         wakeHandle.pointee.data = data
         beforeSleep.pointee.data = data
         afterSleep.pointee.data = data
-        timer.pointee.data = data
+        timerPoll.pointee.data = data
         uv_prepare_start(beforeSleep) { UVEventLoop.of($0?.pointee.data)?.sleeps() }
+        uv_poll_start(timerPoll, Int32(UV_READABLE.rawValue)) { handle, _, _ in
+            UVEventLoop.of(handle?.pointee.data)?.timerFired()
+        }
         uv_check_start(afterSleep) { UVEventLoop.of($0?.pointee.data)?.runWork() }
         thread.start { self.run() }
     }
@@ -64,7 +75,7 @@ public final class UVEventLoop: @unchecked Sendable {
         wakeHandle.deallocate()
         beforeSleep.deallocate()
         afterSleep.deallocate()
-        timer.deallocate()
+        timerPoll.deallocate()
     }
 
     @inline(__always)
@@ -104,6 +115,7 @@ public final class UVEventLoop: @unchecked Sendable {
         lock.withLock {
             guard takesWork else { return }
             incoming.append(work)
+            hasWork.store(true, ordering: .relaxed)
             guard !isWoken else { return }
             isWoken = true
             if !thread.isCurrent { uv_async_send(wakeHandle) }
@@ -148,36 +160,39 @@ public final class UVEventLoop: @unchecked Sendable {
 
     @inline(__always)
     private func takeWork() -> Bool {
-        lock.withLock {
+        // What another thread adds behind this look comes with a wake.
+        guard isTaking || hasWork.load(ordering: .relaxed) else { return false }
+        isTaking = lock.withLock {
             isWoken = false
+            hasWork.store(false, ordering: .relaxed)
             guard !incoming.isEmpty else { return false }
             // While it runs, the loop's own work needs no wake: it is taken in the next round.
             isWoken = true
             swap(&incoming, &batch)
             return true
         }
+        return isTaking
     }
 
     private func timerFired() {
+        var expirations: UInt64 = 0
+        read(timerDescriptor, &expirations, MemoryLayout<UInt64>.size)
         armedFor = .never
         let now = Self.clock()
         turnMoment = now
-        while let due = timers.takeDue(at: now) {
-            due.run()
-            if isStopping.load(ordering: .relaxed) { return uv_stop(raw) }
-        }
+        while !isStopping.load(ordering: .relaxed), let due = timers.takeDue(at: now) { due.run() }
         armTimer()
     }
 
-    /// libuv counts whole milliseconds: rounded up, so that nothing is early.
     private func armTimer() {
         guard let due = timers.earliest, due < armedFor else { return }
         armedFor = due
-        uv_update_time(raw)
-        let milliseconds = due.nanoseconds / 1_000_000 + 1
-        let wait = max(0, milliseconds - Int64(uv_now(raw)))
-        uv_timer_start(
-            timer, { UVEventLoop.of($0?.pointee.data)?.timerFired() }, UInt64(wait), 0)
+        // Zero would switch it off.
+        let nanoseconds = max(due.nanoseconds, 1)
+        var setting = itimerspec()
+        setting.it_value.tv_sec = Int(nanoseconds / 1_000_000_000)
+        setting.it_value.tv_nsec = Int(nanoseconds % 1_000_000_000)
+        timerfd_settime(timerDescriptor, Int32(TFD_TIMER_ABSTIME), &setting, nil)
     }
 
     // MARK: End
@@ -195,7 +210,7 @@ public final class UVEventLoop: @unchecked Sendable {
         Self.close(wakeHandle)
         Self.close(beforeSleep)
         Self.close(afterSleep)
-        Self.close(timer)
+        Self.close(timerPoll)
         uv_walk(
             raw,
             { handle, _ in
@@ -204,6 +219,7 @@ public final class UVEventLoop: @unchecked Sendable {
             }, nil)
         // A program that was asked to stop before may still have the flag set: run until all handles are gone.
         while uv_run(raw, UV_RUN_DEFAULT) != 0 {}
+        Glibc.close(timerDescriptor)
         let status = uv_loop_close(raw)
         assert(status == 0, "an event loop ended with something open: \(UVError(code: status))")
     }

@@ -111,7 +111,9 @@ import Testing
         }
         try pair.startLink()
         var sent = 0
-        while (try? pair.first.send([UInt8](repeating: 1, count: 1_000), on: lane)) != nil { sent += 1 }
+        while sent < 1_000, (try? pair.first.send([UInt8](repeating: 1, count: 1_000), on: lane)) != nil {
+            sent += 1
+        }
         let reader = pair.second.conversation
         var told = 0
         for _ in 0..<200 {
