@@ -36,13 +36,14 @@ final class MulticastCheck: MulticastChecking, @unchecked Sendable {
     static let verdictAfter = Moment.Span.milliseconds(2_000)
     static let pauseWhenHeard = Moment.Span.seconds(30)
     static let pauseWhenBlocked = Moment.Span.seconds(5)
-    /// More interfaces are not looked at.
-    static let maximumInterfaces = 16
 
     private let loop: UVEventLoop
     private let interface: String?
     private let tell: (MulticastVerdict) -> Void
-    private var ears: [MulticastEar] = []
+    private var sockets: [MulticastSocket] = []
+    /// Which of them have heard it.
+    private var heard: Set<Int> = []
+    private var words: [UInt8] = []
     private var timers: [LoopTimer] = []
     private var verdict: MulticastVerdict?
     private var deaf: [String] = []
@@ -54,21 +55,14 @@ final class MulticastCheck: MulticastChecking, @unchecked Sendable {
     }
 
     func begin() {
-        guard ears.isEmpty else { return }
+        guard sockets.isEmpty else { return }
         cancelTimers()
-        let all = NetworkInterface.usable(named: interface)
-        let outer = all.filter { !$0.isLoopback }
-        for interface in (outer.isEmpty ? all : outer).prefix(Self.maximumInterfaces) {
-            for version in [4, 6]
-            where interface.addresses.contains(where: { $0.bytes.count == (version == 4 ? 4 : 16) }) {
-                let ear = MulticastEar(interface, version: version, saying: Self.question(), on: loop) {
-                    [unowned self] in
-                    loop.execute { self.concludeIfAllHeard() }
-                }
-                if let ear { ears.append(ear) }
-            }
+        words = Self.question()
+        heard = []
+        sockets = MulticastSocket.all(.listening, interface: interface, loop: loop) { [unowned self] in
+            listen($0, $1)
         }
-        guard !ears.isEmpty else { return conclude() }
+        guard !sockets.isEmpty else { return conclude() }
         for wait in Self.attempts {
             timers.append(loop.schedule(at: loop.now + wait) { self.speak() })
         }
@@ -77,12 +71,12 @@ final class MulticastCheck: MulticastChecking, @unchecked Sendable {
 
     func shutdown() {
         cancelTimers()
-        for ear in ears { ear.close() }
-        ears = []
+        for socket in sockets { socket.close() }
+        sockets = []
     }
 
     func diagnose() -> [Diagnosis] {
-        let subject = "multicast (UDP \(MulticastEar.port))"
+        let subject = "multicast (UDP \(MulticastSocket.port))"
         switch verdict {
         case .heard where deaf.isEmpty: return [Diagnosis(subject, .pass, "comes back on every interface")]
         case .heard:
@@ -98,17 +92,22 @@ final class MulticastCheck: MulticastChecking, @unchecked Sendable {
     }
 
     private func speak() {
-        for ear in ears where !ear.hasHeard { ear.speak() }
+        for (index, socket) in sockets.enumerated() where !heard.contains(index) { socket.speak(words) }
     }
 
-    private func concludeIfAllHeard() {
-        if !ears.isEmpty, ears.allSatisfy(\.hasHeard) { conclude() }
+    private func listen(_ index: Int, _ heard: [UInt8]) {
+        guard heard == words, self.heard.insert(index).inserted, self.heard.count == sockets.count else {
+            return
+        }
+        // Not while the socket is being read.
+        loop.execute { if self.heard.count == self.sockets.count { self.conclude() } }
     }
 
     private func conclude() {
-        let spoken = ears.filter { $0.failure == nil || $0.failure == EPERM }
-        deaf = spoken.filter { !$0.hasHeard }.map { "\($0.interface.name) (IPv\($0.version))" }
-        let isForbidden = spoken.contains { $0.failure == EPERM }
+        let spoken = sockets.indices.filter { sockets[$0].failure == nil || sockets[$0].failure == EPERM }
+        deaf = spoken.filter { !heard.contains($0) }
+            .map { "\(sockets[$0].interface.name) (IPv\(sockets[$0].version))" }
+        let isForbidden = spoken.contains { sockets[$0].failure == EPERM }
         let verdict: MulticastVerdict =
             if spoken.isEmpty {
                 .unknown
@@ -132,17 +131,17 @@ final class MulticastCheck: MulticastChecking, @unchecked Sendable {
     static func error(isForbidden: Bool) -> NighError {
         let how = isForbidden ? "this host may not send it" : "what this host sends does not come back"
         return NighError(
-            .starting, .unavailable("multicast (UDP port \(MulticastEar.port)) seems to be blocked: \(how)"),
+            .starting,
+            .unavailable("multicast (UDP port \(MulticastSocket.port)) seems to be blocked: \(how)"),
             advice:
-                "let UDP \(MulticastEar.port) to 224.0.0.251 and ff02::fb through the firewall, both ways, or dial the "
+                "let UDP \(MulticastSocket.port) to 224.0.0.251 and ff02::fb through the firewall, both ways, or dial the "
                 + "other side's address by hand")
     }
 
     /// A question nobody can answer, another one each time.
     private static func question() -> [UInt8] {
-        let header: [UInt8] = [0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]
-        let name = DomainName(
-            literal: "nigh-check-\(String(UInt64.random(in: .min ... .max), radix: 16)).local")
-        return header + name.wire + [0, UInt8(RecordType.address4.rawValue), 0, 1]
+        let digits = String(UInt64.random(in: .min ... .max), radix: 16)
+        let name = DomainName(literal: "nigh-check-\(digits).local")
+        return DNSMessage.query([Question(name: name, type: .address4)], number: 0)
     }
 }

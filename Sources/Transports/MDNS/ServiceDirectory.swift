@@ -78,6 +78,7 @@ final class ServiceDirectory: @unchecked Sendable {
     private var instances: [DomainName: Instance] = [:]
     private var hosts: [DomainName: Host] = [:]
     private var told: [DomainName: [Int32: Told]] = [:]
+    private var stale: Set<DomainName> = []
     private var timer: (timer: LoopTimer, moment: Moment)?
     private var missedSome = false
     private var lastLook = Moment(nanoseconds: .min)
@@ -132,7 +133,7 @@ final class ServiceDirectory: @unchecked Sendable {
 
     /// What `isOwn` says may be otherwise now.
     func ownershipChanged() {
-        for name in instances.keys { refresh(name) }
+        for name in instances.keys { refreshSoon(name) }
     }
 
     // MARK: What the backend tells
@@ -148,13 +149,13 @@ final class ServiceDirectory: @unchecked Sendable {
         case .service(let name):
             note(instances[name]?.services.apply(change))
             follow(name)
-            refresh(name)
+            refreshSoon(name)
         case .text(let name):
             note(instances[name]?.texts.apply(change))
-            refresh(name)
+            refreshSoon(name)
         case .address(let host):
             note(hosts[host]?.addresses.apply(change))
-            for name in hosts[host]?.instances ?? [] { refresh(name) }
+            for name in hosts[host]?.instances ?? [] { refreshSoon(name) }
         }
     }
 
@@ -191,7 +192,7 @@ final class ServiceDirectory: @unchecked Sendable {
         if instances[name]?.pointers.isEmpty == true {
             remove(name)
         } else {
-            refresh(name)
+            refreshSoon(name)
         }
     }
 
@@ -274,6 +275,18 @@ final class ServiceDirectory: @unchecked Sendable {
     }
 
     // MARK: Putting together
+
+    /// What arrives in one packet is put together once.
+    private func refreshSoon(_ name: DomainName) {
+        if stale.isEmpty { loop.execute { self.refreshStale() } }
+        stale.insert(name)
+    }
+
+    private func refreshStale() {
+        let names = stale
+        stale = []
+        for name in names { refresh(name) }
+    }
 
     private func refresh(_ name: DomainName) {
         guard let instance = instances[name] else { return }

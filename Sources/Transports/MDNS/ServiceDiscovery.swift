@@ -43,6 +43,7 @@ public final class ServiceDiscovery: @unchecked Sendable {
         var loopback: Int32
         var daemon: () -> any DiscoveryBackend
         var embedded: () -> any DiscoveryBackend
+        var asking: (any NameAsking)?
         var makeCheck: (@escaping (MulticastVerdict) -> Void) -> (any MulticastChecking)?
     }
 
@@ -75,6 +76,7 @@ public final class ServiceDiscovery: @unchecked Sendable {
             loop: loop, loopback: NetworkInterface.loopbackIndex,
             daemon: { AvahiDaemon(on: loop, interface: interface) },
             embedded: { AvahiEmbedded(on: loop, interface: interface) },
+            asking: NameInquiry(on: loop, interface: interface),
             makeCheck: { MulticastCheck(on: loop, interface: interface, tell: $0) })
         self.init(mode: mode, on: ground, events: events)
     }
@@ -89,7 +91,7 @@ public final class ServiceDiscovery: @unchecked Sendable {
             return last
         }
         directory = ServiceDirectory(on: ground.loop, loopback: ground.loopback, number: number)
-        publisher = ServicePublisher(on: ground.loop, number: number)
+        publisher = ServicePublisher(on: ground.loop, asking: ground.asking, number: number)
         connect()
     }
 

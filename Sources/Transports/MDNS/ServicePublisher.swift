@@ -8,10 +8,12 @@ import NighCore
 ///
 /// `@unchecked Sendable`: confined to the loop.
 final class ServicePublisher: @unchecked Sendable {
-    /// How long to wait for somebody to claim the name. Avahi sends the question after a tenth of a second.
-    static let hearing = Moment.Span.milliseconds(130)
+    /// How long to wait for somebody to claim the name.
+    static let hearing = Moment.Span.milliseconds(80)
     /// How long until a failed attempt is repeated.
     static let retry = Moment.Span.seconds(10)
+    /// Where answers count as heard that came past the backend.
+    private static let anyInterface: Int32 = 0
     /// How many names are tried in a row.
     static let maximumAttempts = 64
 
@@ -35,6 +37,7 @@ final class ServicePublisher: @unchecked Sendable {
 
     private let loop: any EventLoop
     private let number: () -> UInt64
+    private let asking: (any NameAsking)?
     private var backend: (any DiscoveryBackend)?
     private var host: DomainName?
     /// What this has published lately, and others may still remember.
@@ -51,9 +54,10 @@ final class ServicePublisher: @unchecked Sendable {
     /// What `isOwn` says is otherwise now.
     var ownershipChanged: () -> Void = {}
 
-    /// `number` draws numbers for watches.
-    init(on loop: any EventLoop, number: @escaping () -> UInt64) {
+    /// `number` draws numbers for watches; `asking` asks beside the backend.
+    init(on loop: any EventLoop, asking: (any NameAsking)?, number: @escaping () -> UInt64) {
         self.loop = loop
+        self.asking = asking
         self.number = number
     }
 
@@ -111,11 +115,17 @@ final class ServicePublisher: @unchecked Sendable {
     // MARK: What the backend tells
 
     func watchChanged(_ number: UInt64, _ change: RecordChange) {
+        guard case .asking(let inquiry) = phase else { return }
+        if number == inquiry.service { heard(.service, change) }
+        if number == inquiry.text { heard(.text, change) }
+    }
+
+    private func heard(_ type: RecordType, _ change: RecordChange) {
         guard case .asking(var inquiry) = phase else { return }
-        if number == inquiry.service, ServiceRecord(data: change.data) != nil {
-            _ = inquiry.claims.apply(change)
-        } else if number == inquiry.text, TextRecord(data: change.data) != nil {
-            _ = inquiry.texts.apply(change)
+        switch type {
+        case .service where ServiceRecord(data: change.data) != nil: _ = inquiry.claims.apply(change)
+        case .text where TextRecord(data: change.data) != nil: _ = inquiry.texts.apply(change)
+        default: return
         }
         phase = .asking(inquiry)
         // Who is known to be somebody else, and not an earlier life whose text is still on its way, settles it.
@@ -162,11 +172,16 @@ final class ServicePublisher: @unchecked Sendable {
         phase = .asking(Inquiry(name: name, service: service, text: text, timer: timer))
         backend.watch(Question(name: name, type: .service), as: service)
         backend.watch(Question(name: name, type: .text), as: text)
+        asking?.ask(for: name) { [unowned self] type, data in
+            let place = RecordChange.Place(interface: Self.anyInterface, version: 0)
+            heard(type, RecordChange(isPresent: true, place: place, data: data))
+        }
     }
 
     private func stopAsking() {
         guard case .asking(let inquiry) = phase else { return }
         phase = .idle
+        asking?.stop()
         loop.cancel(inquiry.timer)
         backend?.unwatch(inquiry.service)
         backend?.unwatch(inquiry.text)

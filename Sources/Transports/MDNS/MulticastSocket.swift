@@ -1,41 +1,43 @@
 import Glibc
 import NighUV
 
-/// A socket that says something to all mDNS speakers on one interface, over one IP version, and hears whether it comes back.
-///
-/// The kernel hands what a host says by multicast to its own sockets too, through the same rules for sending and receiving. A
-/// firewall that drops mDNS either way leaves this deaf. The socket is bound to the group's address, not the port alone:
-/// so it takes nothing away from whoever else on this host speaks mDNS.
+/// A UDP socket that speaks to all mDNS speakers on one interface, over one IP version.
 ///
 /// Confined to the loop.
-final class MulticastEar {
+final class MulticastSocket {
+    /// What comes in by it.
+    enum Purpose {
+        /// All that is said to the group on that interface, one's own words too. Bound to the group's address, not the port
+        /// alone: so it takes nothing away from whoever else on this host speaks mDNS.
+        case listening
+        /// Answers to this socket alone, which RFC 6762 calls legacy unicast.
+        case asking
+    }
+
     static let port: UInt16 = 5_353
     private static let group4: [UInt8] = [224, 0, 0, 251]
     private static let group6: [UInt8] = [0xFF, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFB]
 
     let interface: NetworkInterface
     let version: Int
-    private(set) var hasHeard = false
-    /// The number of the error with which saying something failed last.
+    /// The number of the error with which speaking failed last.
     private(set) var failure: Int32?
 
     private let descriptor: Int32
-    private let words: [UInt8]
     private var watch: DescriptorWatch?
 
     /// Nil when there can be no such socket, which says nothing about multicast.
     init?(
-        _ interface: NetworkInterface, version: Int, saying words: [UInt8], on loop: UVEventLoop,
-        heard: @escaping () -> Void
+        _ purpose: Purpose, on interface: NetworkInterface, version: Int, loop: UVEventLoop,
+        heard: @escaping ([UInt8]) -> Void
     ) {
         self.interface = interface
         self.version = version
-        self.words = words
         let family = version == 4 ? AF_INET : AF_INET6
         let type = Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
         descriptor = socket(family, type, 0)
         guard descriptor >= 0 else { return nil }
-        guard version == 4 ? join4() : join6(),
+        guard version == 4 ? prepare4(purpose) : prepare6(purpose),
             let watch = try? loop.watch(descriptor, for: .readable, { [unowned self] _ in listen(heard) })
         else {
             Glibc.close(descriptor)
@@ -43,6 +45,30 @@ final class MulticastEar {
         }
         self.watch = watch
     }
+
+    /// One for each interface and IP version that can have one.
+    static func all(
+        _ purpose: Purpose, interface wanted: String?, loop: UVEventLoop,
+        heard: @escaping (_ index: Int, _ words: [UInt8]) -> Void
+    ) -> [MulticastSocket] {
+        let interfaces = NetworkInterface.usable(named: wanted)
+        let outer = interfaces.filter { !$0.isLoopback }
+        var sockets: [MulticastSocket] = []
+        for interface in (outer.isEmpty ? interfaces : outer).prefix(maximumInterfaces) {
+            for (version, length) in [(4, 4), (6, 16)]
+            where interface.addresses.contains(where: { $0.bytes.count == length }) {
+                let index = sockets.count
+                let socket = MulticastSocket(purpose, on: interface, version: version, loop: loop) {
+                    heard(index, $0)
+                }
+                if let socket { sockets.append(socket) }
+            }
+        }
+        return sockets
+    }
+
+    /// More interfaces are not used.
+    static let maximumInterfaces = 16
 
     deinit { close() }
 
@@ -53,8 +79,7 @@ final class MulticastEar {
         Glibc.close(descriptor)
     }
 
-    /// Says it once.
-    func speak() {
+    func speak(_ words: [UInt8]) {
         guard watch != nil else { return }
         let sent = withAddress { address, length in
             words.withUnsafeBytes { sendto(descriptor, $0.baseAddress, $0.count, 0, address, length) }
@@ -62,16 +87,14 @@ final class MulticastEar {
         failure = sent < 0 ? errno : nil
     }
 
-    private func listen(_ heard: () -> Void) {
+    private func listen(_ heard: ([UInt8]) -> Void) {
         var buffer = [UInt8](repeating: 0, count: 9_000)
         // A bound: a flood must not hold the loop.
         for _ in 0..<64 {
             guard watch != nil else { return }
             let count = recv(descriptor, &buffer, buffer.count, 0)
             guard count >= 0 else { return }
-            guard !hasHeard, buffer[..<count].elementsEqual(words) else { continue }
-            hasHeard = true
-            return heard()
+            heard(Array(buffer[..<count]))
         }
     }
 
@@ -86,24 +109,27 @@ final class MulticastEar {
         set(SOL_SOCKET, SO_REUSEADDR, Int32(1)) && withAddress { bind(descriptor, $0, $1) } == 0
     }
 
-    private func join4() -> Bool {
+    private func prepare4(_ purpose: Purpose) -> Bool {
         var request = ip_mreqn()
         withUnsafeMutableBytes(of: &request.imr_multiaddr) { $0.copyBytes(from: Self.group4) }
         request.imr_ifindex = interface.index
         let level = Int32(IPPROTO_IP)
+        let canSpeak = set(level, IP_MULTICAST_TTL, Int32(255)) && set(level, IP_MULTICAST_IF, request)
+        guard canSpeak, purpose == .listening else { return canSpeak }
         return bindToGroup() && set(level, IP_MULTICAST_ALL, Int32(0))
-            && set(level, IP_MULTICAST_TTL, Int32(255))
-            && set(level, IP_MULTICAST_IF, request) && set(level, IP_ADD_MEMBERSHIP, request)
+            && set(level, IP_ADD_MEMBERSHIP, request)
     }
 
-    private func join6() -> Bool {
+    private func prepare6(_ purpose: Purpose) -> Bool {
         var request = ipv6_mreq()
         withUnsafeMutableBytes(of: &request.ipv6mr_multiaddr) { $0.copyBytes(from: Self.group6) }
         request.ipv6mr_interface = UInt32(interface.index)
         let level = Int32(IPPROTO_IPV6)
-        return set(level, IPV6_V6ONLY, Int32(1)) && bindToGroup()
-            && set(level, IPV6_MULTICAST_HOPS, Int32(255))
-            && set(level, IPV6_MULTICAST_IF, interface.index) && set(level, IPV6_JOIN_GROUP, request)
+        let canSpeak =
+            set(level, IPV6_V6ONLY, Int32(1)) && set(level, IPV6_MULTICAST_HOPS, Int32(255))
+            && set(level, IPV6_MULTICAST_IF, interface.index)
+        guard canSpeak, purpose == .listening else { return canSpeak }
+        return bindToGroup() && set(level, IPV6_JOIN_GROUP, request)
     }
 
     /// Hands the group's address to a call of the operating system.

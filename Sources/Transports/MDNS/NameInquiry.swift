@@ -1,0 +1,61 @@
+import NighCore
+import NighUV
+
+/// Asks the network at once who has a name.
+///
+/// Avahi would ask a tenth of a second later, and who has said something about the name half a second ago would not repeat
+/// it to all. A question from a port of its own is answered at once and to the asker alone.
+protocol NameAsking: AnyObject {
+    /// Asks for SRV and TXT of `name`, until `stop`, in place of what was asked before. `heard` is told the data of each record.
+    func ask(for name: DomainName, heard: @escaping (RecordType, [UInt8]) -> Void)
+    func stop()
+}
+
+/// See ``NameAsking``. Where no socket can be had it hears nothing, and Avahi finds out later.
+///
+/// `@unchecked Sendable`: confined to the loop.
+final class NameInquiry: NameAsking, @unchecked Sendable {
+    /// When it is asked, counted from the beginning.
+    static let attempts: [Moment.Span] = [.zero, .milliseconds(30)]
+
+    private let loop: UVEventLoop
+    private let interface: String?
+    private var sockets: [MulticastSocket] = []
+    private var timers: [LoopTimer] = []
+    private var number: UInt16 = 0
+
+    init(on loop: UVEventLoop, interface: String?) {
+        self.loop = loop
+        self.interface = interface
+    }
+
+    func ask(for name: DomainName, heard: @escaping (RecordType, [UInt8]) -> Void) {
+        stop()
+        let questions = [RecordType.service, .text].map { Question(name: name, type: $0) }
+        let number = UInt16.random(in: 1 ... .max)
+        let query = DNSMessage.query(questions, number: number)
+        self.number = number
+        sockets = MulticastSocket.all(.asking, interface: interface, loop: loop) {
+            [unowned self] _, message in
+            for answer in DNSMessage.answers(in: message, to: number) where answer.question.name == name {
+                // Who hears of one record may be content, or ask for something else already.
+                guard self.number == number else { return }
+                heard(answer.question.type, answer.data)
+            }
+        }
+        for wait in Self.attempts {
+            timers.append(
+                loop.schedule(at: loop.now + wait) {
+                    for socket in self.sockets { socket.speak(query) }
+                })
+        }
+    }
+
+    func stop() {
+        number = 0
+        for timer in timers { loop.cancel(timer) }
+        timers = []
+        for socket in sockets { socket.close() }
+        sockets = []
+    }
+}
