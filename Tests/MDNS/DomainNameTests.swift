@@ -4,10 +4,47 @@ import Testing
 
 struct DomainNameTests {
     @Test func readsWhatItWrites() throws {
-        let name = try #require(
-            DomainName(labels: [Array("A. b\\#1".utf8), Array("_greet".utf8), Array("_tcp".utf8)]))
-        #expect(DomainName(wire: name.wire) == name)
-        #expect(DomainName(escaped: name.escaped) == name)
-        #expect(name.escaped == #"A\.\032b\\\0351._greet._tcp"#)
+        let labels = ["A. b\\#1", "Größe", "_greet", "_tcp", "local"].map { Array($0.utf8) }
+        let name = try #require(DomainName(labels: labels))
+        #expect(DomainName(wire: name.wire)?.labels == labels)
+        #expect(DomainName(escaped: name.escaped)?.labels == labels)
+        #expect(name.escaped == #"A\.\032b\\\0351.Gr\195\182\195\159e._greet._tcp.local"#)
+        #expect(DomainName(escaped: name.escaped + ".") == name)
+        #expect(name.description == "A. b\\#1.Größe._greet._tcp.local")
+    }
+
+    @Test func caseOfAsciiLettersIsTheSame() {
+        #expect(DomainName(literal: "Puma.Local") == DomainName(literal: "pUMA.local"))
+        #expect(Set([DomainName(literal: "Puma.Local"), DomainName(literal: "puma.local")]).count == 1)
+        #expect(DomainName(escaped: #"\195\164.local"#) != DomainName(escaped: #"\195\132.local"#))
+    }
+
+    @Test(
+        arguments: [
+            [], [0], [1], [1, 97], [2, 97, 0], [1, 97, 0, 0], [64] + [UInt8](repeating: 97, count: 64) + [0],
+            [0xC0, 0], [1, 97, 0xC0, 0], [1, 0, 0], [2, 0xC3, 0x28, 0],
+        ] as [[UInt8]])
+    func refusesWhatIsNoName(_ wire: [UInt8]) {
+        #expect(DomainName(wire: wire) == nil)
+    }
+
+    @Test(arguments: ["", ".", "a..b", #"a\"#, #"a\1"#, #"a\12"#, #"a\999b"#, #"a\000b"#, #"a\x"#, ".a"])
+    func refusesTextThatIsNoName(_ text: String) {
+        #expect(DomainName(escaped: text) == nil)
+    }
+
+    @Test func isBounded() {
+        let long = [UInt8](repeating: 97, count: 63)
+        #expect(DomainName(labels: [long, long, long, [UInt8](repeating: 97, count: 61)])?.wire.count == 255)
+        #expect(DomainName(labels: [long, long, long, [UInt8](repeating: 97, count: 62)]) == nil)
+        #expect(DomainName(labels: [long + [97]]) == nil)
+    }
+
+    @Test func labelsBelow() {
+        let type = DomainName(literal: "_greet._tcp.local")
+        #expect(DomainName(literal: "Puma._GREET._tcp.local").label(below: type) == Array("Puma".utf8))
+        #expect(DomainName(literal: "Puma._other._tcp.local").label(below: type) == nil)
+        #expect(DomainName(literal: "a.Puma._greet._tcp.local").label(below: type) == nil)
+        #expect(type.label(below: type) == nil)
     }
 }

@@ -20,6 +20,9 @@ struct RecordSet {
         return (data[interface] ?? []).reversed().map(\.data).filter { seen.insert($0).inserted }
     }
 
+    /// On all interfaces, in no order.
+    var all: [[UInt8]] { data.values.flatMap { $0.map(\.data) } }
+
     /// Returns false when there was no room.
     mutating func apply(_ change: RecordChange) -> Bool {
         let interface = change.place.interface

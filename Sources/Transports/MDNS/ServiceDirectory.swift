@@ -88,7 +88,7 @@ final class ServiceDirectory: @unchecked Sendable {
     var lost: (DiscoveredService.Key) -> Void = { _ in }
     var failed: (NighError) -> Void = { _ in }
     /// Whether an instance is this program's own.
-    var isOwn: (DomainName, ServiceRecord) -> Bool = { _, _ in false }
+    var isOwn: (ServiceRecord) -> Bool = { _ in false }
 
     /// `number` draws numbers for watches; `loopback` is the index of the interface on which loopback addresses are honest.
     init(on loop: any EventLoop, loopback: Int32, number: @escaping () -> UInt64) {
@@ -129,11 +129,6 @@ final class ServiceDirectory: @unchecked Sendable {
     func backendWentDown() {
         targets = [:]
         use(nil)
-    }
-
-    /// What `isOwn` says may be otherwise now.
-    func ownershipChanged() {
-        for name in instances.keys { refreshSoon(name) }
     }
 
     // MARK: What the backend tells
@@ -298,7 +293,7 @@ final class ServiceDirectory: @unchecked Sendable {
     }
 
     private func refresh(_ name: DomainName, _ instance: Instance, on interface: Int32) {
-        guard let service = whole(name, instance, on: interface) else {
+        guard let service = whole(instance, on: interface) else {
             guard told[name]?[interface]?.doubtedUntil == nil, told[name]?[interface] != nil else { return }
             doubt(name, interface, until: loop.now + Self.patience)
             return
@@ -309,7 +304,7 @@ final class ServiceDirectory: @unchecked Sendable {
     }
 
     /// The service as far as it is complete.
-    private func whole(_ name: DomainName, _ instance: Instance, on interface: Int32) -> DiscoveredService? {
+    private func whole(_ instance: Instance, on interface: Int32) -> DiscoveredService? {
         guard let service = service(of: instance, on: interface),
             let text = instance.texts.newest(on: interface).lazy.compactMap(TextRecord.init(data:)).first,
             let host = hosts[service.host]
@@ -322,7 +317,7 @@ final class ServiceDirectory: @unchecked Sendable {
         return DiscoveredService(
             key: .init(name: instance.label, interface: UInt32(clamping: interface)),
             host: service.host.description, port: service.port, text: text.entries,
-            addresses: Array(addresses.prefix(Self.maximumAddresses)), isOwn: isOwn(name, service))
+            addresses: Array(addresses.prefix(Self.maximumAddresses)), isOwn: isOwn(service))
     }
 
     private func service(of instance: Instance, on interface: Int32) -> ServiceRecord? {

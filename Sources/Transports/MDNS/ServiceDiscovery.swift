@@ -56,6 +56,7 @@ public final class ServiceDiscovery: @unchecked Sendable {
     private var daemon: (any DiscoveryBackend)?
     private var embedded: (any DiscoveryBackend)?
     private var current: (any DiscoveryBackend)?
+    private var host: DomainName?
     private var problems: [DiscoveryCondition.Way: NighError] = [:]
     private var daemonTimer: LoopTimer?
     private var check: (any MulticastChecking)?
@@ -97,8 +98,7 @@ public final class ServiceDiscovery: @unchecked Sendable {
 
     private func connect() {
         let (directory, publisher) = (directory, publisher)
-        directory.isOwn = { [unowned publisher] in publisher.isOwn($0, $1) }
-        publisher.ownershipChanged = { [unowned directory] in directory.ownershipChanged() }
+        directory.isOwn = { [unowned publisher] in publisher.isOwn($0) }
         directory.found = { [unowned self] service in tellBrowser { $0.serviceFoundOrChanged(service) } }
         directory.lost = { [unowned self] key in tellBrowser { $0.serviceLost(key) } }
         directory.failed = { [unowned self] error in tellBrowser { $0.browsingFailed(error) } }
@@ -270,6 +270,7 @@ public final class ServiceDiscovery: @unchecked Sendable {
     private func use(_ backend: any DiscoveryBackend, host: DomainName) {
         let isAnother = backend !== current
         current = backend
+        self.host = host
         // First what is published, so that it is withdrawn from where it was while that can still say goodbye.
         publisher.use(backend, host: host)
         if isAnother { directory.use(backend) }
@@ -282,11 +283,13 @@ public final class ServiceDiscovery: @unchecked Sendable {
     }
 
     private func checked(_ verdict: MulticastVerdict) {
-        blocked =
-            switch verdict {
-            case .heard, .unknown: nil
-            case .blocked(let error): error
-            }
+        let wasBlocked = blocked != nil
+        blocked = if case .blocked(let error) = verdict { error } else { nil }
+        if wasBlocked, blocked == nil, let current, let host {
+            // What was asked and said meanwhile is lost, and mDNS repeats itself ever more seldom.
+            publisher.use(current, host: host)
+            directory.use(current)
+        }
         conditionChanged()
     }
 }

@@ -51,8 +51,6 @@ final class ServicePublisher: @unchecked Sendable {
     /// Whom to tell. Called from inside calls.
     var published: (String) -> Void = { _ in }
     var failed: (NighError) -> Void = { _ in }
-    /// What `isOwn` says is otherwise now.
-    var ownershipChanged: () -> Void = {}
 
     /// `number` draws numbers for watches; `asking` asks beside the backend.
     init(on loop: any EventLoop, asking: (any NameAsking)?, number: @escaping () -> UInt64) {
@@ -103,13 +101,14 @@ final class ServicePublisher: @unchecked Sendable {
     /// What was published is gone with the backend.
     func backendWentDown() {
         backend = nil
+        // Once others see it again, that is news.
+        toldName = nil
         use(nil, host: nil)
     }
 
-    /// Whether `instance` is what this publishes.
-    func isOwn(_ instance: DomainName, _ service: ServiceRecord) -> Bool {
-        guard case .handedOver(let publication) = phase else { return false }
-        return publication.instance == instance && isOwn(service)
+    /// Whether it is what this publishes, or has published lately.
+    func isOwn(_ service: ServiceRecord) -> Bool {
+        ownServices.contains { $0.port == service.port && $0.host == service.host }
     }
 
     // MARK: What the backend tells
@@ -128,7 +127,7 @@ final class ServicePublisher: @unchecked Sendable {
         default: return
         }
         phase = .asking(inquiry)
-        // Who is known to be somebody else, and not an earlier life whose text is still on its way, settles it.
+        // An earlier life of this program is told by its text, which may still be on its way.
         if wanted?.identityKey == nil || !inquiry.texts.isEmpty, isTaken(inquiry) { takeNextName() }
     }
 
@@ -196,7 +195,6 @@ final class ServicePublisher: @unchecked Sendable {
             service: ServiceRecord(port: wanted.port, host: host), text: TextRecord(entries: wanted.text))
         phase = .handedOver(publication)
         if !isOwn(publication.service) { ownServices = ownServices.suffix(7) + [publication.service] }
-        ownershipChanged()
         backend.publish(publication)
     }
 
@@ -214,16 +212,11 @@ final class ServicePublisher: @unchecked Sendable {
     }
 
     private func isTaken(_ inquiry: Inquiry) -> Bool {
-        inquiry.claims.interfaces.contains { interface in
-            let claims = inquiry.claims.newest(on: interface).compactMap(ServiceRecord.init(data:))
-            guard claims.contains(where: { !isOwn($0) }) else { return false }
-            let texts = inquiry.texts.newest(on: interface).compactMap(TextRecord.init(data:))
-            return texts.isEmpty || !texts.allSatisfy(isOwn)
+        guard inquiry.claims.all.compactMap(ServiceRecord.init(data:)).contains(where: { !isOwn($0) }) else {
+            return false
         }
-    }
-
-    private func isOwn(_ service: ServiceRecord) -> Bool {
-        ownServices.contains { $0.port == service.port && $0.host == service.host }
+        let texts = inquiry.texts.all.compactMap(TextRecord.init(data:))
+        return texts.isEmpty || !texts.allSatisfy(isOwn)
     }
 
     /// Whether the text says that it is of the same identity.
@@ -263,7 +256,6 @@ final class ServicePublisher: @unchecked Sendable {
         case .handedOver:
             phase = .idle
             backend?.unpublish()
-            ownershipChanged()
         case .waitingToRetry(let timer):
             phase = .idle
             loop.cancel(timer)
@@ -277,6 +269,7 @@ final class ServicePublisher: @unchecked Sendable {
             self.begin(as: wanted.name.description)
         }
         phase = .waitingToRetry(timer)
+        toldName = nil
         failed(error)
     }
 }
