@@ -27,7 +27,9 @@ struct DNSMessageTests {
             ServiceRecord(data: answers[0].data)
                 == ServiceRecord(port: 4_000, host: DomainName(literal: "h.local")))
         #expect(answers[1].question.type == .text)
-        #expect(TextRecord(data: answers[1].data)?.entries == [TextEntry(key: "a", value: "1")].compactMap(\.self))
+        #expect(
+            TextRecord(data: answers[1].data)?.entries == [TextEntry(key: "a", value: "1")].compactMap(\.self)
+        )
     }
 
     @Test func onlyAnswersToWhatWasAsked() {

@@ -34,7 +34,9 @@ struct ResourceRecordTests {
             texts.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
         }
         let record = TextRecord(data: pieces("a=1", "=2", "", "A=3", "\u{7}=4", "ü=5", "b==6"))
-        #expect(record?.entries == [TextEntry(key: "a", value: "1"), TextEntry(key: "b", value: "=6")].compactMap(\.self))
+        #expect(
+            record?.entries
+                == [TextEntry(key: "a", value: "1"), TextEntry(key: "b", value: "=6")].compactMap(\.self))
         #expect(TextRecord(data: [3, 97, 61]) == nil, "cut short")
         #expect(TextRecord(data: [UInt8](repeating: 0, count: TextRecord.maximumByteCount + 1)) == nil)
     }

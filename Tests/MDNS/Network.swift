@@ -1,0 +1,240 @@
+import NighCore
+import NighTestKit
+
+@testable import NighMDNS
+
+/// A backend that does as it is told by a test, and writes down what is asked of it.
+final class FakeBackend: DiscoveryBackend {
+    let kind: DiscoveryCondition.Way
+    let instanceLimit: Int
+    private(set) weak var events: (any DiscoveryBackendEvents)?
+    private(set) var watches: [UInt64: Question] = [:]
+    private(set) var published: Publication?
+    private(set) var log: [String] = []
+    var standsAtOnce = true
+    var collidesWith: Set<String> = []
+    var isHostGiven: DomainName?
+
+    init(_ kind: DiscoveryCondition.Way, limit: Int = 100, upAs host: String? = nil) {
+        self.kind = kind
+        instanceLimit = limit
+        isHostGiven = host.map { DomainName(literal: $0) }
+    }
+
+    func start(_ events: any DiscoveryBackendEvents) {
+        log.append("start")
+        self.events = events
+        if let isHostGiven { events.backendUp(self, host: isHostGiven) }
+    }
+
+    func watch(_ question: Question, as number: UInt64) {
+        precondition(watches.updateValue(question, forKey: number) == nil, "a number was used twice")
+    }
+
+    func unwatch(_ number: UInt64) {
+        precondition(watches.removeValue(forKey: number) != nil, "an unknown watch was ended")
+    }
+
+    func publish(_ publication: Publication) {
+        precondition(published == nil, "published twice")
+        published = publication
+        let name = String(decoding: publication.instance.labels[0], as: UTF8.self)
+        log.append("publish \(name)")
+        if collidesWith.contains(name) {
+            published = nil
+            events?.publicationCollided(self)
+        } else if standsAtOnce {
+            events?.publicationStands(self)
+        }
+    }
+
+    func updateText(of publication: Publication) {
+        published = publication
+        log.append("text")
+    }
+
+    func unpublish() {
+        published = nil
+        log.append("unpublish")
+    }
+
+    func addressesChanged() { log.append("addresses") }
+    func diagnose() -> [Diagnosis] { [Diagnosis(kind.rawValue, .pass, "fake")] }
+
+    func shutdown() {
+        log.append("shutdown")
+        events = nil
+    }
+
+    // MARK: What a test makes happen
+
+    func up(as host: String) { events?.backendUp(self, host: DomainName(literal: host)) }
+
+    func down(_ error: NighError = NighError(.starting, .unavailable("gone"))) {
+        watches = [:]
+        published = nil
+        events?.backendDown(self, error)
+    }
+
+    func collide() {
+        published = nil
+        events?.publicationCollided(self)
+    }
+
+    /// Says a record to whoever watches for it.
+    func say(
+        _ name: String, _ type: RecordType, _ data: [UInt8], interface: Int32 = 2, version: Int32 = 0,
+        isPresent: Bool = true
+    ) {
+        let question = Question(name: DomainName(escaped: name)!, type: type)
+        let place = RecordChange.Place(interface: interface, version: version)
+        for (number, watched) in watches.sorted(by: { $0.key < $1.key }) where watched == question {
+            events?.watchChanged(self, number, RecordChange(isPresent: isPresent, place: place, data: data))
+        }
+    }
+
+    func fail(_ name: String, _ type: RecordType, _ error: NighError) {
+        let question = Question(name: DomainName(escaped: name)!, type: type)
+        for (number, watched) in watches where watched == question {
+            watches[number] = nil
+            events?.watchFailed(self, number, error)
+        }
+    }
+
+    /// All records of a service that somebody else offers.
+    func announce(
+        _ label: String, host: String = "other.local", port: UInt16 = 1, text: String = "v=1",
+        address: [UInt8] = [10, 0, 0, 9],
+        interface: Int32 = 2, isPresent: Bool = true
+    ) {
+        let name = label + "._greet._tcp.local"
+        let texts = [UInt8(text.utf8.count)] + Array(text.utf8)
+        let service = ServiceRecord(port: port, host: DomainName(literal: host))
+        if isPresent {
+            say("_greet._tcp.local", .pointer, DomainName(escaped: name)!.wire, interface: interface)
+        }
+        say(name, .service, service.data, interface: interface, isPresent: isPresent)
+        say(name, .text, texts, interface: interface, isPresent: isPresent)
+        say(host, .address4, address, interface: interface, isPresent: isPresent)
+        if !isPresent {
+            say(
+                "_greet._tcp.local", .pointer, DomainName(escaped: name)!.wire, interface: interface,
+                isPresent: false)
+        }
+    }
+}
+
+/// Answers as a network would that is asked who has a name.
+final class FakeAsking: NameAsking {
+    private(set) var asked: [String] = []
+    private var heard: ((RecordType, [UInt8]) -> Void)?
+
+    func ask(for name: DomainName, heard: @escaping (RecordType, [UInt8]) -> Void) {
+        asked.append(String(decoding: name.labels[0], as: UTF8.self))
+        self.heard = heard
+    }
+
+    func stop() { heard = nil }
+
+    var isAsking: Bool { heard != nil }
+
+    func answer(_ type: RecordType, _ data: [UInt8]) { heard?(type, data) }
+}
+
+/// A check whose verdicts a test gives.
+final class FakeCheck: MulticastChecking {
+    let tell: (MulticastVerdict) -> Void
+    private(set) var begun = 0
+
+    init(_ tell: @escaping (MulticastVerdict) -> Void) { self.tell = tell }
+
+    func begin() { begun += 1 }
+    func diagnose() -> [Diagnosis] { [] }
+    func shutdown() {}
+}
+
+/// A `ServiceDiscovery` over fakes in virtual time, and what it tells.
+final class Network: ServiceDiscoveryEvents {
+    let loop = VirtualEventLoop()
+    let daemon: FakeBackend
+    private(set) var embedded: [FakeBackend] = []
+    let asking = FakeAsking()
+    private(set) var check: FakeCheck?
+    private(set) var discovery: ServiceDiscovery!
+    private var log: [String] = []
+    var isInCall = false
+
+    init(
+        mode: ServiceDiscovery.Mode, daemon: FakeBackend = FakeBackend(.daemon, upAs: "own.local"),
+        limit: Int = 100
+    ) {
+        self.daemon = daemon
+        let ground = ServiceDiscovery.Ground(
+            loop: loop, loopback: 1, daemon: { daemon },
+            embedded: { [unowned self] in
+                embedded.append(FakeBackend(.embedded, limit: limit, upAs: "nigh-1.local"))
+                return embedded[embedded.count - 1]
+            }, asking: asking,
+            makeCheck: { [unowned self] in
+                check = FakeCheck($0)
+                return check
+            })
+        discovery = ServiceDiscovery(mode: mode, on: ground, events: self)
+    }
+
+    static let type = ServiceType(tcp: "greet")
+
+    func publish(_ name: String, port: UInt16 = 4_000, text: [String: String] = ["id": "me"]) {
+        call {
+            $0.publish(
+                ServiceRegistration(
+                    type: Self.type, name: DisplayName(fitting: name), port: port,
+                    text: text.sorted { $0.key < $1.key }.compactMap {
+                        TextEntry(key: $0.key, value: $0.value)
+                    },
+                    identityKey: "id"))
+        }
+    }
+
+    func browse() { call { $0.browse(Self.type) } }
+
+    /// Events must never come from inside.
+    func call(_ body: (ServiceDiscovery) -> Void) {
+        isInCall = true
+        body(discovery)
+        isInCall = false
+    }
+
+    func run(_ duration: Duration = .milliseconds(1)) throws { try loop.run(for: duration) }
+
+    /// What was told since it was asked last, once all that is due now is done.
+    func told() throws -> [String] {
+        try loop.runQueued()
+        defer { log = [] }
+        return log
+    }
+
+    private func tell(_ text: String) {
+        precondition(!isInCall, "told from inside a call: \(text)")
+        log.append(text)
+    }
+
+    func serviceFoundOrChanged(_ service: DiscoveredService) {
+        let text = service.text.map { "\($0.key)=\(String(decoding: $0.value ?? [], as: UTF8.self))" }
+        tell(
+            "found \(service.key.name)%\(service.key.interface) \(service.host):\(service.port) "
+                + "\(service.addresses.map(\.description).joined(separator: ",")) \(text.joined(separator: ","))"
+                + (service.isOwn ? " own" : ""))
+    }
+
+    func serviceLost(_ key: DiscoveredService.Key) { tell("lost \(key.name)%\(key.interface)") }
+    func published(as name: String) { tell("published \(name)") }
+    func publishingFailed(_ error: NighError) { tell("publishing failed: \(error.cause)") }
+    func browsingFailed(_ error: NighError) { tell("browsing failed: \(error.cause)") }
+    func discoveryChanged(_ condition: DiscoveryCondition) {
+        switch condition {
+        case .up(let way): tell("up \(way.rawValue)")
+        case .down(let error): tell("down: \(error.cause)")
+        }
+    }
+}

@@ -1,0 +1,169 @@
+import NighCore
+import Testing
+
+@testable import NighMDNS
+
+struct ServiceDirectoryTests {
+    private let network = Network(mode: .daemon)
+    private var daemon: FakeBackend { network.daemon }
+
+    init() throws {
+        network.browse()
+        #expect(try network.told() == ["up daemon"])
+    }
+
+    @Test func putsRecordsTogether() throws {
+        daemon.say("_greet._tcp.local", .pointer, DomainName(literal: "Puma._greet._tcp.local").wire)
+        daemon.say("Puma._greet._tcp.local", .text, [3, 97, 61, 49])
+        daemon.say(
+            "Puma._greet._tcp.local", .service,
+            ServiceRecord(port: 7, host: DomainName(literal: "h.local")).data)
+        #expect(try network.told() == [], "nobody can be dialled without an address")
+        daemon.say("h.local", .address6, [0xFE, 0x80] + [UInt8](repeating: 0, count: 13) + [5], version: 1)
+        daemon.say("h.local", .address4, [10, 0, 0, 5])
+        daemon.say("h.local", .address4, [10, 0, 0, 5], version: 1)
+        #expect(try network.told() == ["found Puma%2 h.local:7 10.0.0.5,fe80:0:0:0:0:0:0:5%2 a=1"])
+    }
+
+    @Test func tellsChangesAndLosses() throws {
+        daemon.announce("Puma")
+        #expect(try network.told() == ["found Puma%2 other.local:1 10.0.0.9 v=1"])
+        // As Avahi does it: the new record first, the old one a second later.
+        daemon.say("Puma._greet._tcp.local", .text, [3, 118, 61, 50])
+        #expect(try network.told() == ["found Puma%2 other.local:1 10.0.0.9 v=2"])
+        daemon.say("Puma._greet._tcp.local", .text, [3, 118, 61, 49], isPresent: false)
+        #expect(try network.told() == [])
+        daemon.announce("Puma", text: "v=2", isPresent: false)
+        #expect(try network.told() == ["lost Puma%2"])
+        #expect(daemon.watches.count == 1, "nothing of it is watched any more")
+    }
+
+    @Test func eachInterfaceForItself() throws {
+        daemon.announce("Puma")
+        daemon.announce("Puma", address: [10, 1, 0, 9], interface: 3)
+        #expect(
+            try network.told().sorted() == [
+                "found Puma%2 other.local:1 10.0.0.9 v=1", "found Puma%3 other.local:1 10.1.0.9 v=1",
+            ])
+        daemon.say(
+            "_greet._tcp.local", .pointer, DomainName(literal: "Puma._greet._tcp.local").wire,
+            isPresent: false)
+        #expect(try network.told() == ["lost Puma%2"])
+    }
+
+    @Test func heardOverBothVersionsItIsLostWithTheLast() throws {
+        daemon.announce("Puma")
+        let pointer = DomainName(literal: "Puma._greet._tcp.local").wire
+        daemon.say("_greet._tcp.local", .pointer, pointer, version: 1)
+        _ = try network.told()
+        daemon.say("_greet._tcp.local", .pointer, pointer, isPresent: false)
+        #expect(try network.told() == [])
+        daemon.say("_greet._tcp.local", .pointer, pointer, version: 1, isPresent: false)
+        #expect(try network.told() == ["lost Puma%2"])
+    }
+
+    @Test func whatIsIncompleteForAMomentIsNotLost() throws {
+        daemon.announce("Puma")
+        _ = try network.told()
+        daemon.say("other.local", .address4, [10, 0, 0, 9], isPresent: false)
+        try network.run(.seconds(2))
+        #expect(try network.told() == [])
+        daemon.say("other.local", .address4, [10, 0, 0, 8])
+        #expect(try network.told() == ["found Puma%2 other.local:1 10.0.0.8 v=1"])
+        try network.run(.seconds(10))
+        #expect(try network.told() == [])
+        daemon.say("other.local", .address4, [10, 0, 0, 8], isPresent: false)
+        try network.run(.seconds(4))
+        #expect(try network.told() == ["lost Puma%2"])
+    }
+
+    @Test func malformedRecordsAreCountedAndLeftOut() throws {
+        daemon.announce("Puma")
+        _ = try network.told()
+        daemon.say("_greet._tcp.local", .pointer, [9, 9])
+        daemon.say("_greet._tcp.local", .pointer, DomainName(literal: "x._other._tcp.local").wire)
+        daemon.say("_greet._tcp.local", .pointer, DomainName(escaped: #"a\007b._greet._tcp.local"#)!.wire)
+        daemon.say("Puma._greet._tcp.local", .service, [1])
+        daemon.say("Puma._greet._tcp.local", .text, [200, 1])
+        daemon.say("other.local", .address4, [224, 0, 0, 1])
+        #expect(try network.told() == [])
+        #expect(network.discovery.diagnose().contains { $0.finding.contains("6 records malformed") })
+    }
+
+    @Test func loopbackAddressesAreBelievedOnLoopbackOnly() throws {
+        daemon.announce("Evil", host: "evil.local", address: [127, 0, 0, 1])
+        daemon.announce("Here", host: "here.local", address: [127, 0, 0, 1], interface: 1)
+        try network.run(.seconds(5))
+        #expect(try network.told() == ["found Here%1 here.local:1 127.0.0.1 v=1"])
+    }
+
+    @Test func anotherHostIsFollowed() throws {
+        daemon.announce("Puma", host: "a.local")
+        _ = try network.told()
+        daemon.say(
+            "Puma._greet._tcp.local", .service,
+            ServiceRecord(port: 2, host: DomainName(literal: "b.local")).data)
+        daemon.say(
+            "Puma._greet._tcp.local", .service,
+            ServiceRecord(port: 1, host: DomainName(literal: "a.local")).data,
+            isPresent: false)
+        daemon.say("b.local", .address4, [10, 0, 0, 2])
+        #expect(try network.told() == ["found Puma%2 b.local:2 10.0.0.2 v=1"])
+        #expect(!daemon.watches.values.contains { $0.name == DomainName(literal: "a.local") })
+    }
+
+    @Test func instancesAreBounded() throws {
+        let network = Network(mode: .daemon, daemon: FakeBackend(.daemon, limit: 3, upAs: "own.local"))
+        network.browse()
+        for number in 0..<5 { network.daemon.announce("p\(number)", host: "h\(number).local") }
+        let told = try network.told()
+        #expect(told.count { $0.hasPrefix("found") } == 3)
+        #expect(told.contains("browsing failed: the limit \"services followed\" of 3 is reached"))
+        #expect(network.daemon.watches.count == 1 + 3 * 4)
+        // Room comes; the others are looked for again.
+        network.daemon.announce("p0", host: "h0.local", isPresent: false)
+        try network.run(.seconds(11))
+        for number in 1..<4 { network.daemon.announce("p\(number)", host: "h\(number).local") }
+        #expect(try network.told() == ["lost p0%2", "found p3%2 h3.local:1 10.0.0.9 v=1"])
+    }
+
+    @Test func aHostileCrowdOfRecordsIsBounded() throws {
+        daemon.announce("Puma")
+        for port in 1...UInt16(500) {
+            daemon.say(
+                "Puma._greet._tcp.local", .service,
+                ServiceRecord(port: port, host: DomainName(literal: "h\(port).local")).data)
+        }
+        #expect(daemon.watches.count <= 3 + 2 * RecordSet.maximumPerInterface)
+        for last in 1...UInt8(200) { daemon.say("other.local", .address4, [10, 0, 1, last]) }
+        _ = try network.told()
+        #expect(
+            network.discovery.diagnose().contains {
+                $0.finding.contains("beyond a limit") && $0.verdict == .warn
+            })
+    }
+
+    @Test func aWatchThatFailsIsTriedAgain() throws {
+        let error = AvahiProblem.error(-17, .browsing, words: "")
+        daemon.say("_greet._tcp.local", .pointer, DomainName(literal: "Puma._greet._tcp.local").wire)
+        daemon.fail("Puma._greet._tcp.local", .service, error)
+        #expect(try network.told() == ["browsing failed: avahi-daemon keeps no more for one program"])
+        try network.run(.seconds(12))
+        daemon.announce("Puma")
+        #expect(try network.told() == ["found Puma%2 other.local:1 10.0.0.9 v=1"])
+    }
+
+    @Test func afterStoppingNothingIsTold() throws {
+        daemon.announce("Puma")
+        network.call { $0.stopBrowsing() }
+        #expect(try network.told() == [])
+        #expect(daemon.watches.isEmpty)
+        network.browse()
+        daemon.announce("Puma")
+        #expect(try network.told() == ["found Puma%2 other.local:1 10.0.0.9 v=1"])
+        network.call { $0.shutdown() }
+        try network.run(.seconds(60))
+        #expect(try network.told() == [])
+        #expect(network.loop.pending.timers == 0)
+    }
+}

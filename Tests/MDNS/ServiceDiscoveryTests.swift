@@ -1,0 +1,147 @@
+import NighCore
+import Testing
+
+@testable import NighMDNS
+
+struct ServiceDiscoveryTests {
+    private static let gone = NighError(.starting, .unavailable("gone"))
+
+    @Test func theDaemonIsTakenWhereItAnswers() throws {
+        let network = Network(mode: .automatic)
+        network.publish("Puma")
+        try network.run(.seconds(1))
+        #expect(try network.told() == ["up daemon", "published Puma"])
+        #expect(network.embedded.isEmpty)
+    }
+
+    @Test func withoutTheDaemonThisProcessSpeaks() throws {
+        let network = Network(mode: .automatic, daemon: FakeBackend(.daemon))
+        network.publish("Puma")
+        network.daemon.down()
+        try network.run(.milliseconds(100))
+        #expect(try network.told() == ["up embedded", "published Puma"])
+    }
+
+    @Test func aDaemonThatSaysNothingIsNotWaitedFor() throws {
+        let network = Network(mode: .automatic, daemon: FakeBackend(.daemon))
+        network.publish("Puma")
+        try network.run(.milliseconds(390))
+        #expect(try network.told() == [])
+        try network.run(.milliseconds(100))
+        #expect(try network.told() == ["up embedded", "published Puma"])
+    }
+
+    @Test func theDaemonDiesAndComesBackAndNobodyIsLost() throws {
+        let network = Network(mode: .automatic)
+        network.publish("Puma")
+        network.browse()
+        try network.run(.seconds(1))
+        network.daemon.announce("Lynx")
+        #expect(try network.told().last == "found Lynx%2 other.local:1 10.0.0.9 v=1")
+        network.daemon.down()
+        try network.run(.seconds(1))
+        #expect(try network.told() == ["up embedded", "published Puma"])
+        let embedded = try #require(network.embedded.first)
+        embedded.announce("Lynx")
+        try network.run(.seconds(20))
+        #expect(try network.told() == [], "it was confirmed, and says the same")
+        network.daemon.up(as: "own.local")
+        try network.run(.seconds(1))
+        #expect(try network.told() == ["up daemon"])
+        #expect(embedded.log == ["start", "publish Puma", "unpublish", "shutdown"])
+        #expect(network.daemon.published != nil)
+        try network.run(.seconds(6))
+        #expect(try network.told() == ["lost Lynx%2"], "the daemon had its time to confirm it")
+    }
+
+    @Test func theDaemonIsWaitedForWhereItMustBe() throws {
+        let network = Network(mode: .daemon)
+        network.publish("Puma")
+        network.browse()
+        try network.run(.seconds(1))
+        network.daemon.announce("Lynx")
+        _ = try network.told()
+        network.daemon.down(Self.gone)
+        network.daemon.down(Self.gone)
+        #expect(try network.told() == ["down: gone", "browsing failed: gone", "publishing failed: gone"])
+        try network.run(.seconds(29))
+        #expect(try network.told() == [])
+        try network.run(.seconds(2))
+        #expect(try network.told() == ["lost Lynx%2"])
+        network.daemon.up(as: "own.local")
+        try network.run(.seconds(1))
+        #expect(try network.told() == ["up daemon", "published Puma"])
+        #expect(network.embedded.isEmpty)
+    }
+
+    @Test func aRenamedServiceKeepsItsNameAcrossBackends() throws {
+        let network = Network(mode: .automatic)
+        network.publish("Puma")
+        try network.run(.seconds(1))
+        network.daemon.collide()
+        try network.run(.seconds(1))
+        network.daemon.down()
+        try network.run(.seconds(1))
+        #expect(
+            try network.told() == [
+                "up daemon", "published Puma", "published Puma #2", "up embedded", "published Puma #2",
+            ])
+    }
+
+    @Test func neitherWay() throws {
+        let network = Network(mode: .automatic, daemon: FakeBackend(.daemon))
+        network.browse()
+        network.daemon.down(Self.gone)
+        let embedded = try #require(network.embedded.first)
+        embedded.down(Self.gone)
+        #expect(try network.told().last == "browsing failed: every way failed")
+        embedded.up(as: "nigh-1.local")
+        #expect(try network.told() == ["up embedded"])
+    }
+
+    @Test func blockedMulticastIsToldAndItsEndBeginsAnew() throws {
+        let network = Network(mode: .embedded)
+        network.publish("Puma")
+        network.browse()
+        try network.run(.seconds(1))
+        _ = try network.told()
+        let embedded = try #require(network.embedded.first)
+        let check = try #require(network.check)
+        let error = MulticastCheck.error(isForbidden: true)
+        check.tell(.blocked(error))
+        #expect(
+            try network.told() == [
+                "down: \(error.cause)", "browsing failed: \(error.cause)",
+                "publishing failed: \(error.cause)",
+            ])
+        check.tell(.blocked(error))
+        #expect(try network.told() == [])
+        check.tell(.heard)
+        try network.run(.seconds(1))
+        #expect(try network.told() == ["up embedded"])
+        #expect(embedded.log == ["start", "publish Puma", "unpublish", "publish Puma"])
+        #expect("\(error)".contains("UDP port 5353") && "\(error)".contains("by hand"))
+    }
+
+    @Test func otherAddressesArePassedOn() throws {
+        let network = Network(mode: .embedded)
+        network.call { $0.addressesChanged() }
+        network.browse()
+        network.call { $0.addressesChanged() }
+        #expect(network.embedded.first?.log == ["start", "addresses"])
+        #expect(network.check?.begun == 2)
+    }
+
+    @Test func shutdownEndsEverythingAtOnce() throws {
+        let network = Network(mode: .automatic)
+        network.publish("Puma")
+        network.browse()
+        try network.run(.milliseconds(10))
+        network.call { $0.shutdown() }
+        #expect(network.daemon.log.last == "shutdown")
+        try network.run(.seconds(60))
+        #expect(try network.told() == ["up daemon"], "told before")
+        #expect(network.loop.pending.timers == 0)
+        #expect(!network.asking.isAsking)
+    }
+}

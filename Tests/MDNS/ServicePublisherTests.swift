@@ -1,0 +1,158 @@
+import NighCore
+import Testing
+
+@testable import NighMDNS
+
+struct ServicePublisherTests {
+    private let network = Network(mode: .daemon)
+    private var daemon: FakeBackend { network.daemon }
+
+    private func claim(_ port: UInt16 = 9, host: String = "other.local") -> [UInt8] {
+        ServiceRecord(port: port, host: DomainName(literal: host)).data
+    }
+
+    @Test func publishesWhenNobodyClaimsTheName() throws {
+        network.publish("Puma")
+        #expect(try network.told() == ["up daemon"])
+        #expect(network.asking.asked == ["Puma"])
+        try network.run(.milliseconds(100))
+        #expect(try network.told() == ["published Puma"])
+        let publication = try #require(daemon.published)
+        #expect(publication.service == ServiceRecord(port: 4_000, host: DomainName(literal: "own.local")))
+        #expect(publication.text.entries.map(\.key) == ["id"])
+        #expect(!network.asking.isAsking)
+        #expect(daemon.watches.isEmpty)
+    }
+
+    @Test(arguments: [true, false])
+    func takesTheNextNameThatIsFree(isHeardDirectly: Bool) throws {
+        network.publish("Puma")
+        for name in ["Puma", "Puma #2"] {
+            _ = try network.told()
+            if isHeardDirectly {
+                network.asking.answer(.service, claim())
+                network.asking.answer(.text, [5, 105, 100, 61, 104, 105])
+            } else {
+                daemon.say(
+                    DomainName(labels: [Array(name.utf8)])!.escaped + "._greet._tcp.local", .service, claim())
+                try network.run(.milliseconds(90))
+            }
+        }
+        try network.run(.milliseconds(100))
+        #expect(try network.told() == ["published Puma #3"])
+        #expect(network.asking.asked == ["Puma", "Puma #2", "Puma #3"])
+    }
+
+    @Test func anEarlierLifeIsTakenOver() throws {
+        network.publish("Puma")
+        network.asking.answer(.service, claim(4_000, host: "nigh-old.local"))
+        network.asking.answer(.text, [5, 105, 100, 61, 109, 101])
+        try network.run(.milliseconds(100))
+        #expect(try network.told() == ["up daemon", "published Puma"])
+    }
+
+    @Test func aCollisionLaterTakesTheNextName() throws {
+        network.publish("Puma")
+        try network.run(.milliseconds(100))
+        _ = try network.told()
+        daemon.collide()
+        try network.run(.milliseconds(100))
+        #expect(try network.told() == ["published Puma #2"])
+        daemon.collidesWith = ["Puma #3"]
+        daemon.collide()
+        try network.run(.milliseconds(200))
+        #expect(try network.told() == ["published Puma #4"])
+    }
+
+    @Test func aNameNeverFreeIsGivenUpAndTriedAgain() throws {
+        daemon.collidesWith = Set((2...200).map { "Puma #\($0)" } + ["Puma"])
+        network.publish("Puma")
+        try network.run(.seconds(9))
+        #expect(try network.told().last == "publishing failed: the limit \"names tried\" of 64 is reached")
+        daemon.collidesWith = []
+        try network.run(.seconds(12))
+        #expect(try network.told() == ["published Puma"])
+    }
+
+    @Test func textChangesInPlace() throws {
+        network.publish("Puma")
+        try network.run(.milliseconds(100))
+        network.publish("Puma", text: ["id": "me", "table": "open"])
+        #expect(daemon.log == ["start", "publish Puma", "text"])
+        #expect(daemon.published?.text.entries.map(\.key) == ["id", "table"])
+        #expect(try network.told() == ["up daemon", "published Puma"])
+    }
+
+    @Test func textThatChangesBeforeItIsPublished() throws {
+        network.publish("Puma")
+        network.publish("Puma", text: ["id": "me", "table": "open"])
+        try network.run(.milliseconds(100))
+        #expect(daemon.log == ["start", "publish Puma"])
+        #expect(daemon.published?.text.entries.map(\.key) == ["id", "table"])
+    }
+
+    @Test func anotherNameOrPortReplacesIt() throws {
+        network.publish("Puma")
+        try network.run(.milliseconds(100))
+        network.publish("Lynx")
+        try network.run(.milliseconds(100))
+        // Others remember the old port for a while; that is no claim of somebody else.
+        network.publish("Lynx", port: 4_001)
+        network.asking.answer(.service, claim(4_000, host: "own.local"))
+        try network.run(.milliseconds(100))
+        #expect(
+            daemon.log == ["start", "publish Puma", "unpublish", "publish Lynx", "unpublish", "publish Lynx"])
+        #expect(try network.told() == ["up daemon", "published Puma", "published Lynx"])
+        network.call { $0.unpublish() }
+        #expect(daemon.published == nil)
+    }
+
+    @Test func anotherHostNamePublishesAnew() throws {
+        network.publish("Puma")
+        try network.run(.milliseconds(100))
+        daemon.up(as: "own-2.local")
+        try network.run(.milliseconds(100))
+        #expect(daemon.published?.service.host == DomainName(literal: "own-2.local"))
+        #expect(daemon.log == ["start", "publish Puma", "unpublish", "publish Puma"])
+    }
+
+    @Test func aFailureIsToldAndTriedAgain() throws {
+        daemon.standsAtOnce = false
+        network.publish("Puma")
+        try network.run(.milliseconds(100))
+        let error = AvahiProblem.error(-50, .advertising, words: "")
+        daemon.unpublish()
+        daemon.events?.publicationFailed(daemon, error)
+        #expect(
+            try network.told() == [
+                "up daemon", "publishing failed: avahi-daemon is set up to publish nothing for others",
+            ])
+        daemon.standsAtOnce = true
+        try network.run(.seconds(11))
+        #expect(try network.told() == ["published Puma"])
+    }
+
+    @Test func theOwnServiceIsSeenAsOwn() throws {
+        network.publish("Puma")
+        network.browse()
+        try network.run(.milliseconds(100))
+        daemon.announce("Puma", host: "own.local", port: 4_000)
+        daemon.announce("Lynx", host: "own.local", port: 4_001)
+        #expect(
+            Set(try network.told()) == [
+                "up daemon", "published Puma", "found Puma%2 own.local:4000 10.0.0.9 v=1 own",
+                "found Lynx%2 own.local:4001 10.0.0.9 v=1",
+            ])
+    }
+
+    @Test(arguments: [
+        ("Puma", "Puma #2"), ("Puma #2", "Puma #3"), ("Puma #9", "Puma #10"), ("Puma #", "Puma # #2"),
+        ("Puma #x", "Puma #x #2"), ("Puma #02", "Puma #02 #2"), ("#2", "#2 #2"), (" #2", " #3"),
+        ("Puma #99999999999999999999", "Puma #99999999999999999999 #2"),
+        (String(repeating: "ä", count: 31), String(repeating: "ä", count: 30) + " #2"),
+    ])
+    func alternatives(_ pair: (String, String)) {
+        #expect(ServicePublisher.alternative(to: pair.0) == pair.1)
+        #expect(pair.1.utf8.count <= 63)
+    }
+}
