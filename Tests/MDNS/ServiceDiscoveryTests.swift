@@ -74,6 +74,19 @@ struct ServiceDiscoveryTests {
         #expect(network.embedded.isEmpty)
     }
 
+    @Test func whoBeginsWhileItIsDownIsTold() throws {
+        let network = Network(mode: .daemon, daemon: FakeBackend(.daemon))
+        network.publish("Puma")
+        network.daemon.down(Self.gone)
+        #expect(try network.told() == ["down: gone", "publishing failed: gone"])
+        network.browse()
+        network.publish("Puma", text: ["id": "you"])
+        #expect(try network.told() == ["browsing failed: gone"])
+        network.call { $0.unpublish() }
+        network.publish("Puma")
+        #expect(try network.told() == ["publishing failed: gone"])
+    }
+
     @Test func aRenamedServiceKeepsItsNameAcrossBackends() throws {
         let network = Network(mode: .automatic)
         network.publish("Puma")

@@ -117,11 +117,7 @@ final class AvahiDaemonLine: @unchecked Sendable {
         guard let interfaceName else { return true }
         interface = Int32(clamping: if_nametoindex(interfaceName))
         guard interface == 0 else { return true }
-        tell(
-            .down(
-                NighError(
-                    .starting, .unavailable("there is no network interface \(interfaceName)"),
-                    advice: "`ip link` lists those there are")))
+        tell(.down(AvahiProblem.noInterface(interfaceName)))
         retryLater()
         return false
     }

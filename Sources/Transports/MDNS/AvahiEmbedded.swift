@@ -1,4 +1,5 @@
 import CAvahi
+import Glibc
 import NighCore
 import NighUV
 
@@ -81,6 +82,7 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
             return fail(
                 AvahiProblem.missing("libavahi-core7", CAvahiCoreProblem().map { String(cString: $0) } ?? ""))
         }
+        if let interface, if_nametoindex(interface) == 0 { return fail(AvahiProblem.noInterface(interface)) }
         var configuration = AvahiServerConfig()
         _ = core.server_config_init(&configuration)
         defer { core.server_config_free(&configuration) }
@@ -116,12 +118,13 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
     }
 
     private func fail(_ error: NighError) {
+        let isNews = problem != error
         problem = error
         timer = loop.schedule(at: loop.now + Self.retry) {
             self.timer = nil
             self.open()
         }
-        events?.backendDown(self, error)
+        if isNews { events?.backendDown(self, error) }
     }
 
     /// Says goodbye for all that is published, before it returns.
@@ -281,6 +284,11 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
 
     func addressesChanged() {
         if isPublished { publishAddresses() }
+        guard let timer else { return }
+        // It may be what was waited for.
+        loop.cancel(timer)
+        self.timer = nil
+        open()
     }
 
     /// Makes the host's records those of its interfaces; what stays is left alone.

@@ -44,6 +44,12 @@ enum AvahiProblem {
         }
     }
 
+    static func noInterface(_ name: String) -> NighError {
+        NighError(
+            .starting, .unavailable("there is no network interface \(name)"),
+            advice: "`ip link` lists those there are")
+    }
+
     /// A library that is not there; `words` is what the loader said.
     static func missing(_ package: String, _ words: String) -> NighError {
         NighError(

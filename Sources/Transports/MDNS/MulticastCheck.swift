@@ -35,7 +35,7 @@ final class MulticastCheck: MulticastChecking, @unchecked Sendable {
     ]
     static let verdictAfter = Moment.Span.milliseconds(2_000)
     static let pauseWhenHeard = Moment.Span.seconds(30)
-    static let pauseWhenBlocked = Moment.Span.seconds(5)
+    static let pauseWhenNot = Moment.Span.seconds(5)
 
     private let loop: UVEventLoop
     private let interface: String?
@@ -87,6 +87,12 @@ final class MulticastCheck: MulticastChecking, @unchecked Sendable {
             ]
         case .blocked(let error):
             return [Diagnosis(subject, .fail, error.cause.description, advice: error.advice)]
+        case .unknown where NetworkInterface.usable(named: interface).isEmpty:
+            return [
+                Diagnosis(
+                    subject, .fail, "no network interface is up for it",
+                    advice: "`ip address` tells which are")
+            ]
         case .unknown, nil: return [Diagnosis(subject, .warn, "not known yet whether it works")]
         }
     }
@@ -117,7 +123,7 @@ final class MulticastCheck: MulticastChecking, @unchecked Sendable {
                 .blocked(Self.error(isForbidden: isForbidden))
             }
         shutdown()
-        let pause = if case .blocked = verdict { Self.pauseWhenBlocked } else { Self.pauseWhenHeard }
+        let pause = verdict == .heard ? Self.pauseWhenHeard : Self.pauseWhenNot
         timers = [loop.schedule(at: loop.now + pause) { self.begin() }]
         self.verdict = verdict
         tell(verdict)

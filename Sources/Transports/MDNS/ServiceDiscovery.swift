@@ -111,8 +111,11 @@ public final class ServiceDiscovery: @unchecked Sendable {
     /// Lets others find this. Called again, it replaces what was published; where only the text is another, without
     /// vanishing in between.
     public func publish(_ registration: ServiceRegistration) {
-        begin()
+        let isNew = publisher.registration == nil
+        let problem = currentProblem
         publisher.publish(registration)
+        begin()
+        if isNew, let problem { tellPublisher { $0.publishingFailed(problem.at(.advertising)) } }
         check?.begin()
     }
 
@@ -121,11 +124,13 @@ public final class ServiceDiscovery: @unchecked Sendable {
 
     /// Looks for services of `type`, one's own included, until `stopBrowsing`. Called again, it replaces the search.
     public func browse(_ type: ServiceType) {
-        begin()
+        let problem = currentProblem
         search += 1
         isBrowsing = true
         directory.stop()
         directory.browse(type.domain)
+        begin()
+        if let problem { tellBrowser { $0.browsingFailed(problem.at(.browsing)) } }
         check?.begin()
     }
 
@@ -219,6 +224,11 @@ public final class ServiceDiscovery: @unchecked Sendable {
             else { return }
             event(events)
         }
+    }
+
+    /// What has been told to stand in the way.
+    private var currentProblem: NighError? {
+        if case .down(let error) = toldCondition { error } else { nil }
     }
 
     private func conditionChanged() {

@@ -1,0 +1,203 @@
+import Glibc
+import NighCore
+import NighUV
+import Testing
+
+@testable import NighMDNS
+
+/// Avahi's own stack, several times on this host, with nothing but the loopback interface between them.
+@Suite(.serialized, .timeLimit(.minutes(1)))
+struct EmbeddedTests {
+    private let service = ServiceName("t-" + String(UInt32.random(in: .min ... .max), radix: 36))!
+
+    @Test func twoFindEachOtherAndSayGoodbye() async throws {
+        let first = Neighbour(service)
+        let second = Neighbour(service)
+        first.publish("First", port: 4_001, text: "a")
+        first.browse()
+        second.publish("Second", port: 4_002, text: "b")
+        second.browse()
+        let seen = await first.wait { $0.found["Second"] }
+        #expect(seen.port == 4_002)
+        #expect(seen.value(of: "id") == Array("b".utf8))
+        #expect(seen.addresses.contains { $0.bytes == [127, 0, 0, 1] })
+        #expect(!seen.isOwn)
+        #expect(await second.wait { $0.found["First"] }.port == 4_001)
+        #expect(await first.wait { $0.found["First"] }.isOwn)
+        first.publish("First", port: 4_001, text: "changed")
+        _ = await second.wait { $0.found["First"]?.value(of: "id") == Array("changed".utf8) ? true : nil }
+        #expect(second.losses == [], "a text changes in place")
+        await second.end()
+        _ = await first.wait { $0.losses.contains("Second") ? true : nil }
+        await first.end()
+    }
+
+    @Test func whoComesLaterTakesAnotherName() async throws {
+        let first = Neighbour(service)
+        first.publish("Puma", port: 4_001, text: "a")
+        #expect(await first.wait { $0.name } == "Puma")
+        let second = Neighbour(service)
+        second.publish("Puma", port: 4_002, text: "b")
+        #expect(await second.wait { $0.name } == "Puma #2")
+        // Who has been there before, in an earlier life, may have its name back.
+        let third = Neighbour(service)
+        third.publish("Puma", port: 4_003, text: "a")
+        #expect(await third.wait { $0.name } == "Puma")
+        for neighbour in [first, second, third] { await neighbour.end() }
+    }
+
+    @Test func ofTwoAtTheSameMomentOneGivesWay() async throws {
+        let neighbours = (0..<2).map { _ in Neighbour(service) }
+        for (number, neighbour) in neighbours.enumerated() {
+            neighbour.publish("Puma", port: 4_001 + UInt16(number), text: "\(number)")
+        }
+        let watcher = Neighbour(service)
+        watcher.browse()
+        _ = await watcher.wait { watcher in
+            Set([watcher.found["Puma"]?.port, watcher.found["Puma #2"]?.port]) == [4_001, 4_002] ? true : nil
+        }
+        #expect(Set(neighbours.compactMap(\.lastName)) == ["Puma", "Puma #2"])
+        for neighbour in neighbours + [watcher] { await neighbour.end() }
+    }
+
+    @Test func startedAndEndedManyTimesNothingIsLeft() async throws {
+        /// How many sockets of this process speak mDNS.
+        func sockets() -> Int {
+            (0..<Int32(1_024)).count { descriptor in
+                var address = sockaddr_in6()
+                var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
+                return withUnsafeMutablePointer(to: &address) {
+                    $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                        getsockname(descriptor, $0, &length)
+                    }
+                } == 0 && UInt16(bigEndian: address.sin6_port) == MulticastSocket.port
+            }
+        }
+        for number in 0..<20 {
+            let neighbour = Neighbour(service)
+            neighbour.publish("N\(number)", port: 4_000, text: "n")
+            neighbour.browse()
+            if number % 4 == 0 { _ = await neighbour.wait { $0.name } }
+            await neighbour.end()
+        }
+        // Tests of others may speak it at the same time. Twenty that leak have forty.
+        #expect(sockets() < 20)
+    }
+
+    @Test func multicastIsHeardOnLoopback() async throws {
+        let loop = UVEventLoop()
+        let verdict = await withCheckedContinuation { continuation in
+            loop.execute {
+                let holder = Holder<MulticastCheck>()
+                holder.value = MulticastCheck(on: loop, interface: "lo") { verdict in
+                    holder.value?.shutdown()
+                    continuation.resume(returning: verdict)
+                }
+                holder.value?.begin()
+            }
+        }
+        #expect(verdict == .heard)
+        loop.shutdown()
+    }
+
+    @Test func anInterfaceThatIsNotThereIsNamed() async throws {
+        for mode in ServiceDiscovery.Mode.allCases {
+            let neighbour = Neighbour(service, mode: mode, interface: "no-such-if")
+            neighbour.browse()
+            let error = await neighbour.wait { $0.failures.first }
+            if mode == .embedded { #expect("\(error)".contains("no network interface no-such-if")) }
+            await neighbour.end()
+        }
+    }
+}
+
+/// `@unchecked Sendable`: used on one loop.
+private final class Holder<Value>: @unchecked Sendable { var value: Value? }
+
+/// A `ServiceDiscovery` on a loop of its own.
+///
+/// `@unchecked Sendable`: but for what the lock guards, everything is confined to the loop.
+private final class Neighbour: ServiceDiscoveryEvents, @unchecked Sendable {
+    struct Seen {
+        var found: [String: DiscoveredService] = [:]
+        var name: String?
+        var losses: [String] = []
+        var failures: [NighError] = []
+    }
+
+    private let loop = UVEventLoop()
+    private let service: ServiceName
+    private let lock = Lock()
+    private var seen = Seen()
+    private var waiters: [(Seen) -> Bool] = []
+    private var discovery: ServiceDiscovery?
+
+    init(_ service: ServiceName, mode: ServiceDiscovery.Mode = .embedded, interface: String = "lo") {
+        self.service = service
+        loop.execute {
+            self.discovery = ServiceDiscovery(mode: mode, interface: interface, on: self.loop, events: self)
+        }
+    }
+
+    func publish(_ name: String, port: UInt16, text: String) {
+        let entries = [TextEntry(key: "id", value: text)].compactMap(\.self)
+        let registration = ServiceRegistration(
+            type: ServiceType(tcp: service), name: DisplayName(fitting: name), port: port, text: entries,
+            identityKey: "id")
+        loop.execute { self.discovery?.publish(registration) }
+    }
+
+    func browse() {
+        loop.execute { self.discovery?.browse(ServiceType(tcp: self.service)) }
+    }
+
+    /// With all goodbyes said.
+    func end() async {
+        await withCheckedContinuation { continuation in
+            loop.execute {
+                self.discovery?.shutdown()
+                self.discovery = nil
+                continuation.resume()
+            }
+        }
+        loop.shutdown()
+    }
+
+    var losses: [String] { lock.withLock { seen.losses } }
+    var lastName: String? { lock.withLock { seen.name } }
+
+    /// Waits until `look` finds something in what was told.
+    func wait<Result: Sendable>(for look: @escaping (Seen) -> Result?) async -> Result {
+        await withCheckedContinuation { continuation in
+            let attempt = { (seen: Seen) in
+                guard let result = look(seen) else { return false }
+                continuation.resume(returning: result)
+                return true
+            }
+            lock.withLock { if !attempt(seen) { waiters.append(attempt) } }
+        }
+    }
+
+    private func change(_ body: (inout Seen) -> Void) {
+        lock.withLock {
+            body(&seen)
+            waiters.removeAll { $0(seen) }
+        }
+    }
+
+    func serviceFoundOrChanged(_ service: DiscoveredService) {
+        change { $0.found[service.key.name] = service }
+    }
+
+    func serviceLost(_ key: DiscoveredService.Key) {
+        change {
+            $0.found[key.name] = nil
+            $0.losses.append(key.name)
+        }
+    }
+
+    func published(as name: String) { change { $0.name = name } }
+    func publishingFailed(_ error: NighError) { change { $0.failures.append(error) } }
+    func browsingFailed(_ error: NighError) { change { $0.failures.append(error) } }
+    func discoveryChanged(_ condition: DiscoveryCondition) {}
+}
