@@ -29,7 +29,7 @@ test: setup ## Run every test, and count allocations; TEST_ARGUMENTS="--filter N
 	$(if $(findstring --filter,$(TEST_ARGUMENTS)),,@$(MAKE) --no-print-directory allocations)
 
 .PHONY: play
-play: setup ## See two peers find each other and talk
+play: setup ## See two peers find each other over TCP and talk; ARGUMENTS="--name Puma" is one of several
 	swift run $(FLAGS) -c debug greet $(ARGUMENTS)
 
 .PHONY: lint

@@ -1,8 +1,7 @@
 import Glibc
 
-if CommandLine.arguments.count > 1 {
-    let asksForHelp = ["--help", "-h"].contains(CommandLine.arguments[1])
-    print("usage: greet\n\nLets two sessions in this process find each other over memory, talk, and leave.")
-    exit(asksForHelp ? 0 : 2)
-}
-await Greeting.run()
+// Before there is any other thread, so that none of them takes a signal away.
+Interrupts.block()
+let arguments = Array(CommandLine.arguments.dropFirst())
+Task.detached { exit(await Greet.run(arguments)) }
+Interrupts.wait()

@@ -1,0 +1,58 @@
+import Glibc
+import NighCore
+
+/// Lines on the standard output, each written whole and at once, so that pipes see them as they come.
+///
+/// `@unchecked Sendable`: `isBroken` is guarded by the lock.
+final class Output: @unchecked Sendable {
+    private let lock = Lock()
+    private var isBroken = false
+    /// Called once when nobody reads any more.
+    private let whenBroken: @Sendable () -> Void
+
+    init(whenBroken: @escaping @Sendable () -> Void) {
+        self.whenBroken = whenBroken
+        // A reader that has gone is an error like any other.
+        signal(SIGPIPE, SIG_IGN)
+    }
+
+    /// Writes what `speaker` has to say as one line.
+    func line(_ speaker: String, _ words: String) {
+        let breaks = lock.withLock {
+            guard !isBroken else { return false }
+            isBroken = !Self.write("\(speaker)  \(Self.harmless(words))\n", to: STDOUT_FILENO)
+            return isBroken
+        }
+        if breaks { whenBroken() }
+    }
+
+    /// Writes to the standard error.
+    static func complain(_ words: String) { _ = write("greet: \(harmless(words))\n", to: STDERR_FILENO) }
+
+    /// What strangers say must not move the cursor or turn the text round.
+    static func harmless(_ words: String) -> String {
+        String(
+            String.UnicodeScalarView(
+                words.unicodeScalars.map { scalar in
+                    switch scalar.properties.generalCategory {
+                    case .control, .format, .lineSeparator, .paragraphSeparator: "\u{FFFD}"
+                    default: scalar
+                    }
+                }))
+    }
+
+    private static func write(_ text: String, to descriptor: Int32) -> Bool {
+        var text = text
+        return text.withUTF8 { bytes in
+            var rest = UnsafeRawBufferPointer(bytes)[...]
+            while !rest.isEmpty {
+                let part = UnsafeRawBufferPointer(rebasing: rest)
+                let count = Glibc.write(descriptor, part.baseAddress, part.count)
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { return false }
+                rest = rest.dropFirst(count)
+            }
+            return true
+        }
+    }
+}

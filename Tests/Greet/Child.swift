@@ -1,0 +1,136 @@
+import Glibc
+
+/// A `greet` of its own process, whose lines are read as they come. Killed with its last reference.
+final class Child {
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// For how long anything is waited for.
+    private static let patience: Int = 60
+    private static let program: String = {
+        var buffer = [CChar](repeating: 0, count: 4_096)
+        let count = readlink("/proc/self/exe", &buffer, buffer.count)
+        let path = String(decoding: buffer.prefix(max(count, 0)).map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return path.split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" } + "/greet"
+    }()
+
+    private let process: pid_t
+    private var output: Reader
+    private var errors: Reader
+    private var isReaped = false
+
+    /// Starts `greet` with these arguments.
+    init(_ arguments: [String]) throws {
+        output = try Reader()
+        errors = try Reader()
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_adddup2(&actions, output.far, STDOUT_FILENO)
+        posix_spawn_file_actions_adddup2(&actions, errors.far, STDERR_FILENO)
+        var strings = ([Self.program] + arguments).map { strdup($0) } + [nil]
+        defer { for string in strings { free(string) } }
+        var process = pid_t()
+        let status = posix_spawn(&process, Self.program, &actions, nil, &strings, environ)
+        guard status == 0 else { throw Failure(description: "\(Self.program) does not start: \(status)") }
+        self.process = process
+        output.closeFar()
+        errors.closeFar()
+    }
+
+    deinit {
+        guard !isReaped else { return }
+        kill(process, SIGKILL)
+        waitpid(process, nil, 0)
+    }
+
+    /// All that was read so far.
+    var lines: [String] { output.lines }
+
+    func send(_ signal: Int32) { kill(process, signal) }
+
+    /// Nobody reads what it says any more.
+    func stopListening() { output.close() }
+
+    /// Waits for a line with all of these words in it.
+    @discardableResult
+    func line(with words: String...) throws -> String {
+        let deadline = Self.now + Self.patience
+        while true {
+            if let line = lines.first(where: { line in words.allSatisfy(line.contains) }) { return line }
+            guard try output.readMore(until: deadline) else {
+                throw Failure(description: "it ended before it said \(words); it said \(lines)")
+            }
+        }
+    }
+
+    /// Waits for the end; returns the exit status, and what was said to the standard error.
+    func end() throws -> (status: Int32, errors: [String]) {
+        let deadline = Self.now + Self.patience
+        while try output.readMore(until: deadline) {}
+        while try errors.readMore(until: deadline) {}
+        var status: Int32 = 0
+        waitpid(process, &status, 0)
+        isReaped = true
+        let signal = status & 0x7F
+        return (signal == 0 ? status >> 8 & 0xFF : -signal, errors.lines)
+    }
+
+    fileprivate static var now: Int {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return time.tv_sec
+    }
+
+    /// One end of a pair of sockets, read in lines.
+    private struct Reader {
+        private(set) var lines: [String] = []
+        private var near: Int32
+        private(set) var far: Int32
+        private var rest: [UInt8] = []
+
+        init() throws {
+            var ends: [Int32] = [-1, -1]
+            // Unlike a pipe's, a socket's ends can be kept from other children from the first.
+            let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+            guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else {
+                throw Failure(description: "no pair of sockets: \(errno)")
+            }
+            (near, far) = (ends[0], ends[1])
+        }
+
+        mutating func closeFar() {
+            Glibc.close(far)
+            far = -1
+        }
+
+        mutating func close() {
+            guard near >= 0 else { return }
+            Glibc.close(near)
+            near = -1
+        }
+
+        /// Waits for more; false at the end.
+        mutating func readMore(until deadline: Int) throws -> Bool {
+            guard near >= 0 else { return false }
+            var wanted = pollfd(fd: near, events: Int16(POLLIN), revents: 0)
+            guard poll(&wanted, 1, Int32(max(0, deadline - Child.now) * 1_000)) > 0 else {
+                throw Failure(description: "it says nothing more; it said \(lines)")
+            }
+            var buffer = [UInt8](repeating: 0, count: 4_096)
+            let count = read(near, &buffer, buffer.count)
+            guard count > 0 else {
+                close()
+                return false
+            }
+            rest += buffer.prefix(count)
+            while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                lines.append(String(decoding: rest[..<end], as: UTF8.self))
+                rest.removeFirst(end + 1)
+            }
+            return true
+        }
+    }
+}
