@@ -121,6 +121,8 @@ final class ConnectionRace: @unchecked Sendable {
     private func ended(_ attempt: Attempt, _ status: Int32) {
         guard !isOver, let index = running.firstIndex(where: { $0 === attempt }) else { return }
         running.remove(at: index)
+        // Closed by a loop that ends: nothing may be begun there any more, and there is nobody to tell.
+        guard status != UV_ECANCELED.rawValue else { return isOver = true }
         if status == 0, attempt.pipe.ownAddress != attempt.pipe.otherAddress {
             attempt.pipe.becomeOpen()
             stop()

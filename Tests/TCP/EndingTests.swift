@@ -1,0 +1,47 @@
+import NighCore
+import NighTestKit
+import NighUV
+import Testing
+
+@testable import NighTCP
+
+/// What ends in the middle of things.
+struct EndingTests {
+    /// `@unchecked Sendable`: guarded by the monitor.
+    private final class Notes: @unchecked Sendable {
+        let monitor = Monitor()
+        var races: [ConnectionRace] = []
+        var outcomes = 0
+        var isStopped = false
+    }
+
+    /// A loop that ends closes the connection that is under way; the race must not go on to the next address.
+    @Test func aRaceEndsWithItsLoop() throws {
+        let silent = SilentPort()
+        let listener = PlainSocket()
+        listener.listen()
+        let addresses = [silent.port, listener.port].map { SocketAddress(.v4(0x7F00_0001), port: $0) }
+        let notes = Notes()
+        let loop = UVEventLoop()
+        loop.execute {
+            let buffer = ReadBuffer()
+            let race = ConnectionRace(addresses, on: loop) { address throws(UVError) in
+                try TCPPipe(family: address.family, interface: nil, on: loop, buffer: buffer)
+            } whenOver: { _ in
+                notes.monitor.change { notes.outcomes += 1 }
+            }
+            race.start()
+            notes.monitor.change { notes.races.append(race) }
+        }
+        try #require(notes.monitor.wait(within: .seconds(20)) { !notes.races.isEmpty })
+        let stopper = LoopThread()
+        stopper.start {
+            loop.shutdown()
+            notes.monitor.change { notes.isStopped = true }
+        }
+        try #require(
+            notes.monitor.wait(within: .seconds(20)) { notes.isStopped }, "the loop does not end")
+        stopper.join()
+        #expect(notes.outcomes == 0)
+    }
+}
