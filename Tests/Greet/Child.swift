@@ -54,12 +54,25 @@ final class Child {
     /// Nobody reads what it says any more.
     func stopListening() { output.close() }
 
-    /// Waits for a line with all of these words in it.
+    /// Bounds how many descriptors it may have from now on.
+    func limitDescriptors(to count: Int) throws {
+        let arguments: [String] = ["/usr/bin/prlimit", "--pid=\(process)", "--nofile=\(count):"]
+        var strings = arguments.map { strdup($0) } + [nil]
+        defer { for string in strings { free(string) } }
+        var tool = pid_t()
+        var status: Int32 = -1
+        guard posix_spawn(&tool, "/usr/bin/prlimit", nil, nil, &strings, environ) == 0,
+            waitpid(tool, &status, 0) == tool, status == 0
+        else { throw Failure(description: "prlimit failed: \(status)") }
+    }
+
+    /// Waits for a line with all of these words in it; the `occurrence`th of them.
     @discardableResult
-    func line(with words: String...) throws -> String {
+    func line(with words: String..., occurrence: Int = 1) throws -> String {
         let deadline = Self.now + Self.patience
         while true {
-            if let line = lines.first(where: { line in words.allSatisfy(line.contains) }) { return line }
+            let found = lines.filter { line in words.allSatisfy(line.contains) }
+            if found.count >= occurrence { return found[occurrence - 1] }
             guard try output.readMore(until: deadline) else {
                 throw Failure(description: "it ended before it said \(words); it said \(lines)")
             }

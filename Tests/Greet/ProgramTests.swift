@@ -55,9 +55,7 @@ struct ProgramTests {
 
     @Test func anAddressIsEnoughToMeet() throws {
         let puma = try start("Puma", over: Self.withoutDiscovery)
-        let said = try puma.line(with: "can be called at", "tcp://127.0.0.1:")
-        let address = try #require(said.split { $0 == " " || $0 == "," }.first { $0.contains("127.0.0.1") })
-        let lynx = try start("Lynx", over: Self.withoutDiscovery, ["--connect", String(address)])
+        let lynx = try start("Lynx", over: Self.withoutDiscovery, ["--connect", address(of: puma)])
         try lynx.line(with: "hears from Puma")
         try puma.line(with: "hears from Lynx")
     }
@@ -80,6 +78,28 @@ struct ProgramTests {
         try child.line(
             with: "could not reach tcp://127.0.0.1:1", "nobody listens there", "tries again in 2 s")
         try child.line(with: "could not reach tcp://127.0.0.1:1", "tries again in 4 s")
+    }
+
+    /// What has a connection already goes on, and whoever knocks is let in again later.
+    @Test func runningOutOfDescriptorsStopsNothingElse() throws {
+        let puma = try start("Puma", over: Self.withoutDiscovery)
+        let address = try address(of: puma)
+        let lynx = try start("Lynx", over: Self.withoutDiscovery, ["--connect", address])
+        try puma.line(with: "hears from Lynx")
+        try puma.limitDescriptors(to: 3)
+        let wolf = try start("Wolf", over: Self.withoutDiscovery, ["--connect", address])
+        try puma.line(with: "has trouble", "raise `ulimit -n`")
+        lynx.send(SIGINT)
+        #expect(try lynx.end().status == 0)
+        try puma.line(with: "talks to Lynx no more: the peer left")
+        try puma.limitDescriptors(to: 200)
+        try puma.line(with: "can be called at", address, occurrence: 2)
+        try wolf.line(with: "hears from Puma")
+    }
+
+    private func address(of child: Child) throws -> String {
+        let said = try child.line(with: "can be called at", "tcp://127.0.0.1:")
+        return String(try #require(said.split { $0 == " " || $0 == "," }.first { $0.contains("127.0.0.1") }))
     }
 
     /// The other is stopped, so that leaving waits for it.

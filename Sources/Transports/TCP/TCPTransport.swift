@@ -1,3 +1,4 @@
+import CUV
 import NighCore
 import NighUV
 
@@ -43,6 +44,8 @@ public final class TCPTransport: @unchecked Sendable {
     private var listener: TCPListener?
     private var listenTimer: LoopTimer?
     private var listenError: NighError?
+    /// The port that the system chose; where listening was given up for a while, it is taken again.
+    private var drawnPort: UInt16 = 0
     private var toldAddresses: [TransportAddress] = []
     private var tellsAddresses = false
     private var interfaceIsMissing = false
@@ -94,15 +97,31 @@ public final class TCPTransport: @unchecked Sendable {
         if let listenTimer { running.loop.cancel(listenTimer) }
         listenTimer = nil
         do throws(UVError) {
-            listener = try TCPListener.listen(
-                port: options.port, interface: options.interface, on: running.loop, buffer: buffer,
-                accepted: { [weak self] in self?.accepted($0) },
-                failed: { [weak self] in self?.acceptFailed($0) })
+            let listener = try listener(on: running.loop)
+            self.listener = listener
+            drawnPort = listener.port
             listenError = nil
             publish()
             tellListening()
         } catch {
             listenFailed(error.listenError(port: options.port, interface: options.interface))
+        }
+    }
+
+    private func listener(on loop: UVEventLoop) throws(UVError) -> TCPListener {
+        func listen(_ port: UInt16) throws(UVError) -> TCPListener {
+            try TCPListener.listen(
+                port: port, interface: options.interface, on: loop, buffer: buffer,
+                accepted: { [weak self] in self?.accepted($0) },
+                failed: { [weak self] in self?.acceptFailed($0) })
+        }
+        guard options.port == 0, drawnPort != 0 else { return try listen(options.port) }
+        do throws(UVError) {
+            return try listen(drawnPort)
+        } catch {
+            // Somebody else has it now.
+            guard error.code == UV_EADDRINUSE.rawValue else { throw error }
+            return try listen(0)
         }
     }
 
@@ -133,12 +152,13 @@ public final class TCPTransport: @unchecked Sendable {
         running.events.pipeOpened(pipe, dial: nil, by: self)
     }
 
-    /// The kernel keeps who could not be accepted waiting, and libuv asks again; a person should know why nobody comes in.
+    /// Where descriptors or memory have run out, libuv would ask the kernel again and again, and nothing else would be done on
+    /// the loop until somebody gives some back. So listening is given up for a while.
     private func acceptFailed(_ error: UVError) {
-        let error = error.listenError(port: listener?.port ?? options.port, interface: options.interface)
-        guard let running, error != listenError else { return }
-        listenError = error
-        running.events.advertisingFailed(error, by: self)
+        listener?.close()
+        listener = nil
+        listenFailed(error.listenError(port: drawnPort, interface: options.interface))
+        tellListening()
     }
 
     private var listeningAddresses: [TransportAddress] {
