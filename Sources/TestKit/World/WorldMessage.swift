@@ -37,19 +37,16 @@ enum WorldMessage {
     }
 
     static func bytes(stream: Int, row: MessageLedger.Row, number: Int, length: Int) -> [UInt8] {
-        [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
-            count = length
-            guard let base = UnsafeMutableRawPointer(buffer.baseAddress), length > 0 else { return }
-            let offset = offset(stream, row, number)
-            table.withUnsafeBytes { source in
-                base.copyMemory(from: source.baseAddress.unsafelyUnwrapped + offset, byteCount: length)
-            }
-            guard length >= headerLength else { return }
-            base.storeBytes(of: UInt32(stream), as: UInt32.self)
-            base.storeBytes(of: UInt32(row.rawValue), toByteOffset: 4, as: UInt32.self)
-            base.storeBytes(of: UInt32(number), toByteOffset: 8, as: UInt32.self)
-            base.storeBytes(of: UInt32(length), toByteOffset: 12, as: UInt32.self)
+        let offset = offset(stream, row, number)
+        var bytes = [UInt8](table[offset..<offset + length])
+        guard length >= headerLength else { return bytes }
+        bytes.withUnsafeMutableBytes {
+            $0.storeBytes(of: UInt32(stream), as: UInt32.self)
+            $0.storeBytes(of: UInt32(row.rawValue), toByteOffset: 4, as: UInt32.self)
+            $0.storeBytes(of: UInt32(number), toByteOffset: 8, as: UInt32.self)
+            $0.storeBytes(of: UInt32(length), toByteOffset: 12, as: UInt32.self)
         }
+        return bytes
     }
 
     /// What the bytes say they are; nil when they are too short to say it, or say nonsense.
