@@ -6,7 +6,7 @@ import Testing
 @testable import NighMDNS
 
 /// Avahi's own stack, several times on this host, with nothing but the loopback interface between them.
-@Suite(.serialized, .timeLimit(.minutes(1)))
+@Suite(.serialized, .timeLimit(.minutes(2)))
 struct EmbeddedTests {
     private let service = ServiceName("t-" + String(UInt32.random(in: .min ... .max), radix: 36))!
 
@@ -17,32 +17,32 @@ struct EmbeddedTests {
         first.browse()
         second.publish("Second", port: 4_002, text: "b")
         second.browse()
-        let seen = await first.wait { $0.found["Second"] }
+        let seen = try await first.wait { $0.found["Second"] }
         #expect(seen.port == 4_002)
         #expect(seen.value(of: "id") == Array("b".utf8))
         #expect(seen.addresses.contains { $0.bytes == [127, 0, 0, 1] })
         #expect(!seen.isOwn)
-        #expect(await second.wait { $0.found["First"] }.port == 4_001)
-        #expect(await first.wait { $0.found["First"] }.isOwn)
+        #expect(try await second.wait { $0.found["First"] }.port == 4_001)
+        #expect(try await first.wait { $0.found["First"] }.isOwn)
         first.publish("First", port: 4_001, text: "changed")
-        _ = await second.wait { $0.found["First"]?.value(of: "id") == Array("changed".utf8) ? true : nil }
+        _ = try await second.wait { $0.found["First"]?.value(of: "id") == Array("changed".utf8) ? true : nil }
         #expect(second.losses == [], "a text changes in place")
         await second.end()
-        _ = await first.wait { $0.losses.contains("Second") ? true : nil }
+        _ = try await first.wait { $0.losses.contains("Second") ? true : nil }
         await first.end()
     }
 
     @Test func whoComesLaterTakesAnotherName() async throws {
         let first = Neighbour(service)
         first.publish("Puma", port: 4_001, text: "a")
-        #expect(await first.wait { $0.name } == "Puma")
+        #expect(try await first.wait { $0.name } == "Puma")
         let second = Neighbour(service)
         second.publish("Puma", port: 4_002, text: "b")
-        #expect(await second.wait { $0.name } == "Puma #2")
+        #expect(try await second.wait { $0.name } == "Puma #2")
         // Who has been there before, in an earlier life, may have its name back.
         let third = Neighbour(service)
         third.publish("Puma", port: 4_003, text: "a")
-        #expect(await third.wait { $0.name } == "Puma")
+        #expect(try await third.wait { $0.name } == "Puma")
         for neighbour in [first, second, third] { await neighbour.end() }
     }
 
@@ -53,7 +53,7 @@ struct EmbeddedTests {
         }
         let watcher = Neighbour(service)
         watcher.browse()
-        _ = await watcher.wait { watcher in
+        _ = try await watcher.wait { watcher in
             Set([watcher.found["Puma"]?.port, watcher.found["Puma #2"]?.port]) == [4_001, 4_002] ? true : nil
         }
         #expect(Set(neighbours.compactMap(\.lastName)) == ["Puma", "Puma #2"])
@@ -77,7 +77,7 @@ struct EmbeddedTests {
             let neighbour = Neighbour(service)
             neighbour.publish("N\(number)", port: 4_000, text: "n")
             neighbour.browse()
-            if number % 4 == 0 { _ = await neighbour.wait { $0.name } }
+            if number % 4 == 0 { _ = try await neighbour.wait { $0.name } }
             await neighbour.end()
         }
         // Tests of others may speak it at the same time. Twenty that leak have forty.
@@ -104,7 +104,7 @@ struct EmbeddedTests {
         for mode in ServiceDiscovery.Mode.allCases {
             let neighbour = Neighbour(service, mode: mode, interface: "no-such-if")
             neighbour.browse()
-            let error = await neighbour.wait { $0.failures.first }
+            let error = try await neighbour.wait { $0.failures.first }
             if mode == .embedded { #expect("\(error)".contains("no network interface no-such-if")) }
             await neighbour.end()
         }
@@ -129,7 +129,7 @@ private final class Neighbour: ServiceDiscoveryEvents, @unchecked Sendable {
     private let service: ServiceName
     private let lock = Lock()
     private var seen = Seen()
-    private var waiters: [(Seen) -> Bool] = []
+    private var waiters: [Waiter] = []
     private var discovery: ServiceDiscovery?
 
     init(_ service: ServiceName, mode: ServiceDiscovery.Mode = .embedded, interface: String = "lo") {
@@ -166,22 +166,42 @@ private final class Neighbour: ServiceDiscoveryEvents, @unchecked Sendable {
     var losses: [String] { lock.withLock { seen.losses } }
     var lastName: String? { lock.withLock { seen.name } }
 
-    /// Waits until `look` finds something in what was told.
-    func wait<Result: Sendable>(for look: @escaping (Seen) -> Result?) async -> Result {
-        await withCheckedContinuation { continuation in
-            let attempt = { (seen: Seen) in
-                guard let result = look(seen) else { return false }
+    /// Waits until `look` finds something in what was told, for at most twenty seconds.
+    func wait<Result: Sendable>(for look: @escaping (Seen) -> Result?) async throws -> Result {
+        let result: Result? = await withCheckedContinuation { continuation in
+            let waiter = Waiter { seen, isLate in
+                let result = look(seen)
+                guard result != nil || isLate else { return false }
                 continuation.resume(returning: result)
                 return true
             }
-            lock.withLock { if !attempt(seen) { waiters.append(attempt) } }
+            lock.withLock { if !waiter.isContent(seen, false) { waiters.append(waiter) } }
+            loop.execute {
+                self.loop.schedule(at: self.loop.now + .seconds(20)) { self.giveUp(waiter) }
+            }
+        }
+        return try #require(result, "it never came")
+    }
+
+    /// `@unchecked Sendable`: called with the lock held only.
+    private final class Waiter: @unchecked Sendable {
+        let isContent: (_ seen: Seen, _ isLate: Bool) -> Bool
+
+        init(_ isContent: @escaping (_ seen: Seen, _ isLate: Bool) -> Bool) { self.isContent = isContent }
+    }
+
+    private func giveUp(_ waiter: Waiter) {
+        lock.withLock {
+            guard let index = waiters.firstIndex(where: { $0 === waiter }) else { return }
+            waiters.remove(at: index)
+            _ = waiter.isContent(seen, true)
         }
     }
 
     private func change(_ body: (inout Seen) -> Void) {
         lock.withLock {
             body(&seen)
-            waiters.removeAll { $0(seen) }
+            waiters.removeAll { $0.isContent(seen, false) }
         }
     }
 
