@@ -32,6 +32,10 @@ test: setup ## Run every test, and count allocations; TEST_ARGUMENTS="--filter N
 play: setup ## See two peers find each other over TCP and talk; ARGUMENTS="--name Puma" is one of several
 	swift run $(FLAGS) -c debug greet $(ARGUMENTS)
 
+.PHONY: lab
+lab: setup ## Run scenarios on real networks by name; ARGUMENTS="--list" names them
+	swift run $(FLAGS) -c debug lab $(ARGUMENTS)
+
 .PHONY: lint
 lint: setup ## Check style, and that nothing compiles with a warning
 	swift format lint --strict --recursive $(SOURCES)

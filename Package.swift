@@ -33,11 +33,13 @@ let package = Package(
             path: "Sources/Tools/nigh-bench"),
         .executableTarget(
             name: "fuzz", dependencies: ["NighCore", "NighTestKit"], path: "Sources/Tools/fuzz"),
+        .executableTarget(name: "lab", dependencies: ["Nigh", "NighUV"], path: "Tests/Lab/Program"),
         .executableTarget(name: "soak", dependencies: ["NighTestKit"], path: "Sources/Tools/soak"),
         .testTarget(
             name: "CoreTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Core"),
         .testTarget(name: "FuzzTests", dependencies: ["fuzz"], path: "Tests/Fuzz"),
         .testTarget(name: "GreetTests", dependencies: ["Nigh", "greet"], path: "Tests/Greet"),
+        .testTarget(name: "LabTests", dependencies: ["lab"], path: "Tests/Lab/Scenarios"),
         .testTarget(name: "NighTests", dependencies: ["Nigh"], path: "Tests/Nigh"),
         .testTarget(
             name: "MemoryTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Memory"

@@ -1,0 +1,112 @@
+import Glibc
+
+/// A process that was started here, with its input and output on pipes.
+final class Child {
+    /// How a process ended.
+    enum Ending: Equatable, CustomStringConvertible {
+        case exited(Int32)
+        case killed(Int32)
+
+        /// Takes apart what `waitpid` says.
+        init(waitStatus status: Int32) {
+            let signal = status & 0x7f
+            self = signal == 0 ? .exited((status >> 8) & 0xff) : .killed(signal)
+        }
+
+        var description: String {
+            switch self {
+            case .exited(let status): "ended with status \(status)"
+            case .killed(let signal): "was ended by \(String(cString: strsignal(signal))) (\(signal))"
+            }
+        }
+    }
+
+    /// Which of its outputs a line came from.
+    enum Stream: String {
+        case output
+        case errors
+    }
+
+    let name: String
+    let process: pid_t
+    /// Called with each line it prints.
+    var onLine: ((Stream, String) -> Void)?
+    /// Set when it has been waited for.
+    var ending: Ending?
+    /// Whether its end, whenever it comes, is as it should be.
+    var mayEnd: Bool
+    /// All that it printed on its output, unless `onLine` takes it.
+    private(set) var printed: [String] = []
+
+    private var input: Int32
+    private(set) var outlets: [Stream: Int32]
+    private var buffers: [Stream: LineBuffer] = [.output: LineBuffer(), .errors: LineBuffer()]
+
+    /// Starts `command`, looked up in the PATH.
+    init(_ name: String, _ command: [String], environment: [String], mayEnd: Bool) throws(Failure) {
+        self.name = name
+        self.mayEnd = mayEnd
+        let toChild = try Spawning.pipe()
+        let output = try Spawning.pipe()
+        let errors = try Spawning.pipe()
+        defer { for end in [toChild.reading, output.writing, errors.writing] { close(end) } }
+        process = try Spawning.spawn(
+            command, environment: environment,
+            descriptors: [(toChild.reading, 0), (output.writing, 1), (errors.writing, 2)])
+        input = toChild.writing
+        outlets = [.output: output.reading, .errors: errors.reading]
+        for outlet in outlets.values { _ = fcntl(outlet, F_SETFL, O_NONBLOCK) }
+    }
+
+    deinit {
+        closeInput()
+        for outlet in outlets.values { close(outlet) }
+    }
+
+    /// Writes a line to its input. A process that has ended does not read it.
+    func tell(_ line: String) {
+        guard input >= 0 else { return }
+        let bytes = Array((line + "\n").utf8)
+        _ = write(input, bytes, bytes.count)
+    }
+
+    /// Lets it read the end of its input.
+    func closeInput() {
+        guard input >= 0 else { return }
+        close(input)
+        input = -1
+    }
+
+    /// Sends a signal, unless it has ended.
+    func signal(_ number: Int32) {
+        guard ending == nil else { return }
+        kill(process, number)
+    }
+
+    /// Whether it has ended and everything it printed has been read.
+    var isOver: Bool { ending != nil && outlets.isEmpty }
+
+    /// Reads what `stream` has now.
+    func read(_ stream: Stream) {
+        guard let outlet = outlets[stream] else { return }
+        let hasEnded = withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 1) { room in
+            while true {
+                let count = Glibc.read(outlet, room.baseAddress, room.count)
+                if count > 0 {
+                    for line in buffers[stream]?.take(room[..<count]) ?? [] { deliver(line, stream) }
+                    continue
+                }
+                if count < 0, errno == EINTR { continue }
+                return count == 0 || errno != EAGAIN
+            }
+        }
+        guard hasEnded else { return }
+        if let line = buffers[stream]?.takeRest() { deliver(line, stream) }
+        close(outlet)
+        outlets[stream] = nil
+    }
+
+    private func deliver(_ line: String, _ stream: Stream) {
+        if let onLine { onLine(stream, line) } else { printed.append(line) }
+    }
+}

@@ -1,0 +1,131 @@
+import Glibc
+
+/// The namespaces a scenario runs in, and how to get into them.
+///
+/// The lab starts itself again as process 1 of new network, mount and process namespaces. The kernel ends a process
+/// namespace with its process 1, and a network namespace, with its interfaces, when its last process is gone. The way
+/// from here to there is a chain in which each is killed when the one before it dies (`setpriv --pdeathsig`, `unshare
+/// --kill-child`), so whatever ends this program ends all of it.
+enum Enclosure {
+    struct Options {
+        var keeps = false
+        var isQuiet = false
+
+        var arguments: [String] { (keeps ? ["--keep"] : []) + (isQuiet ? ["--quiet"] : []) }
+    }
+
+    /// The first argument of the lab that runs inside.
+    static let insideMark = "--inside"
+    /// The exit status where this machine allows no namespaces.
+    static let cannotEnter: Int32 = 3
+    /// A pipe's reading end, in the lab inside, whose other end only the lab outside holds.
+    private static let lifeline: Int32 = 3
+
+    // MARK: Outside
+
+    /// Runs a scenario in an enclosure of its own; returns the exit status.
+    static func enter(scenario: String, _ options: Options) -> Int32 {
+        if let words = Tools.missing() {
+            CommandLineOfLab.complain("lab: \(words)")
+            return cannotEnter
+        }
+        do throws(Failure) {
+            guard let wrapping = try wrapping() else { return cannotEnter }
+            let command = wrapping + [try Spawning.ownPath(), insideMark, scenario] + options.arguments
+            let line = try Spawning.pipe()
+            let process = try Spawning.spawn(
+                command, environment: environment, descriptors: [(line.reading, lifeline)])
+            close(line.reading)
+            let ending = Spawning.wait(for: process)
+            close(line.writing)
+            if case .exited(let status) = ending { return status }
+            CommandLineOfLab.complain("lab: \(scenario) \(ending)")
+        } catch {
+            CommandLineOfLab.complain("lab: \(error)")
+        }
+        return 1
+    }
+
+    private static var environment: [String] {
+        Spawning.ownEnvironment.filter { !$0.hasPrefix("PATH=") } + ["PATH=\(Tools.path)"]
+    }
+
+    /// The command in front of what is to run inside: without a user namespace where this user may do that, else with
+    /// one. Nil, after saying why, where neither works.
+    private static func wrapping() throws(Failure) -> [String]? {
+        let plain = [
+            "setpriv", "--pdeathsig", "SIGKILL", "--",
+            "unshare", "--net", "--mount", "--pid", "--mount-proc", "--kill-child",
+        ]
+        let asUser = plain + ["--user", "--map-root-user"]
+        var reasons: [String] = []
+        for candidate in geteuid() == 0 ? [plain, asUser] : [asUser] {
+            let reason = try trial(candidate + ["--"])
+            if let reason { reasons.append(reason) } else { return candidate + ["--"] }
+        }
+        CommandLineOfLab.complain(
+            """
+            lab: this machine lets it have no namespaces: \(reasons.joined(separator: "; "))
+            It needs one of these:
+              - to be root with CAP_SYS_ADMIN and CAP_NET_ADMIN (in Docker: `--privileged`), or
+              - user namespaces for everybody, as Debian has them: `sysctl kernel.unprivileged_userns_clone=1
+                user.max_user_namespaces=10000`; on Ubuntu also `kernel.apparmor_restrict_unprivileged_userns=0`.
+            """)
+        return nil
+    }
+
+    /// Whether all that the lab does first can be done behind `wrapping`; nil if so, else what was said about it.
+    private static func trial(_ wrapping: [String]) throws(Failure) -> String? {
+        let errors = try Spawning.pipe()
+        defer { close(errors.reading) }
+        let work = "mount -t tmpfs lab /run && ip netns add a && ip link add lab0 type veth peer lab1 netns a"
+        let process = try Spawning.spawn(
+            wrapping + ["sh", "-c", work], environment: environment,
+            descriptors: [(errors.writing, STDERR_FILENO)])
+        close(errors.writing)
+        var said: [UInt8] = []
+        withUnsafeTemporaryAllocation(byteCount: 4_096, alignment: 1) { room in
+            while case let count = read(errors.reading, room.baseAddress, room.count), count > 0 {
+                said += room[..<count]
+            }
+        }
+        guard Spawning.wait(for: process) != .exited(0) else { return nil }
+        let words = String(decoding: said, as: UTF8.self).split(separator: "\n").joined(separator: ", ")
+        return words.isEmpty ? "no reason given" : words
+    }
+
+    // MARK: Inside
+
+    /// What process 1 of the enclosure does.
+    static func runInside(_ arguments: [String]) -> Int32 {
+        // Had the lab outside died before its death was watched for, nobody would end this one.
+        var line = pollfd(fd: lifeline, events: 0, revents: 0)
+        guard poll(&line, 1, 0) == 0 else { return 1 }
+        _ = fcntl(lifeline, F_SETFD, FD_CLOEXEC)
+        signal(SIGPIPE, SIG_IGN)
+        guard let name = arguments.first, let scenario = Scenario.callable.first(where: { $0.name == name })
+        else {
+            CommandLineOfLab.complain("lab: \(insideMark) is for the lab itself")
+            return 2
+        }
+        let journal = Journal(isQuiet: arguments.contains("--quiet"))
+        var status: Int32 = 0
+        do throws(Failure) {
+            let lab = try Lab(journal: journal, limit: scenario.limit)
+            do throws(Failure) {
+                try scenario.play(lab)
+                try lab.finish()
+                journal.tell("\(Journal.seconds(journal.now))  PASSED \(name)")
+            } catch {
+                status = 1
+                lab.showWhatIsKnown()
+                journal.tell("\(Journal.seconds(journal.now))  FAILED \(name): \(error)")
+            }
+            if arguments.contains("--keep") { try lab.keep() }
+        } catch {
+            status = 1
+            journal.tell("\(Journal.seconds(journal.now))  FAILED \(name): \(error)")
+        }
+        return status
+    }
+}

@@ -1,0 +1,86 @@
+import Glibc
+
+/// Starting processes, the system's way.
+enum Spawning {
+    /// A pipe whose ends no child inherits unless they are given to it.
+    static func pipe() throws(Failure) -> (reading: Int32, writing: Int32) {
+        var ends: [Int32] = [-1, -1]
+        guard Glibc.pipe(&ends) == 0 else { throw .system("cannot make a pipe") }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        return (ends[0], ends[1])
+    }
+
+    /// Starts `command` with `descriptors` (here, there), and with every signal handled as by default; on demand as the
+    /// leader of a process group.
+    static func spawn(
+        _ command: [String], environment: [String], descriptors: [(own: Int32, its: Int32)],
+        inOwnGroup: Bool = false
+    ) throws(Failure) -> pid_t {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        for (own, its) in descriptors { posix_spawn_file_actions_adddup2(&actions, own, its) }
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var signals = sigset_t()
+        sigfillset(&signals)
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        let group = inOwnGroup ? POSIX_SPAWN_SETPGROUP : 0
+        posix_spawnattr_setflags(
+            &attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | group))
+        var process = pid_t()
+        let arguments = command.map { strdup($0) }
+        let variables = environment.map { strdup($0) }
+        defer { for text in arguments + variables { free(text) } }
+        let status = posix_spawnp(
+            &process, command[0], &actions, &attributes, arguments + [nil], variables + [nil])
+        guard status == 0 else {
+            errno = status
+            throw .system("cannot start \(command[0])")
+        }
+        return process
+    }
+
+    /// Waits for `process` to end.
+    static func wait(for process: pid_t) -> Child.Ending {
+        var status: Int32 = 0
+        while waitpid(process, &status, 0) < 0 {
+            guard errno == EINTR else { return .exited(127) }
+        }
+        return Child.Ending(waitStatus: status)
+    }
+
+    /// The variables of this process's environment, as `name=value`.
+    static var ownEnvironment: [String] {
+        var variables: [String] = []
+        var next = environ
+        while let variable = next.pointee {
+            variables.append(String(cString: variable))
+            next += 1
+        }
+        return variables
+    }
+
+    /// The program that runs here.
+    static func ownPath() throws(Failure) -> String {
+        guard let path = realpath("/proc/self/exe", nil) else { throw .system("cannot find this program") }
+        defer { free(path) }
+        return String(cString: path)
+    }
+}
+
+/// Something did not go as a scenario needs it.
+struct Failure: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ words: String) { description = words }
+
+    /// What the system says about the call that just failed.
+    static func system(_ words: String) -> Failure {
+        let number = errno
+        return Failure("\(words): \(String(cString: strerror(number))) (\(number))")
+    }
+}

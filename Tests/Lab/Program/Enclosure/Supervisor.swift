@@ -1,0 +1,114 @@
+import Glibc
+
+/// Starts processes, reads what they print and notices how they end, all on the one thread that also runs the
+/// scenario: while the scenario waits for something, this turns.
+final class Supervisor {
+    let journal: Journal
+    /// What went wrong with a process nobody was waiting for.
+    private(set) var accidents: [String] = []
+
+    private var children: [Child] = []
+    private let environment: [String]
+    private let end: ContinuousClock.Instant
+
+    /// - Parameter limit: when this has passed, whatever is waited for then fails.
+    init(journal: Journal, limit: Duration) {
+        self.journal = journal
+        end = ContinuousClock.now + limit
+        environment = Spawning.ownEnvironment.filter { !$0.hasPrefix("PATH=") } + ["PATH=\(Tools.path)"]
+    }
+
+    /// Starts a process that runs until it is told to end.
+    func start(_ name: String, _ command: [String], mayEnd: Bool = false) throws(Failure) -> Child {
+        let child = try Child(name, command, environment: environment, mayEnd: mayEnd)
+        children.append(child)
+        return child
+    }
+
+    /// Runs a process to its end; fails where it does. Returns the lines it printed.
+    @discardableResult
+    func run(_ command: [String], input: String = "", within limit: Duration = .seconds(20)) throws(Failure)
+        -> [String]
+    {
+        let name = command.joined(separator: " ")
+        let child = try start(name, command, mayEnd: true)
+        var errors: [String] = []
+        var output: [String] = []
+        child.onLine = { stream, line in
+            if stream == .errors { errors.append(line) } else { output.append(line) }
+        }
+        if !input.isEmpty { child.tell(input) }
+        child.closeInput()
+        try wait("`\(name)` to end", within: limit) { child.isOver }
+        guard child.ending == .exited(0) else {
+            let words = child.ending?.description ?? ""
+            throw Failure("`\(name)` \(words): \((errors + output).joined(separator: "; "))")
+        }
+        return output
+    }
+
+    /// Reads and reaps until `condition` holds. Fails when it does not within `limit`, or when a process ended that
+    /// should not have.
+    func wait(_ words: String, within limit: Duration, until condition: () -> Bool) throws(Failure) {
+        let deadline = min(ContinuousClock.now + limit, end)
+        while true {
+            if let accident = accidents.first { throw Failure(accident) }
+            if condition() { return }
+            let left = deadline - ContinuousClock.now
+            guard left > .zero else {
+                throw Failure("waited \(Journal.seconds(limit).drop { $0 == " " }) s in vain for \(words)")
+            }
+            turn(atMost: min(left, .milliseconds(50)))
+        }
+    }
+
+    /// Lets `span` pass, reading and reaping.
+    func pass(_ span: Duration) throws(Failure) {
+        let deadline = ContinuousClock.now + span
+        while deadline > ContinuousClock.now {
+            if let accident = accidents.first { throw Failure(accident) }
+            turn(atMost: min(deadline - ContinuousClock.now, .milliseconds(50)))
+        }
+    }
+
+    private func turn(atMost span: Duration) {
+        var descriptors: [pollfd] = []
+        var sources: [(Child, Child.Stream)] = []
+        for child in children {
+            for (stream, outlet) in child.outlets {
+                descriptors.append(pollfd(fd: outlet, events: Int16(POLLIN), revents: 0))
+                sources.append((child, stream))
+            }
+        }
+        let milliseconds = max(1, Int32(span / .milliseconds(1)))
+        if poll(&descriptors, nfds_t(descriptors.count), milliseconds) > 0 {
+            for (descriptor, source) in zip(descriptors, sources) where descriptor.revents != 0 {
+                source.0.read(source.1)
+            }
+        }
+        reap()
+    }
+
+    /// Waits for all that have ended; as process 1 of its namespace the lab also inherits what others left behind.
+    private func reap() {
+        while true {
+            var status: Int32 = 0
+            let process = waitpid(-1, &status, WNOHANG)
+            guard process > 0 else { break }
+            guard let child = children.first(where: { $0.process == process && $0.ending == nil }) else {
+                continue
+            }
+            let ending = Child.Ending(waitStatus: status)
+            child.ending = ending
+            for stream in child.outlets.keys { child.read(stream) }
+            if !child.mayEnd {
+                accidents.append("\(child.name) \(ending) though nobody had asked it to")
+                journal.note(child.name, "\(ending)")
+            }
+        }
+        children.removeAll { $0.isOver }
+    }
+
+    /// Remembers something that must fail the scenario wherever it stands.
+    func report(_ accident: String) { accidents.append(accident) }
+}

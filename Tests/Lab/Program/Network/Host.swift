@@ -1,0 +1,212 @@
+import Glibc
+
+/// One machine of the network: a network namespace with a host name and a /run of its own.
+final class Host {
+    /// Which addresses an interface has.
+    enum Addresses {
+        /// An IPv4 address of the network, and the IPv6 link-local one.
+        case all
+        /// The IPv6 link-local one alone.
+        case linkLocal
+        /// An IPv4 address alone.
+        case version4
+        /// None, and the interface is down.
+        case none
+    }
+
+    let name: String
+    let lab: Lab
+    /// The peers started on it.
+    private(set) var peers: [PeerProcess] = []
+    private(set) var daemon: Child?
+
+    private let number: Int
+    private var bus: Child?
+    private var networks: [String] = []
+
+    init(_ name: String, number: Int, in lab: Lab) throws(Failure) {
+        self.name = name
+        self.number = number
+        self.lab = lab
+        try lab.supervisor.run(["mkdir", "-p", path("")])
+        try lab.supervisor.run(["ip", "netns", "add", name])
+        // Without duplicate address detection an address is there as soon as its interface is, as on a machine that
+        // was switched on before the scenario began.
+        try run([
+            "sh", "-c",
+            "ip link set lo up; for each in all default; do echo 0 >/proc/sys/net/ipv6/conf/$each/accept_dad; done",
+        ])
+    }
+
+    /// Where the lab finds what the host finds in /run.
+    func path(_ file: String) -> String { "\(Lab.folder)/hosts/\(name)/\(file)" }
+
+    /// The host's IPv4 address on the network it was plugged into as the n-th, from 0.
+    func address(on network: Int = 0) -> String { "10.77.\(network).\(number)" }
+
+    // MARK: Wires
+
+    /// The end of an interface's wire at the bridge.
+    func port(_ interface: String) -> String { "\(name)-\(interface)" }
+
+    /// Adds an interface and joins it to the bridge `network`.
+    func plug(_ interface: String, into network: String, _ addresses: Addresses) throws(Failure) {
+        let bridge = try lab.bridge(network)
+        try lab.supervisor.run(
+            ["ip", "-batch", "-"],
+            input: """
+                link add \(port(interface)) type veth peer name \(interface) netns \(name)
+                link set \(port(interface)) addrgenmode none
+                link set \(port(interface)) master \(bridge) up
+                """)
+        if !networks.contains(network) { networks.append(network) }
+        let third = networks.firstIndex(of: network) ?? 0
+        var lines: [String] = []
+        if addresses == .version4 { lines.append("link set \(interface) addrgenmode none") }
+        if addresses == .all || addresses == .version4 {
+            lines.append("addr add \(address(on: third))/24 dev \(interface)")
+        }
+        if addresses != .none { lines.append("link set \(interface) up") }
+        if !lines.isEmpty { try ip(lines) }
+    }
+
+    /// Pulls an interface's plug, or puts it back. Pulled, the host sees that there is no carrier.
+    func setLink(_ interface: String = "eth0", isUp: Bool) throws(Failure) {
+        lab.journal.note(name, "the link of \(interface) goes \(isUp ? "up" : "down")")
+        try lab.supervisor.run(["ip", "link", "set", port(interface), isUp ? "up" : "down"])
+    }
+
+    /// Loses everything between an interface and the others without telling either, or ends that.
+    func setSilent(_ isSilent: Bool, _ interface: String = "eth0", on network: String = "lan") throws(Failure)
+    {
+        lab.journal.note(name, "\(interface) is \(isSilent ? "cut off silently" : "joined again")")
+        let membership = isSilent ? ["nomaster"] : ["master", try lab.bridge(network)]
+        try lab.supervisor.run(["ip", "link", "set", port(interface)] + membership)
+    }
+
+    /// Drops all mDNS packets, those of the host and those for it.
+    func dropMulticast() throws(Failure) {
+        lab.journal.note(name, "mDNS is dropped")
+        try run(
+            ["nft", "-f", "-"],
+            input: """
+                table inet lab {
+                    chain out { type filter hook output priority 0; oifname != "lo" udp dport 5353 drop; }
+                    chain in { type filter hook input priority 0; iifname != "lo" udp dport 5353 drop; }
+                }
+                """)
+    }
+
+    // MARK: Commands
+
+    /// Runs a command on the host, to its end.
+    @discardableResult
+    func run(_ command: [String], input: String = "", within limit: Duration = .seconds(20)) throws(Failure)
+        -> [String]
+    {
+        try lab.supervisor.run([Lab.on, name] + command, input: input, within: limit)
+    }
+
+    /// Runs lines of `ip` on the host.
+    func ip(_ lines: [String]) throws(Failure) {
+        for line in lines where !line.hasPrefix("link set lo") { lab.journal.note(name, "ip \(line)") }
+        try run(["ip", "-batch", "-"], input: lines.joined(separator: "\n"))
+    }
+
+    /// Starts a command on the host that goes on until it is ended; its lines stand in the journal.
+    func start(_ command: [String], mayEnd: Bool = false) throws(Failure) -> Child {
+        let label = "\(name)/\(command[0])"
+        let child = try lab.supervisor.start(label, [Lab.on, name] + command, mayEnd: mayEnd)
+        child.onLine = { [journal = lab.journal] _, line in journal.note(label, line) }
+        return child
+    }
+
+    /// Starts a peer on the host.
+    func peer(_ name: String, _ options: PeerProcess.Options = .init()) throws(Failure) -> PeerProcess {
+        let peer = try PeerProcess(name, options, on: self)
+        peers.append(peer)
+        return peer
+    }
+
+    // MARK: Daemons
+
+    /// Starts the D-Bus daemon, unless it runs, and the Avahi daemon, and waits until both serve.
+    func startDaemons() throws(Failure) {
+        if bus == nil {
+            try Lab.write(DaemonFiles.bus, to: path("dbus.conf"))
+            try Lab.write(DaemonFiles.avahi(hostName: name), to: path("avahi.conf"))
+            try lab.supervisor.run(["mkdir", "-p", path("dbus")])
+            bus = try start(["dbus-daemon", "--config-file=/run/dbus.conf", "--nofork", "--nopidfile"])
+            let socket = path("dbus/system_bus_socket")
+            try lab.wait(for: "\(name)'s D-Bus daemon") { access(socket, F_OK) == 0 }
+        }
+        let label = "\(name)/avahi-daemon"
+        let daemon = try lab.supervisor.start(
+            label,
+            [
+                Lab.on, name, "avahi-daemon", "--file=/run/avahi.conf", "--no-drop-root", "--no-chroot",
+                "--no-rlimits",
+            ])
+        self.daemon = daemon
+        var isServing = false
+        daemon.onLine = { [journal = lab.journal] _, line in
+            if line.contains("Server startup complete") { isServing = true }
+            journal.note(label, line)
+        }
+        try lab.wait(for: "\(name)'s Avahi daemon", within: .seconds(15)) { isServing }
+    }
+
+    /// Kills the Avahi daemon; the D-Bus daemon stays.
+    func killDaemon() throws(Failure) {
+        guard let daemon else { throw Failure("\(name) has no Avahi daemon") }
+        lab.journal.note(name, "the Avahi daemon is killed")
+        daemon.mayEnd = true
+        daemon.signal(SIGKILL)
+        try lab.wait(for: "\(name)'s Avahi daemon to have ended") { daemon.isOver }
+        self.daemon = nil
+        // What a daemon that was killed leaves behind keeps the next one from starting.
+        unlink(path("avahi-daemon/pid"))
+    }
+}
+
+/// What the daemons are told in their configuration files.
+enum DaemonFiles {
+    static let bus = """
+        <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+         "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+        <busconfig>
+          <type>system</type>
+          <listen>unix:path=/run/dbus/system_bus_socket</listen>
+          <auth>EXTERNAL</auth>
+          <policy context="default">
+            <allow user="*"/>
+            <allow own="*"/>
+            <allow send_type="method_call"/>
+            <allow send_type="signal"/>
+            <allow send_type="method_return"/>
+            <allow send_type="error"/>
+            <allow receive_type="method_call"/>
+            <allow receive_type="signal"/>
+            <allow receive_type="method_return"/>
+            <allow receive_type="error"/>
+          </policy>
+        </busconfig>
+
+        """
+
+    static func avahi(hostName: String) -> String {
+        """
+        [server]
+        host-name=\(hostName)
+        use-ipv4=yes
+        use-ipv6=yes
+        [wide-area]
+        enable-wide-area=no
+        [publish]
+        publish-hinfo=no
+        publish-workstation=no
+        [rlimits]
+
+        """
+    }
+}

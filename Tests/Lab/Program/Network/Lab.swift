@@ -1,0 +1,136 @@
+import Glibc
+
+/// What a scenario has at hand: hosts, the network between them, and time.
+final class Lab {
+    let journal: Journal
+    let supervisor: Supervisor
+    private(set) var hosts: [Host] = []
+
+    /// The lab's folder, on a file system in memory that only the enclosure sees.
+    static let folder = "/run/lab"
+    /// Runs a command on a host: `on HOST COMMAND…`.
+    static let on = "\(folder)/on"
+
+    private var bridges: Set<String> = []
+
+    /// Prepares an enclosure that has nothing in it yet.
+    init(journal: Journal, limit: Duration) throws(Failure) {
+        self.journal = journal
+        supervisor = Supervisor(journal: journal, limit: limit)
+        try supervisor.run(["mount", "-t", "tmpfs", "-o", "mode=755", "lab", "/run"])
+        guard mkdir(Lab.folder, 0o755) == 0 else { throw .system("cannot make \(Lab.folder)") }
+        // Each host sees a /run and a host name of its own, so that the places and names that programs expect are
+        // the real ones. A host without a D-Bus daemon has no socket at the place where libraries look for it.
+        try Lab.write(
+            """
+            #!/bin/sh
+            host=$1
+            shift
+            exec ip netns exec "$host" unshare --uts -- sh -c \\
+                'hostname "$0" && mount --bind "\(Lab.folder)/hosts/$0" /run && exec "$@"' "$host" "$@"
+
+            """, to: Lab.on, mode: 0o755)
+        // Avahi gives its folder to the user avahi. Whoever is not root outside has but one user inside.
+        for (file, lines) in [
+            ("passwd", "root:x:0:0:root:/:/bin/sh\navahi:x:0:0::/:/bin/false\n"),
+            ("group", "root:x:0:\navahi:x:0:\n"),
+        ] {
+            try Lab.write(lines, to: "\(Lab.folder)/\(file)")
+            try supervisor.run(["mount", "--bind", "\(Lab.folder)/\(file)", "/etc/\(file)"])
+        }
+    }
+
+    /// Writes a small file.
+    static func write(_ text: String, to path: String, mode: mode_t = 0o644) throws(Failure) {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
+        guard descriptor >= 0 else { throw .system("cannot write \(path)") }
+        defer { close(descriptor) }
+        let bytes = Array(text.utf8)
+        guard Glibc.write(descriptor, bytes, bytes.count) == bytes.count else {
+            throw .system("cannot write \(path)")
+        }
+    }
+
+    // MARK: Building
+
+    /// Adds a host that is on the bridge `lan`; with `daemon`, a D-Bus and an Avahi daemon are up when this returns.
+    func host(_ name: String, daemon: Bool = false, addresses: Host.Addresses = .all) throws(Failure) -> Host
+    {
+        let host = try Host(name, number: hosts.count + 1, in: self)
+        hosts.append(host)
+        try host.plug("eth0", into: "lan", addresses)
+        if daemon { try host.startDaemons() }
+        return host
+    }
+
+    /// The bridge of that name, made when it is first asked for.
+    func bridge(_ name: String) throws(Failure) -> String {
+        let bridge = "br-\(name)"
+        guard bridges.insert(name).inserted else { return bridge }
+        try supervisor.run(
+            ["ip", "-batch", "-"],
+            input: """
+                link add \(bridge) type bridge mcast_snooping 0
+                link set \(bridge) addrgenmode none
+                link set \(bridge) up
+                """)
+        return bridge
+    }
+
+    // MARK: Waiting
+
+    /// Waits until `condition` holds; `words` say what for.
+    func wait(for words: String, within limit: Duration = .seconds(10), until condition: () -> Bool)
+        throws(Failure)
+    {
+        let start = journal.now
+        try supervisor.wait(words, within: limit, until: condition)
+        journal.note("lab", "\(words): after \(Journal.seconds(journal.now - start).drop { $0 == " " }) s")
+    }
+
+    /// Fails unless `condition` holds now.
+    func check(_ words: String, _ condition: Bool) throws(Failure) {
+        guard condition else { throw Failure("it does not hold that \(words)") }
+        journal.note("lab", "\(words): yes")
+    }
+
+    /// Lets time pass where the passing of time is what a scenario is about.
+    func pass(_ span: Duration) throws(Failure) { try supervisor.pass(span) }
+
+    /// Says what comes next.
+    func step(_ words: String) { journal.note("lab", "— \(words) —") }
+
+    // MARK: The end
+
+    /// All peers of all hosts, in the order in which they were started.
+    var peers: [PeerProcess] { hosts.flatMap(\.peers) }
+
+    /// Ends every peer that still runs in good order, and judges what all have received.
+    func finish() throws(Failure) {
+        step("the end")
+        for peer in peers where peer.isRunning { peer.quit() }
+        try wait(for: "all peers to have ended", within: .seconds(15)) { peers.allSatisfy { !$0.isRunning } }
+        for peer in peers { try peer.judge() }
+    }
+
+    /// Prints how things stood when a scenario failed.
+    func showWhatIsKnown() {
+        for peer in peers { for line in peer.summary { journal.note(peer.label, line) } }
+    }
+
+    /// Keeps everything as it is for a person to look at.
+    func keep() throws(Failure) {
+        let names = hosts.map(\.name).joined(separator: ", ")
+        journal.tell("The network is kept. `on HOST COMMAND…` runs a command on one of: \(names).")
+        guard isatty(STDIN_FILENO) != 0 else {
+            journal.tell("kept until the input ends")
+            var byte: UInt8 = 0
+            while case let count = read(STDIN_FILENO, &byte, 1), count > 0 || (count < 0 && errno == EINTR) {}
+            return
+        }
+        let environment =
+            Spawning.ownEnvironment.filter { !$0.hasPrefix("PATH=") } + ["PATH=\(Lab.folder):\(Tools.path)"]
+        let shell = try Spawning.spawn(["bash", "--norc"], environment: environment, descriptors: [])
+        _ = Spawning.wait(for: shell)
+    }
+}

@@ -1,0 +1,253 @@
+import Glibc
+
+/// A running `lab peer`, as a scenario sees it: what it has printed, kept as how things stand.
+final class PeerProcess {
+    struct Options {
+        var transport = "tcp"
+        var role = "peer"
+        var service = "lab"
+        /// A file in the host's /run. The same file makes the same peer.
+        var identity: String?
+        var info: [String] = []
+        /// Whether it invites everybody it finds.
+        var meets = false
+
+        init() {}
+
+        /// Options with a transport's spec.
+        static func over(_ transport: String) -> Options {
+            var options = Options()
+            options.transport = transport
+            return options
+        }
+
+        /// The same, inviting everybody it finds.
+        var meeting: Options {
+            var options = self
+            options.meets = true
+            return options
+        }
+
+        /// The same, with an identity kept in `file`.
+        func kept(in file: String) -> Options {
+            var options = self
+            options.identity = file
+            return options
+        }
+    }
+
+    /// What it knows of another peer.
+    struct View {
+        /// Whether discovery shows it now.
+        var isFound = false
+        var name = ""
+        var routes: [String] = []
+        var info: [String] = []
+        var state = "unavailable"
+        /// Why the state is what it is, where that was told.
+        var cause = ""
+        /// Every state so far, and when.
+        var states: [(state: String, at: Duration)] = []
+        var isSuspected = false
+        var lastRoundTrip: Duration?
+        var pongs = 0
+    }
+
+    let name: String
+    let host: Host
+    let options: Options
+    let label: String
+    /// When it was started.
+    let started: Duration
+    private(set) var id = ""
+    private(set) var run = ""
+    private(set) var views: [String: View] = [:]
+    private(set) var ledger = Ledger()
+    /// Where it listens, as it says.
+    private(set) var listening: [String] = []
+    /// The name under which others can find it, once they can.
+    private(set) var advertisedName: String?
+    /// Failures that concern discovery or a transport, as it printed them.
+    private(set) var troubles: [String] = []
+    /// Outcomes of what it was told to do and could not.
+    private(set) var failures: [String] = []
+    private(set) var statistics: [String: Int] = [:]
+
+    private let child: Child
+    private var errors: [String] = []
+
+    fileprivate init(_ name: String, _ options: Options, label: String, child: Child, on host: Host) {
+        self.name = name
+        self.options = options
+        self.host = host
+        self.child = child
+        self.label = label
+        started = host.lab.journal.now
+    }
+
+    convenience init(_ name: String, _ options: Options, on host: Host) throws(Failure) {
+        let label = "\(host.name)/\(name)"
+        var command = [Lab.on, host.name, try Spawning.ownPath(), "peer", "--name", name]
+        command += ["--transport", options.transport, "--role", options.role, "--service", options.service]
+        if let identity = options.identity { command += ["--identity", "/run/\(identity)"] }
+        for pair in options.info { command += ["--info", pair] }
+        if options.meets { command.append("--meet") }
+        let child = try host.lab.supervisor.start(label, command)
+        self.init(name, options, label: label, child: child, on: host)
+        child.onLine = { [unowned self] stream, line in take(line, from: stream) }
+        try host.lab.supervisor.wait("\(label) to be ready", within: .seconds(20)) { !id.isEmpty }
+    }
+
+    // MARK: What it is told
+
+    /// Gives it a line of its command language.
+    func tell(_ line: String) {
+        host.lab.journal.note(label, "< \(line)")
+        child.tell(line)
+    }
+
+    func invite(_ other: PeerProcess) { tell("invite \(other.id)") }
+    func leave(_ other: PeerProcess) { tell("leave \(other.id)") }
+    func ping(_ other: PeerProcess) { tell("ping \(other.id)") }
+
+    /// Sends `count` numbered messages, one after each `pause`; without a count, until it is told to hush.
+    func send(_ count: Int? = nil, to other: PeerProcess, every pause: Duration = .zero, size: Int = 64) {
+        let milliseconds = Int(pause / .milliseconds(1))
+        tell("send \(other.id) \(count.map(String.init) ?? "on") \(size) \(milliseconds)")
+    }
+
+    /// Ends what `send` began.
+    func hush() { tell("hush") }
+
+    /// Ends it in good order.
+    func quit() {
+        child.mayEnd = true
+        tell("quit")
+    }
+
+    /// Sends it a signal; one that ends it is what the scenario wants.
+    func signal(_ number: Int32) {
+        host.lab.journal.note(label, "gets signal \(number)")
+        if [SIGKILL, SIGINT, SIGTERM].contains(number) { child.mayEnd = true }
+        child.signal(number)
+    }
+
+    // MARK: How things stand
+
+    var isRunning: Bool { !child.isOver }
+    var ending: Child.Ending? { child.ending }
+
+    func view(of other: PeerProcess) -> View { views[other.id] ?? View() }
+    func finds(_ other: PeerProcess) -> Bool { view(of: other).isFound }
+    func isConnected(to other: PeerProcess) -> Bool { view(of: other).state == "connected" }
+
+    /// How many messages of another's present run arrived.
+    func received(from other: PeerProcess) -> [UInt64] {
+        ledger.received[.init(peer: other.id, run: other.run)] ?? []
+    }
+
+    /// What its session accepted for another.
+    func sent(to other: PeerProcess) -> [UInt64] { ledger.sent[other.id] ?? [] }
+
+    /// Whether another has received all it was sent, no more and in order.
+    func hasDelivered(to other: PeerProcess) -> Bool { other.received(from: self) == sent(to: other) }
+
+    /// When it was last in `state` towards another, since `moment`.
+    func when(_ other: PeerProcess, was state: String, since moment: Duration = .zero) -> Duration? {
+        view(of: other).states.last { $0.state == state && $0.at >= moment }?.at
+    }
+
+    /// The port it listens on.
+    func port() throws(Failure) -> Int {
+        for address in listening {
+            if let text = address.split(separator: ":").last, let port = Int(text) { return port }
+        }
+        throw Failure("\(label) names no port among \(listening)")
+    }
+
+    /// Fails where it received what it must not, broke a rule of states, or ended badly.
+    func judge() throws(Failure) {
+        if let fault = ledger.fault { throw Failure("\(label): \(fault)") }
+        if case .exited(let status)? = ending, status != 0 {
+            throw Failure("\(label) ended with status \(status)")
+        }
+        if case .killed(let signal)? = ending, ![SIGKILL, SIGTERM].contains(signal) {
+            throw Failure("\(label) \(Child.Ending.killed(signal))")
+        }
+        guard errors.isEmpty else {
+            throw Failure("\(label) printed on its error output: \(errors.joined(separator: " | "))")
+        }
+    }
+
+    /// How things stand, for a person.
+    var summary: [String] {
+        views.sorted { $0.key < $1.key }.map { id, view in
+            let counts = ledger.received.filter { $0.key.peer == id }.map {
+                "\($0.value.count) of run \($0.key.run)"
+            }
+            return "of \(id.prefix(8)) \(view.name): found \(view.isFound), \(view.state), received "
+                + "[\(counts.joined(separator: ", "))], sent \(ledger.sent[id]?.count ?? 0)"
+        }
+    }
+
+    // MARK: What it prints
+
+    private func take(_ line: String, from stream: Child.Stream) {
+        guard stream == .output else {
+            errors.append(line)
+            host.lab.journal.note(label, "! \(line)")
+            return
+        }
+        let words = line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
+        if !["received", "sent"].contains(words[0]) { host.lab.journal.note(label, line) }
+        switch (words[0], words.count) {
+        case ("ready", 3): (id, run) = (words[1], words[2])
+        case ("found", 5...):
+            let routes = words[2].split(separator: ",").map(String.init)
+            views[words[1], default: View()].routes = routes
+            // A route may also be an address that was called by hand.
+            views[words[1], default: View()].isFound = routes.contains { $0.hasSuffix(".mdns") }
+            views[words[1], default: View()].info = words[3].split(separator: ",").map(String.init)
+            views[words[1], default: View()].name = words[4...].joined(separator: " ")
+        case ("lost", 2):
+            views[words[1], default: View()].routes = []
+            views[words[1], default: View()].isFound = false
+        case ("state", 4...): move(words[1], from: words[2], to: words[3], words[4...].joined(separator: " "))
+        case ("suspected", 3): views[words[1], default: View()].isSuspected = words[2] == "true"
+        case ("received", 4):
+            guard let number = UInt64(words[3]) else { return misunderstand(line) }
+            ledger.didReceive(number, from: .init(peer: words[1], run: words[2]))
+        case ("sent", 3):
+            guard let number = UInt64(words[2]) else { return misunderstand(line) }
+            ledger.didSend(number, to: words[1])
+        case ("damaged", _): ledger.didReceiveDamaged(line)
+        case ("pong", 3):
+            guard let microseconds = Int(words[2]) else { return misunderstand(line) }
+            views[words[1], default: View()].lastRoundTrip = .microseconds(microseconds)
+            views[words[1], default: View()].pongs += 1
+        case ("advertised", 2...): advertisedName = words[1...].joined(separator: " ")
+        case ("listening", _): listening = Array(words[1...])
+        case ("trouble", _): troubles.append(words[1...].joined(separator: " "))
+        case ("failed", _): failures.append(words[1...].joined(separator: " "))
+        case ("count", 3): statistics[words[1]] = Int(words[2])
+        case ("invited", _), ("uninvited", _), ("called", _), ("transport", _), ("left", _), ("closed", _):
+            break
+        default: misunderstand(line)
+        }
+    }
+
+    private func misunderstand(_ line: String) {
+        host.lab.supervisor.report("\(label) printed what no peer should: \(line)")
+    }
+
+    private func move(_ peer: String, from: String, to state: String, _ cause: String) {
+        let view = views[peer, default: View()]
+        if view.state != from {
+            host.lab.supervisor.report(
+                "\(label): \(peer) was \(view.state), and went from \(from) to \(state)")
+        }
+        views[peer, default: View()].state = state
+        views[peer, default: View()].cause = cause
+        views[peer, default: View()].states.append((state, host.lab.journal.now))
+    }
+}

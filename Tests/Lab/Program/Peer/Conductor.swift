@@ -1,0 +1,246 @@
+import Glibc
+import Nigh
+import NighUV
+import Synchronization
+
+/// Does what the lines say with a session, and says what the session tells.
+final class Conductor: Sendable {
+    private let options: PeerOptions
+    private let session: Session
+    private let loop: UVEventLoop
+    private let teller = Teller()
+    /// Sets the messages of this run of the program apart from those of an earlier one.
+    private let run = UInt64.random(in: .min ... .max)
+    private let state = Mutex(State())
+
+    private struct State {
+        /// What discovery showed of each peer when it was last told.
+        var shown: [PeerID: Peer] = [:]
+        var lastNumbers: [PeerID: UInt64] = [:]
+        var sending: [Task<Void, Never>] = []
+    }
+
+    init(_ options: PeerOptions) throws {
+        self.options = options
+        let identity = try options.identity.map { try IdentityFile(path: $0).load() } ?? .ephemeral()
+        let configuration = SessionConfiguration(
+            service: options.service, name: DisplayName(fitting: options.name), role: options.role,
+            info: try DiscoveryInfo(options.info))
+        loop = UVEventLoop()
+        session = Session(
+            configuration, identity: identity,
+            transports: try TransportRegistry.standard.makeAll(options.transport), loop: loop)
+    }
+
+    // MARK: Life
+
+    func start() {
+        teller.say("ready \(session.id) \(Self.hexadecimal(run))")
+        session.start(
+            onEvent: { [unowned self] in tell($0) },
+            onMessage: { [teller] bytes, origin in
+                guard let message = NumberedMessage(bytes) else {
+                    return teller.say("damaged \(origin.peer)")
+                }
+                teller.say("received \(origin.peer) \(Self.hexadecimal(message.run)) \(message.number)")
+            })
+    }
+
+    /// Leaves everybody and returns when that is done.
+    func finish() {
+        hush()
+        let done = Done()
+        session.close { done.tell() }
+        done.wait()
+        loop.shutdown()
+    }
+
+    private static func hexadecimal(_ number: UInt64) -> String { String(number, radix: 16) }
+
+    // MARK: Commands
+
+    /// Does what a line says; false where it says to quit.
+    func perform(_ line: String) -> Bool {
+        let words = line.split(separator: " ")
+        switch (words.first, words.count) {
+        case ("quit", 1): return false
+        case ("hush", 1): hush()
+        case ("statistics", 1): session.statistics { [self] in tell($0) }
+        case ("advertise", 2): session.setAdvertising(words[1] == "on")
+        case ("browse", 2): session.setBrowsing(words[1] == "on")
+        case ("call", 2): call(String(words[1]))
+        case ("info", _): change(words[1...])
+        case ("invite", 2): withPeer(words[1], line) { invite($0) }
+        case ("leave", 2): withPeer(words[1], line) { leave($0) }
+        case ("ping", 2): withPeer(words[1], line) { ping($0) }
+        case ("send", 5):
+            guard let size = Int(words[3]), let pause = Int(words[4]) else { return misunderstand(line) }
+            withPeer(words[1], line) { send(to: $0, count: UInt64(words[2]), size: size, pause: pause) }
+        default: return misunderstand(line)
+        }
+        return true
+    }
+
+    private func misunderstand(_ line: String) -> Bool {
+        CommandLineOfLab.complain("lab peer: cannot do \"\(line)\"; `lab peer --help` lists what can be done")
+        return true
+    }
+
+    private func withPeer(_ word: Substring, _ line: String, _ work: (PeerID) -> Void) {
+        if let peer = PeerID(String(word)) { work(peer) } else { _ = misunderstand(line) }
+    }
+
+    private func invite(_ peer: PeerID) {
+        session.invite(peer) { [teller] result in
+            if case .failure(let error) = result { teller.say("failed invite \(peer) \(error)") }
+        }
+    }
+
+    private func call(_ text: String) {
+        guard let address = TransportAddress(text) else {
+            return teller.say("failed call \(text) that is no address")
+        }
+        session.invite(at: address) { [teller] result in
+            switch result {
+            case .success(let peer): teller.say("called \(address) \(peer)")
+            case .failure(let error): teller.say("failed call \(address) \(error)")
+            }
+        }
+    }
+
+    private func leave(_ peer: PeerID) {
+        session.disconnect(peer) { [teller] result in
+            switch result {
+            case .success: teller.say("left \(peer)")
+            case .failure(let error): teller.say("failed leave \(peer) \(error)")
+            }
+        }
+    }
+
+    private func ping(_ peer: PeerID) {
+        session.ping(peer) { [teller] result in
+            switch result {
+            case .success(let span): teller.say("pong \(peer) \(Int(span / .microseconds(1)))")
+            case .failure(let error): teller.say("failed ping \(peer) \(error)")
+            }
+        }
+    }
+
+    private func change(_ words: ArraySlice<Substring>) {
+        var pairs: [String: String] = [:]
+        for pair in words.compactMap({ PeerOptions.pair($0) }) { pairs[pair.key] = pair.value }
+        do throws(NighError) {
+            session.update(info: try DiscoveryInfo(pairs))
+        } catch {
+            teller.say("failed info \(error)")
+        }
+    }
+
+    // MARK: Sending
+
+    /// Sends until `count` are sent, the task is cancelled, or the session takes no more.
+    private func send(to peer: PeerID, count: UInt64?, size: Int, pause: Int) {
+        let task = Task { [self] in
+            var left = count ?? .max
+            while left > 0, !Task.isCancelled {
+                left -= 1
+                let number = state.withLock { state in
+                    state.lastNumbers[peer, default: 0] += 1
+                    return state.lastNumbers[peer, default: 0]
+                }
+                do throws(NighError) {
+                    try await session.send(
+                        NumberedMessage(run: run, number: number).bytes(size: size), to: peer)
+                } catch {
+                    if error.cause != .cancelled { teller.say("failed send \(peer) \(error)") }
+                    return
+                }
+                teller.say("sent \(peer) \(number)")
+                if pause > 0 { try? await Task.sleep(for: .milliseconds(pause)) }
+            }
+        }
+        state.withLock { $0.sending.append(task) }
+    }
+
+    private func hush() {
+        let tasks = state.withLock { state in
+            defer { state.sending = [] }
+            return state.sending
+        }
+        for task in tasks { task.cancel() }
+    }
+
+    // MARK: Events
+
+    private func tell(_ event: SessionEvent) {
+        switch event {
+        case .stateChanged(let peer, let from, let cause):
+            show(peer)
+            let reason = cause.map { " \($0)" } ?? ""
+            teller.say("state \(peer.id) \(from.rawValue) \(peer.state.rawValue)\(reason)")
+            if options.meets, peer.state == .available, !peer.routes.isEmpty { invite(peer.id) }
+        case .peerChanged(let peer):
+            show(peer)
+            if options.meets, peer.state == .available, !peer.routes.isEmpty { invite(peer.id) }
+        case .invited(let invitation):
+            teller.say("invited \(invitation.peer.id)")
+            session.accept(invitation)
+        case .invitationEnded(let invitation, let cause):
+            teller.say("uninvited \(invitation.peer.id) \(cause)")
+        case .suspected(let peer, let isSuspected): teller.say("suspected \(peer) \(isSuspected)")
+        case .transportChanged(let scheme, .up): teller.say("transport \(scheme) up")
+        case .transportChanged(let scheme, .down(let error)): teller.say("transport \(scheme) down \(error)")
+        case .listening(_, let addresses):
+            teller.say("listening " + addresses.map(\.description).joined(separator: " "))
+        case .advertised(_, let name): teller.say("advertised \(name)")
+        case .transportFailed(let error): teller.say("trouble \(error)")
+        case .missed(let count): teller.say("trouble \(count) events were missed")
+        case .closed: teller.say("closed")
+        }
+    }
+
+    /// Says what discovery shows of a peer, where that is new.
+    private func show(_ peer: Peer) {
+        let before = state.withLock { state in
+            defer { state.shown[peer.id] = peer.routes.isEmpty ? nil : peer }
+            return state.shown[peer.id]
+        }
+        if peer.routes.isEmpty {
+            if before != nil { teller.say("lost \(peer.id)") }
+        } else if before?.routes != peer.routes || before?.name != peer.name || before?.info != peer.info {
+            let routes = peer.routes.map(\.address.description).joined(separator: ",")
+            let info = peer.info.pairs.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+            let pairs = info.joined(separator: ",").replacing(" ", with: "_")
+            teller.say("found \(peer.id) \(routes) \(pairs) \(peer.name)")
+        }
+    }
+
+    private func tell(_ statistics: SessionStatistics) {
+        var counts = ["dials": statistics.dials, "pipesAccepted": statistics.pipesAccepted]
+        counts["pipesRefused"] = statistics.pipesRefused
+        counts["sightingsIgnored"] = statistics.sightingsIgnored
+        for (cause, count) in statistics.dialsFailed { counts["dialsFailed." + cause] = count }
+        for (cause, count) in statistics.linksEnded { counts["linksEnded." + cause] = count }
+        for (name, count) in counts.sorted(by: { $0.key < $1.key }) {
+            teller.say("count \(name.replacing(" ", with: "-")) \(count)")
+        }
+        teller.say("count done 1")
+    }
+}
+
+/// Lets one thread wait for another's word.
+private final class Done: @unchecked Sendable {
+    // A semaphore of the system is made to be used by several threads; it stays where it is for its whole life.
+    private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+
+    init() { sem_init(semaphore, 0, 0) }
+
+    deinit {
+        sem_destroy(semaphore)
+        semaphore.deallocate()
+    }
+
+    func tell() { sem_post(semaphore) }
+
+    func wait() { while sem_wait(semaphore) != 0 {} }
+}

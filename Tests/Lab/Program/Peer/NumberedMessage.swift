@@ -1,0 +1,42 @@
+/// A message that says which it is, and whose bytes all follow from that, so that whoever gets it can tell whether it
+/// is whole.
+struct NumberedMessage {
+    /// Which run of the sender's program.
+    var run: UInt64
+    /// Which message of that run to this receiver, from 1.
+    var number: UInt64
+
+    /// The fewest bytes it takes.
+    static let headerByteCount = 16
+
+    private func body(at index: Int) -> UInt8 {
+        UInt8(truncatingIfNeeded: (number &+ UInt64(index)) &* 0x9e37_79b9 >> 11)
+    }
+
+    /// The message, `size` bytes long.
+    func bytes(size: Int) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: max(size, Self.headerByteCount))
+        bytes.withUnsafeMutableBytes { raw in
+            raw.storeBytes(of: run, as: UInt64.self)
+            raw.storeBytes(of: number, toByteOffset: 8, as: UInt64.self)
+            for index in Self.headerByteCount..<raw.count { raw[index] = body(at: index) }
+        }
+        return bytes
+    }
+
+    init(run: UInt64, number: UInt64) {
+        self.run = run
+        self.number = number
+    }
+
+    /// Reads a message; nil where a byte is not as it was sent.
+    init?(_ bytes: RawSpan) {
+        guard bytes.byteCount >= Self.headerByteCount else { return nil }
+        run = bytes.unsafeLoadUnaligned(fromByteOffset: 0, as: UInt64.self)
+        number = bytes.unsafeLoadUnaligned(fromByteOffset: 8, as: UInt64.self)
+        for index in Self.headerByteCount..<bytes.byteCount
+        where bytes.unsafeLoad(fromByteOffset: index, as: UInt8.self) != body(at: index) {
+            return nil
+        }
+    }
+}

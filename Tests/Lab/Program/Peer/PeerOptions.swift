@@ -1,0 +1,93 @@
+import Nigh
+
+/// What `lab peer` was asked to be.
+struct PeerOptions {
+    static let help = """
+        usage: lab peer --name NAME [--transport SPEC] [--role peer|server|client] [--service NAME]
+                        [--identity FILE] [--info KEY=VALUE]… [--meet]
+
+        One session, driven by lines on its input, telling what happens as lines on its output.
+
+          --transport  as every program takes it: tcp, tcp:mdns=embedded,port=4000 (default: tcp)
+          --identity   a file that keeps who it is; without one it is somebody new each time
+          --meet       invite everybody who is found
+
+        Commands:
+          invite PEER                 ask a peer for a conversation
+          call ADDRESS                ask whoever answers there
+          leave PEER                  end the conversation
+          send PEER COUNT SIZE PAUSE  send COUNT (or `on`: until hushed) numbered messages of SIZE bytes, with so many
+                                      milliseconds between two
+          hush                        end all sending
+          ping PEER                   measure a round trip
+          advertise on|off, browse on|off, info KEY=VALUE…
+          statistics                  print what was counted
+          quit                        leave in good order; so do Ctrl-C and the end of the input
+
+        Events:
+          ready ID RUN                | found ID ROUTE,… KEY=VALUE,… NAME | lost ID
+          state ID FROM TO CAUSE      | invited ID | uninvited ID CAUSE   | suspected ID true|false
+          received ID RUN NUMBER      | sent ID NUMBER                    | damaged ID
+          pong ID MICROSECONDS        | called ADDRESS ID | left ID       | failed WHAT CAUSE
+          listening ADDRESS…          | transport SCHEME up|down CAUSE    | trouble ERROR
+          advertised NAME             | count NAME VALUE                  | closed
+        """
+
+    struct Misuse: Error {
+        let words: String
+    }
+
+    var name = ""
+    var transport = "tcp"
+    var role = SessionRole.peer
+    var service: ServiceName = "lab"
+    var identity: String?
+    var info: [String: String] = [:]
+    var meets = false
+    var wantsHelp = false
+
+    init(_ arguments: [String]) throws(Misuse) {
+        var rest = arguments[...]
+        while let argument = rest.popFirst() {
+            switch argument {
+            case "--help", "-h": wantsHelp = true
+            case "--meet": meets = true
+            case "--name": name = try Self.value(of: argument, &rest)
+            case "--transport": transport = try Self.value(of: argument, &rest)
+            case "--identity": identity = try Self.value(of: argument, &rest)
+            case "--role":
+                let text = try Self.value(of: argument, &rest)
+                guard let role = SessionRole(rawValue: text) else {
+                    throw Misuse(words: "there is no role \"\(text)\"")
+                }
+                self.role = role
+            case "--service":
+                let text = try Self.value(of: argument, &rest)
+                guard let service = ServiceName(text) else {
+                    throw Misuse(words: "\"\(text)\" is no service name")
+                }
+                self.service = service
+            case "--info":
+                guard let pair = Self.pair(try Self.value(of: argument, &rest)) else {
+                    throw Misuse(words: "--info takes KEY=VALUE")
+                }
+                info[pair.key] = pair.value
+            default: throw Misuse(words: "unknown argument \"\(argument)\"")
+            }
+        }
+        if name.isEmpty, !wantsHelp { throw Misuse(words: "--name is missing") }
+    }
+
+    /// Takes `KEY=VALUE` apart.
+    static func pair(_ text: some StringProtocol) -> (key: String, value: String)? {
+        guard let sign = text.firstIndex(of: "=") else { return nil }
+        return (String(text[..<sign]), String(text[text.index(after: sign)...]))
+    }
+
+    private static func value(
+        of option: String, _ rest: inout ArraySlice<String>
+    ) throws(Misuse) -> String {
+        guard let text = rest.popFirst() else { throw Misuse(words: "\(option) needs a value") }
+        return text
+    }
+}

@@ -1,0 +1,77 @@
+import Glibc
+import Nigh
+import NighUV
+import Synchronization
+
+/// The program a scenario runs on its hosts: a session with a line-by-line language.
+enum PeerProgram {
+    /// A pipe that a signal is written into. Made before a handler is installed, since making it is nothing for one.
+    private static let wakeDescriptors: (reading: Int32, writing: Int32) = {
+        guard let pipe = try? Spawning.pipe() else { preconditionFailure("no pipe could be made") }
+        return pipe
+    }()
+
+    private static func wake() { _ = write(wakeDescriptors.writing, "!", 1) }
+
+    /// Runs until it is told to quit, by a line, a signal or the end of its input; returns the exit status.
+    static func main(_ arguments: [String]) -> Int32 {
+        do {
+            let options = try PeerOptions(arguments)
+            if options.wantsHelp {
+                print(PeerOptions.help)
+                return 0
+            }
+            let conductor = try Conductor(options)
+            let wake = wakeDescriptors.reading
+            for number in [SIGINT, SIGTERM] { signal(number) { _ in PeerProgram.wake() } }
+            conductor.start()
+            readCommands(or: wake, conductor)
+            conductor.finish()
+            return 0
+        } catch let misuse as PeerOptions.Misuse {
+            CommandLineOfLab.complain("lab peer: \(misuse.words)")
+        } catch {
+            CommandLineOfLab.complain("lab peer: \(error)")
+        }
+        return 2
+    }
+
+    /// Hands over lines until there is a reason to end.
+    private static func readCommands(or wake: Int32, _ conductor: Conductor) {
+        var lines = LineBuffer()
+        var room = [UInt8](repeating: 0, count: 4_096)
+        while true {
+            var sources = [
+                pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: wake, events: Int16(POLLIN), revents: 0),
+            ]
+            guard poll(&sources, nfds_t(sources.count), -1) > 0 else { continue }
+            if sources[1].revents != 0 { return }
+            let count = read(STDIN_FILENO, &room, room.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return }
+            for line in lines.take(room[..<count]) {
+                guard conductor.perform(line) else { return }
+            }
+        }
+    }
+}
+
+/// Prints lines, whole, from any thread.
+final class Teller: Sendable {
+    private let lock = Mutex(())
+
+    /// Prints `line` at once.
+    func say(_ line: String) {
+        let bytes = Array((line + "\n").utf8)
+        lock.withLock { _ in
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let count = rest.withUnsafeBytes { write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { return }
+                rest = rest.dropFirst(count)
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+/// Something that happens on a network, and how it must end.
+struct Scenario: Sendable {
+    let name: String
+    /// What it shows, in a few words.
+    let words: String
+    /// Longer than this it must never take.
+    let limit: Duration
+    /// Plays it; throws where something is not as it must be.
+    let play: @Sendable (Lab) throws(Failure) -> Void
+
+    init(
+        _ name: String, _ words: String, limit: Duration = .seconds(60),
+        _ play: @escaping @Sendable (Lab) throws(Failure) -> Void
+    ) {
+        self.name = name
+        self.words = words
+        self.limit = limit
+        self.play = play
+    }
+
+    /// All there are; the long ones first, so that running several at once ends soon.
+    static let all =
+        (Ground.all + ByHand.all)
+        .sorted { $0.limit > $1.limit }
+
+    /// Fails; no part of `all`.
+    static let failing = Scenario("failing", "fails on purpose, to see that this is seen") {
+        lab throws(Failure) in
+        try lab.supervisor.run(["false"])
+    }
+
+    /// Has a bit of everything running when it is over; no part of `all`.
+    static let standing = Scenario(
+        "standing", "two hosts with daemons and browsers, to see them end with the lab"
+    ) {
+        lab throws(Failure) in
+        for name in ["puma", "lynx"] {
+            _ = try lab.host(name, daemon: true).start(["avahi-browse", "--all"], mayEnd: true)
+        }
+    }
+
+    /// Those that can be called for: all, and two that only tests want.
+    static let callable = all + [failing, standing]
+
+    /// The one of exactly that name, or else all that have it in theirs.
+    static func matching(_ text: String) -> [Scenario] {
+        let exact = callable.filter { $0.name == text }
+        return exact.isEmpty ? all.filter { $0.name.contains(text) } : exact
+    }
+}
+
+// What most scenarios do.
+extension Lab {
+    /// Waits until two peers have found each other.
+    func find(_ one: PeerProcess, _ other: PeerProcess, within limit: Duration = .seconds(10)) throws(Failure)
+    {
+        try wait(for: "\(one.name) and \(other.name) to find each other", within: limit) {
+            one.finds(other) && other.finds(one)
+        }
+    }
+
+    /// Waits until two peers are connected, as both see it.
+    func connection(
+        of one: PeerProcess, _ other: PeerProcess, within limit: Duration = .seconds(10)
+    ) throws(Failure) {
+        try wait(for: "\(one.name) and \(other.name) to be connected", within: limit) {
+            one.isConnected(to: other) && other.isConnected(to: one)
+        }
+    }
+
+    /// Lets two peers find each other, connects them, and lets them talk.
+    func meet(_ one: PeerProcess, _ other: PeerProcess) throws(Failure) {
+        try find(one, other)
+        one.invite(other)
+        try connection(of: one, other)
+        try talk(one, other)
+    }
+
+    /// Lets both send `count` messages more to each other, and waits until each has all it was ever sent.
+    func talk(_ one: PeerProcess, _ other: PeerProcess, count: Int = 20) throws(Failure) {
+        let before = (one.sent(to: other).count, other.sent(to: one).count)
+        one.send(count, to: other)
+        other.send(count, to: one)
+        try wait(for: "\(count) messages from \(one.name) and \(other.name) each") {
+            one.sent(to: other).count == before.0 + count && other.sent(to: one).count == before.1 + count
+        }
+        try delivery(one, other)
+    }
+
+    /// Waits until each has received all that the other's session took, no more and in order.
+    func delivery(_ one: PeerProcess, _ other: PeerProcess, within limit: Duration = .seconds(10))
+        throws(Failure)
+    {
+        try wait(for: "everything between \(one.name) and \(other.name) to arrive", within: limit) {
+            one.hasDelivered(to: other) && other.hasDelivered(to: one)
+        }
+        let counts = (one.sent(to: other).count, other.sent(to: one).count)
+        journal.note("lab", "arrived: \(counts.0) there, \(counts.1) back")
+    }
+
+    /// Has both send a message every few milliseconds until `hush`.
+    func sendSteadily(_ one: PeerProcess, _ other: PeerProcess) throws(Failure) {
+        one.send(to: other, every: .milliseconds(20))
+        other.send(to: one, every: .milliseconds(20))
+        try wait(for: "messages to flow both ways") {
+            one.received(from: other).count > 10 && other.received(from: one).count > 10
+        }
+    }
+
+    /// Ends the steady sending and waits until all has arrived.
+    func hush(_ one: PeerProcess, _ other: PeerProcess) throws(Failure) {
+        one.hush()
+        other.hush()
+        // What was being sent when it ended is taken and told, or neither: a ping behind it says that it is over.
+        let before = (one.view(of: other).pongs, other.view(of: one).pongs)
+        one.ping(other)
+        other.ping(one)
+        try wait(for: "the last message to be sent") {
+            one.view(of: other).pongs > before.0 && other.view(of: one).pongs > before.1
+        }
+        try delivery(one, other)
+    }
+}

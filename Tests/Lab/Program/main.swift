@@ -1,0 +1,3 @@
+import Glibc
+
+exit(CommandLineOfLab.run(Array(CommandLine.arguments.dropFirst())))

@@ -1,0 +1,123 @@
+import Glibc
+import Testing
+
+@testable import lab
+
+/// However the lab ends, nothing of it stays behind on the machine.
+@Suite struct EndingTests {
+    /// Ways in which a program is made to end. Ctrl-C goes to the whole process group, as from a terminal.
+    enum Way: CaseIterable {
+        case killed, terminated, interrupted, controlC
+
+        func apply(to process: pid_t) {
+            switch self {
+            case .killed: kill(process, SIGKILL)
+            case .terminated: kill(process, SIGTERM)
+            case .interrupted: kill(process, SIGINT)
+            case .controlC: kill(-process, SIGINT)
+            }
+        }
+    }
+
+    @Test(arguments: Way.allCases)
+    func nothingStaysWhenItIsEndedAtWork(by way: Way) async throws {
+        let lab = try LabProcess(["--keep", Scenario.standing.name])
+        try await until("the lab keeps a network") { lab.output.contains("kept until") }
+        // A daemon may write its title over its environment, so what is inside is found by its namespaces.
+        let namespaces = Set(Machine.processes(with: lab.token).flatMap(Machine.namespaces))
+            .subtracting(Machine.namespaces(of: getpid()))
+        // The process namespace, and the networks of the enclosure and of the two hosts.
+        #expect(namespaces.filter { $0.hasPrefix("pid:") }.count == 1)
+        #expect(namespaces.filter { $0.hasPrefix("net:") }.count == 3)
+        // `unshare` and the lab itself; on each of two hosts a D-Bus daemon, an Avahi daemon and a browser.
+        #expect(Machine.processes(in: namespaces).count == 8)
+        way.apply(to: lab.process)
+        let ending = await lab.end(within: .seconds(10))
+        #expect(ending == .killed(way == .killed ? SIGKILL : way == .terminated ? SIGTERM : SIGINT))
+        try await until("its processes are gone") { Machine.processes(with: lab.token).isEmpty }
+        try await until("its namespaces are empty") { Machine.processes(in: namespaces).isEmpty }
+        #expect(Machine.hasNothingOfTheLab)
+    }
+
+    /// Between its start and its work there is no moment in which its death would go unnoticed.
+    @Test(arguments: [1, 5, 10, 20, 30, 40, 60, 80, 120, 200, 400] as [Int])
+    func nothingStaysWhenItIsKilledEarly(afterMilliseconds milliseconds: Int) async throws {
+        let lab = try LabProcess(["--keep", Scenario.standing.name])
+        // Time is the subject: the kill must fall into each part of the way inside.
+        try await Task.sleep(for: .milliseconds(milliseconds))
+        kill(lab.process, SIGKILL)
+        #expect(await lab.end(within: .seconds(10)) == .killed(SIGKILL))
+        try await until("its processes are gone") { Machine.processes(with: lab.token).isEmpty }
+        #expect(Machine.hasNothingOfTheLab)
+    }
+
+    /// Looks again until `condition` holds: that processes are gone is nothing one is told.
+    private func until(_ words: String, _ condition: () -> Bool) async throws {
+        let deadline = ContinuousClock.now + .seconds(30)
+        while !condition() {
+            try #require(ContinuousClock.now < deadline, "waited in vain until \(words)")
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+}
+
+/// What there is on this machine, as the kernel shows it.
+enum Machine {
+    /// All processes in whose environment `variable` stands.
+    static func processes(with variable: String) -> [pid_t] {
+        processes.filter { process in
+            content(of: "/proc/\(process)/environ").split(separator: 0).contains {
+                $0.elementsEqual(variable.utf8)
+            }
+        }
+    }
+
+    /// All processes that are in one of `namespaces`.
+    static func processes(in namespaces: Set<String>) -> [pid_t] {
+        processes.filter { !namespaces.isDisjoint(with: Self.namespaces(of: $0)) }
+    }
+
+    /// The process and the network namespace a process is in.
+    static func namespaces(of process: pid_t) -> Set<String> {
+        Set(["pid", "net"].compactMap { link(at: "/proc/\(process)/ns/\($0)") })
+    }
+
+    /// Whether this machine's own namespace has no interface, mount or named namespace of the lab.
+    static var hasNothingOfTheLab: Bool {
+        let mounts = String(decoding: content(of: "/proc/self/mountinfo"), as: UTF8.self)
+        let interfaces = entries(of: "/sys/class/net").filter { $0 == "br-lan" || $0.hasSuffix("-eth0") }
+        return interfaces.isEmpty && !mounts.contains(Lab.folder)
+            && !entries(of: "/run/netns").contains { ["puma", "lynx"].contains($0) }
+    }
+
+    private static var processes: [pid_t] { entries(of: "/proc").compactMap { pid_t($0) } }
+
+    private static func entries(of folder: String) -> [String] {
+        guard let stream = opendir(folder) else { return [] }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            names.append(
+                withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                    pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+                })
+        }
+        return names
+    }
+
+    private static func link(at path: String) -> String? {
+        var room = [CChar](repeating: 0, count: 256)
+        let count = readlink(path, &room, room.count - 1)
+        return count > 0 ? String(decoding: room[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self) : nil
+    }
+
+    private static func content(of path: String) -> [UInt8] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return [] }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var room = [UInt8](repeating: 0, count: 16_384)
+        while case let count = read(descriptor, &room, room.count), count > 0 { bytes += room[..<count] }
+        return bytes
+    }
+}

@@ -1,0 +1,100 @@
+import Dispatch
+import Glibc
+import Testing
+
+@testable import lab
+
+/// A run of the `lab` program beside these tests, its output in a file.
+final class LabProcess: Sendable {
+    let process: pid_t
+    /// Stands in the environment of every process inside.
+    let token: String
+    private let path: String
+    private let input: Int32
+
+    /// Starts the lab, as the leader of a process group of its own, as a shell does.
+    init(_ arguments: [String]) throws {
+        let name = "nigh-lab-\(String(UInt64.random(in: .min ... .max), radix: 36))"
+        token = "NIGH_LAB_RUN=\(name)"
+        path = "/tmp/\(name)"
+        let output = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        try #require(output >= 0)
+        defer { close(output) }
+        let pipe = try Spawning.pipe()
+        defer { close(pipe.reading) }
+        input = pipe.writing
+        process = try Spawning.spawn(
+            [try Self.program()] + arguments, environment: Spawning.ownEnvironment + [token],
+            descriptors: [(pipe.reading, 0), (output, 1), (output, 2)], inOwnGroup: true)
+    }
+
+    deinit {
+        close(input)
+        unlink(path)
+    }
+
+    /// The program, which is built into the same folder as these tests.
+    private static func program() throws -> String {
+        let tests = try Spawning.ownPath()
+        let folder = tests.prefix(tests.count - (tests.split(separator: "/").last?.count ?? 0))
+        return folder + "lab"
+    }
+
+    /// All that it has printed so far.
+    var output: String {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        defer { close(descriptor) }
+        var text: [UInt8] = []
+        var room = [UInt8](repeating: 0, count: 65_536)
+        while case let count = read(descriptor, &room, room.count), count > 0 { text += room[..<count] }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// How it ended; killed where that was not within `limit`.
+    func end(within limit: Duration) async -> Child.Ending {
+        let process = process
+        let killing = Task {
+            try await Task.sleep(for: limit)
+            kill(process, SIGKILL)
+        }
+        defer { killing.cancel() }
+        return await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { continuation.resume(returning: Spawning.wait(for: process)) }
+        }
+    }
+}
+
+/// Lets so many run at once.
+actor Permits {
+    private var free: Int
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+
+    init(_ count: Int) { free = count }
+
+    /// Runs `work` when it is its turn.
+    nonisolated func run<Result: Sendable>(_ work: @Sendable () async throws -> Result) async rethrows
+        -> Result
+    {
+        await take()
+        do {
+            let result = try await work()
+            await giveBack()
+            return result
+        } catch {
+            await giveBack()
+            throw error
+        }
+    }
+
+    private func take() async {
+        if free > 0 {
+            free -= 1
+        } else {
+            await withCheckedContinuation { waiting.append($0) }
+        }
+    }
+
+    private func giveBack() {
+        if waiting.isEmpty { free += 1 } else { waiting.removeFirst().resume() }
+    }
+}
