@@ -1,0 +1,98 @@
+/// Addresses that change, come late, or are the same on both sides.
+enum Addresses {
+    static let all = [
+        Scenario("address-changed", "a host's address changes under a conversation", limit: .seconds(120)) {
+            lab throws(Failure) in
+            let pumaHost = try lab.host("puma", addresses: .version4)
+            let lynxHost = try lab.host("lynx", addresses: .version4)
+            let puma = try pumaHost.peer("Puma", Findings.byItself)
+            let lynx = try lynxHost.peer("Lynx", Findings.byItself)
+            try lab.meet(puma, lynx)
+            try lab.sendSteadily(puma, lynx)
+            try lynxHost.ip(["addr del \(lynxHost.address())/24 dev eth0", "addr add 10.77.0.99/24 dev eth0"])
+            let before = (puma.received(from: lynx).count, lynx.received(from: puma).count)
+            try lab.wait(for: "messages to flow again", within: .seconds(45)) {
+                puma.received(from: lynx).count > before.0 + 50
+                    && lynx.received(from: puma).count > before.1 + 50
+            }
+            try lab.hush(puma, lynx)
+            try lab.check("it is still one conversation", Lifelines.isUnbroken(puma, lynx))
+            let used = try connections(of: lynxHost)
+            try lab.check("the new address is used: \(used)", used.contains { $0.contains("10.77.0.99:") })
+            lab.step("a new conversation, dialled by the one whose address did not change")
+            puma.leave(lynx)
+            try lab.wait(for: "them to part") { !puma.isConnected(to: lynx) && !lynx.isConnected(to: puma) }
+            puma.invite(lynx)
+            try lab.connection(of: puma, lynx)
+            try lab.talk(puma, lynx)
+        },
+        Scenario("interface-later", "an interface that comes up after the peer was started is used") {
+            lab throws(Failure) in
+            let puma = try lab.host("puma").peer("Puma", Findings.byItself)
+            let lynxHost = try lab.host("lynx", addresses: .none)
+            let lynx = try lynxHost.peer("Lynx", Findings.byItself)
+            try lab.wait(for: "both to listen") { !puma.listening.isEmpty }
+            try lab.check("nobody is found yet", puma.views.isEmpty && lynx.views.isEmpty)
+            try lynxHost.ip(["addr add \(lynxHost.address())/24 dev eth0", "link set eth0 up"])
+            try lab.find(puma, lynx, within: .seconds(10))
+            try lab.meet(puma, lynx)
+        },
+        Scenario("same-bridge-address", "both hosts have a bridge of their own with the same address") {
+            lab throws(Failure) in try sameBridge(lab, daemon: false)
+        },
+        Scenario("same-bridge-address-daemon", "the same with daemons") { lab throws(Failure) in
+            try sameBridge(lab, daemon: true)
+        },
+    ]
+
+    /// The two ends of every TCP connection a host has, as `own other`.
+    static func connections(of host: Host) throws(Failure) -> [String] {
+        try host.run(["ss", "-Htn", "state", "established"]).map { line in
+            line.split(separator: " ").suffix(2).joined(separator: " ")
+        }
+    }
+
+    private static func sameBridge(_ lab: Lab, daemon: Bool) throws(Failure) {
+        let hosts = [try lab.host("puma", daemon: daemon), try lab.host("lynx", daemon: daemon)]
+        for host in hosts {
+            // As with containers on it: a bridge that is up and has somebody on it.
+            try host.ip([
+                "link add docker0 type bridge", "addr add 172.17.0.1/16 dev docker0",
+                "link add inside0 type veth peer name inside1", "link set inside0 master docker0 up",
+                "link set inside1 up", "link set docker0 up",
+            ])
+            try host.run(
+                ["nft", "-f", "-"],
+                input: """
+                    table inet lab {
+                        counter toBridge {}
+                        chain out {
+                            type filter hook output priority 0;
+                            ip daddr 172.17.0.0/16 tcp flags & (syn|ack) == syn counter name toBridge
+                        }
+                    }
+                    """)
+        }
+        let puma = try hosts[0].peer("Puma", Findings.byItself.meeting)
+        let lynx = try hosts[1].peer("Lynx", Findings.byItself.meeting)
+        try lab.connection(of: puma, lynx)
+        try lab.find(puma, lynx)
+        try lab.talk(puma, lynx)
+        for peer in [puma, lynx] {
+            peer.tell("statistics")
+            try lab.wait(for: "\(peer.name)'s counts") { peer.statistics["done"] != nil }
+            try lab.check(
+                "\(peer.name) never reached itself",
+                !peer.statistics.contains { $0.key.contains("self") || $0.key.contains("this-very-session") })
+            let used = try connections(of: peer.host)
+            try lab.check(
+                "\(peer.name) talks over the network they share: \(used)",
+                used.count == 1 && !used.contains { $0.contains("172.17.") })
+            let counter = try peer.host.run(["nft", "list", "counter", "inet", "lab", "toBridge"])
+            try lab.check(
+                "\(peer.host.name) dialled no address of its own bridge",
+                counter.contains { $0.contains("packets 0 ") })
+        }
+        try lab.check("each knows the other and nobody else", puma.views.count == 1 && lynx.views.count == 1)
+    }
+}

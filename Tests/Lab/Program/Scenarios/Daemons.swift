@@ -1,0 +1,77 @@
+import Glibc
+
+/// The Avahi daemon goes, comes back, or stands still.
+enum Daemons {
+    static let all = [
+        Scenario(
+            "daemon-restarted", "the daemon is killed and started again under a conversation",
+            limit: .seconds(90)
+        ) {
+            lab throws(Failure) in
+            let pumaHost = try lab.host("puma", daemon: true)
+            let puma = try pumaHost.peer("Puma", Findings.daemon)
+            let lynx = try lab.host("lynx", daemon: true).peer("Lynx", Findings.daemon)
+            try lab.meet(puma, lynx)
+            try lab.sendSteadily(puma, lynx)
+            try pumaHost.killDaemon()
+            let before = lynx.received(from: puma).count
+            try lab.wait(for: "messages to go on without the daemon") {
+                lynx.received(from: puma).count > before + 20
+            }
+            try pumaHost.startDaemons()
+            let ocelot = try lab.host("ocelot").peer("Ocelot", Findings.embedded)
+            try lab.find(puma, ocelot, within: .seconds(15))
+            try lab.find(puma, lynx)
+            try lab.hush(puma, lynx)
+            try lab.check(
+                "the conversation was never broken",
+                puma.view(of: lynx).states.map(\.state).filter {
+                    $0 == "connected"
+                }.count == 1)
+            try lab.meet(puma, ocelot)
+        },
+        Scenario("daemon-later", "a peer waits for a daemon that is started after it") {
+            lab throws(Failure) in
+            let pumaHost = try lab.host("puma")
+            let puma = try pumaHost.peer("Puma", Findings.daemon)
+            let lynx = try lab.host("lynx").peer("Lynx", Findings.embedded)
+            try lab.wait(for: "Puma to say what is missing") { !puma.troubles.isEmpty }
+            try lab.check(
+                "the daemon is named", puma.troubles.contains { $0.lowercased().contains("daemon") })
+            try pumaHost.startDaemons()
+            try lab.find(puma, lynx, within: .seconds(15))
+            try lab.meet(puma, lynx)
+        },
+        Scenario(
+            "daemon-stopped", "a daemon that stands still does not hold up the loop", limit: .seconds(90)
+        ) {
+            lab throws(Failure) in
+            let pumaHost = try lab.host("puma", daemon: true)
+            let puma = try pumaHost.peer("Puma", Findings.daemon)
+            let lynx = try lab.host("lynx").peer("Lynx", Findings.embedded)
+            try lab.meet(puma, lynx)
+            lab.step("the daemon is stopped")
+            pumaHost.daemon?.signal(SIGSTOP)
+            // All that makes the transport talk to the daemon.
+            puma.tell("info mood=patient")
+            puma.tell("browse off")
+            puma.tell("browse on")
+            puma.tell("advertise off")
+            puma.tell("advertise on")
+            for _ in 0..<5 {
+                let before = (puma.view(of: lynx).pongs, lynx.view(of: puma).pongs)
+                puma.ping(lynx)
+                lynx.ping(puma)
+                try lab.wait(for: "both to answer a ping", within: .seconds(1)) {
+                    puma.view(of: lynx).pongs > before.0 && lynx.view(of: puma).pongs > before.1
+                }
+            }
+            lab.step("the daemon goes on")
+            pumaHost.daemon?.signal(SIGCONT)
+            try lab.wait(for: "Lynx to see what Puma says of itself now", within: .seconds(20)) {
+                lynx.view(of: puma).info == ["mood=patient"]
+            }
+            try lab.talk(puma, lynx)
+        },
+    ]
+}

@@ -1,0 +1,119 @@
+import Glibc
+import Nigh
+
+/// What discovery does with others' records, others' names and walls.
+enum Discovery {
+    static let all = [
+        Scenario("multicast-blocked", "no multicast: an address by hand works, and the reason is told") {
+            lab throws(Failure) in
+            let hosts = [try lab.host("puma"), try lab.host("lynx")]
+            for host in hosts { try host.dropMulticast() }
+            let puma = try hosts[0].peer("Puma", Findings.embedded)
+            let lynx = try hosts[1].peer("Lynx", Findings.embedded)
+            try lab.wait(for: "Puma to listen") { !puma.listening.isEmpty }
+            let port = try puma.port()
+            lynx.tell("call tcp://\(hosts[0].address()):\(port)")
+            try lab.connection(of: puma, lynx)
+            try lab.talk(puma, lynx)
+            for peer in [puma, lynx] {
+                try lab.wait(for: "\(peer.name) to say that multicast is blocked", within: .seconds(20)) {
+                    peer.troubles.contains { $0.contains("multicast") }
+                }
+            }
+            try lab.check("nobody was found", !puma.finds(lynx) && !lynx.finds(puma))
+        },
+        Scenario("same-name", "two hosts named Puma: the second becomes Puma #2, both are seen") {
+            lab throws(Failure) in try sameName(lab, daemon: false)
+        },
+        Scenario("same-name-daemon", "the same with daemons") { lab throws(Failure) in
+            try sameName(lab, daemon: true)
+        },
+        Scenario(
+            "ordinary-dns-sd", "Avahi's tools see our records, and theirs show up as a peer if they are right"
+        ) {
+            lab throws(Failure) in try ordinary(lab)
+        },
+    ]
+
+    private static func sameName(_ lab: Lab, daemon: Bool) throws(Failure) {
+        let lynx = try lab.host("lynx", daemon: daemon).peer("Lynx", Findings.byItself)
+        let first = try lab.host("one", daemon: daemon).peer("Puma", Findings.byItself.kept(in: "one.pem"))
+        try lab.find(lynx, first)
+        let second = try lab.host("two", daemon: daemon).peer("Puma", Findings.byItself.kept(in: "two.pem"))
+        try lab.wait(for: "Lynx to see both, under two names", within: .seconds(20)) {
+            lynx.finds(first) && lynx.finds(second)
+                && Set([lynx.view(of: first).name, lynx.view(of: second).name]) == ["Puma", "Puma #2"]
+        }
+        try lab.check(
+            "both were told which name is theirs",
+            first.advertisedName == "Puma" && second.advertisedName == "Puma #2")
+        try lab.check("the first kept its name", lynx.view(of: first).name == "Puma")
+        try lab.find(first, second)
+        try lab.meet(lynx, first)
+        try lab.meet(lynx, second)
+        try lab.check("Lynx knows two peers", lynx.views.count == 2)
+    }
+
+    private static func ordinary(_ lab: Lab) throws(Failure) {
+        let pumaHost = try lab.host("puma")
+        let lynxHost = try lab.host("lynx", daemon: true)
+        var options = Findings.embedded
+        options.info = ["mood=glad"]
+        let puma = try pumaHost.peer("Puma", options)
+        options = Findings.daemon
+        options.info = ["mood=calm"]
+        let lynx = try lynxHost.peer("Lynx", options)
+        try lab.find(puma, lynx)
+        lab.step("Avahi's browser sees us")
+        for (peer, mood) in [(puma, "glad"), (lynx, "calm")] {
+            let port = try peer.port()
+            try browse(lynxHost, until: "\(peer.name) with its port and TXT") { line in
+                line.contains(";\(peer.name);_lab._tcp;local;") && line.contains(";\(port);")
+                    && line.contains("\"v=1\"") && line.contains("\"id=\(peer.id)\"")
+                    && line.contains("\"mood=\(mood)\"")
+            }
+        }
+        lab.step("records that are not ours")
+        let stranger = Identity.ephemeral().peerID
+        let wrong = [
+            ["Silent"], ["NoIdentity", "v=1"], ["BadIdentity", "v=1", "id=nonsense"],
+            ["NoVersion", "id=\(stranger)"],
+        ]
+        for record in wrong {
+            let command = ["avahi-publish", "-s", record[0], "_lab._tcp", "4712"] + record.dropFirst()
+            _ = try lynxHost.start(command, mayEnd: true)
+            try browse(lynxHost, until: record[0]) { $0.contains(";\(record[0]);_lab._tcp;local;") }
+        }
+        lab.step("a record by hand that is right, for a session that has no discovery")
+        let ocelot = try lynxHost.peer("Ocelot", .over("tcp:mdns=off"))
+        try lab.wait(for: "Ocelot to listen") { !ocelot.listening.isEmpty }
+        let record = try lynxHost.start(
+            [
+                "avahi-publish", "-s", "Ocelot", "_lab._tcp", "\(ocelot.port())", "v=1", "id=\(ocelot.id)",
+                "mood=wild",
+            ], mayEnd: true)
+        try lab.wait(for: "both to find Ocelot") { puma.finds(ocelot) && lynx.finds(ocelot) }
+        try lab.check("with what the record says", puma.view(of: ocelot).info == ["mood=wild"])
+        puma.invite(ocelot)
+        try lab.connection(of: puma, ocelot)
+        try lab.talk(puma, ocelot)
+        try lab.check("the wrong ones are nobody", puma.views.count == 2 && lynx.views.count == 2)
+        record.signal(SIGTERM)
+        try lab.wait(for: "both to lose Ocelot again") { !puma.finds(ocelot) && !lynx.finds(ocelot) }
+        try lab.check("the conversation does not depend on it", puma.isConnected(to: ocelot))
+    }
+
+    /// Asks Avahi's browser until a line of its answer is as it should be.
+    private static func browse(
+        _ host: Host, until words: String, _ isRight: (String) -> Bool
+    ) throws(Failure) {
+        for _ in 0..<10 {
+            let lines = try host.run(["avahi-browse", "-rpt", "_lab._tcp"])
+            if let line = lines.first(where: { $0.hasPrefix("=") && isRight($0) }) {
+                host.lab.journal.note(host.name, "avahi-browse shows \(line)")
+                return
+            }
+        }
+        throw Failure("avahi-browse does not show \(words)")
+    }
+}
