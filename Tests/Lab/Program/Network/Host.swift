@@ -86,15 +86,33 @@ final class Host {
 
     /// Drops all mDNS packets, those of the host and those for it.
     func dropMulticast() throws(Failure) {
-        lab.journal.note(name, "mDNS is dropped")
+        try filter(in: #"iifname != "lo" udp dport 5353 drop"#, out: #"oifname != "lo" udp dport 5353 drop"#)
+    }
+
+    /// Puts up a packet filter with these rules of nftables, in the place of the one before.
+    func filter(in incoming: String = "", out outgoing: String = "") throws(Failure) {
+        lab.journal.note(name, "filter in: \(incoming); out: \(outgoing)")
         try run(
             ["nft", "-f", "-"],
             input: """
+                table inet lab {}
+                delete table inet lab
                 table inet lab {
-                    chain out { type filter hook output priority 0; oifname != "lo" udp dport 5353 drop; }
-                    chain in { type filter hook input priority 0; iifname != "lo" udp dport 5353 drop; }
+                    counter marked {}
+                    chain in { type filter hook input priority 0; \(incoming); }
+                    chain out { type filter hook output priority 0; \(outgoing); }
                 }
                 """)
+    }
+
+    /// How many packets met a rule of the filter with `counter name marked`.
+    func markedPackets() throws(Failure) -> Int {
+        let words = try run(["nft", "list", "counter", "inet", "lab", "marked"])
+            .flatMap { $0.split { $0 == " " || $0 == "\t" } }
+        guard let place = words.firstIndex(of: "packets"), let count = Int(words[place + 1]) else {
+            throw Failure("nft tells no count: \(words)")
+        }
+        return count
     }
 
     // MARK: Commands

@@ -22,7 +22,9 @@ enum ByHand {
             try lab.wait(for: "them to part") { !puma.isConnected(to: lynx) && !lynx.isConnected(to: puma) }
         }
         try lab.check("neither was found", !puma.finds(lynx) && !lynx.finds(puma))
+        try puma.host.filter(in: "tcp dport 4002 drop")
         let wrong = [
+            ("\(puma.host.address()):4002", "no answer in time"),
             ("\(puma.host.address()):4001", "nobody listens there"),
             // Without a route the kernel refuses at once; on the own network it asks in vain for who has the address.
             ("10.99.0.1:4000", "no way there"), ("10.77.0.200:4000", "no way there"),

@@ -54,6 +54,26 @@ enum Lifelines {
         Scenario("link-silent-60s", "the same when neither side can notice", limit: .seconds(150)) {
             lab throws(Failure) in try long(.silent, lab)
         },
+        Scenario("connection-reset", "the connection is reset again and again: the conversation goes on") {
+            lab throws(Failure) in
+            let (puma, lynx) = try meet(lab)
+            try lab.sendSteadily(puma, lynx)
+            for (one, other) in [(puma, lynx), (lynx, puma), (puma, lynx)] {
+                let breaks = other.view(of: one).states.count { $0.state == "reconnecting" }
+                try one.host.filter(in: "meta l4proto tcp reject with tcp reset")
+                try lab.wait(for: "\(other.name) to look for another link") {
+                    other.view(of: one).states.count { $0.state == "reconnecting" } > breaks
+                }
+                try one.host.filter()
+                let before = (one.received(from: other).count, other.received(from: one).count)
+                try lab.wait(for: "messages to flow again") {
+                    one.received(from: other).count > before.0 + 50
+                        && other.received(from: one).count > before.1 + 50
+                }
+            }
+            try lab.hush(puma, lynx)
+            try lab.check("it is still one conversation", isUnbroken(puma, lynx) && isUnbroken(lynx, puma))
+        },
         Scenario("second-way", "of two networks that both hosts are on, the one in use goes") {
             lab throws(Failure) in
             let hosts = [
