@@ -49,7 +49,7 @@ final class PeerProcess {
         /// Every state so far, and when.
         var states: [(state: String, at: Duration)] = []
         var isSuspected = false
-        var lastRoundTrip: Duration?
+        var slowestRoundTrip: Duration?
         var pongs = 0
     }
 
@@ -223,7 +223,8 @@ final class PeerProcess {
         case ("damaged", _): ledger.didReceiveDamaged(line)
         case ("pong", 3):
             guard let microseconds = Int(words[2]) else { return misunderstand(line) }
-            views[words[1], default: View()].lastRoundTrip = .microseconds(microseconds)
+            let slowest = views[words[1]]?.slowestRoundTrip ?? .zero
+            views[words[1], default: View()].slowestRoundTrip = max(slowest, .microseconds(microseconds))
             views[words[1], default: View()].pongs += 1
         case ("advertised", 2...): advertisedName = words[1...].joined(separator: " ")
         case ("listening", _): listening = Array(words[1...])

@@ -6,21 +6,18 @@ enum Discovery {
     static let all = [
         Scenario("multicast-blocked", "no multicast: an address by hand works, and the reason is told") {
             lab throws(Failure) in
-            let hosts = [try lab.host("puma"), try lab.host("lynx")]
-            for host in hosts { try host.dropMulticast() }
-            let puma = try hosts[0].peer("Puma", Findings.embedded)
-            let lynx = try hosts[1].peer("Lynx", Findings.embedded)
-            try lab.wait(for: "Puma to listen") { !puma.listening.isEmpty }
-            let port = try puma.port()
-            lynx.tell("call tcp://\(hosts[0].address()):\(port)")
-            try lab.connection(of: puma, lynx)
-            try lab.talk(puma, lynx)
-            for peer in [puma, lynx] {
-                try lab.wait(for: "\(peer.name) to say that multicast is blocked", within: .seconds(20)) {
-                    peer.troubles.contains { $0.contains("multicast") }
-                }
+            try blocked(lab, daemon: false) { host throws(Failure) in
+                try host.dropMulticast()
             }
-            try lab.check("nobody was found", !puma.finds(lynx) && !lynx.finds(puma))
+        },
+        Scenario("multicast-blocked-daemon", "the same with daemons") { lab throws(Failure) in
+            try blocked(lab, daemon: true) { host throws(Failure) in try host.dropMulticast() }
+        },
+        Scenario("multicast-blocked-inbound", "the same where only what comes in is dropped") {
+            lab throws(Failure) in
+            try blocked(lab, daemon: false) { host throws(Failure) in
+                try host.filter(in: #"iifname != "lo" udp dport 5353 drop"#)
+            }
         },
         Scenario("same-name", "two hosts named Puma: the second becomes Puma #2, both are seen") {
             lab throws(Failure) in try sameName(lab, daemon: false)
@@ -34,6 +31,25 @@ enum Discovery {
             lab throws(Failure) in try ordinary(lab)
         },
     ]
+
+    private static func blocked(
+        _ lab: Lab, daemon: Bool, _ block: (Host) throws(Failure) -> Void
+    ) throws(Failure) {
+        let hosts = [try lab.host("puma", daemon: daemon), try lab.host("lynx", daemon: daemon)]
+        for host in hosts { try block(host) }
+        let puma = try hosts[0].peer("Puma", Findings.byItself)
+        let lynx = try hosts[1].peer("Lynx", Findings.byItself)
+        try lab.wait(for: "Puma to listen") { !puma.listening.isEmpty }
+        lynx.tell("call tcp://\(hosts[0].address()):\(try puma.port())")
+        try lab.connection(of: puma, lynx)
+        try lab.talk(puma, lynx)
+        for peer in [puma, lynx] {
+            try lab.wait(for: "\(peer.name) to say that multicast is blocked", within: .seconds(20)) {
+                peer.troubles.contains { $0.contains("browsing") && $0.contains("multicast") }
+            }
+        }
+        try lab.check("nobody was found", !puma.finds(lynx) && !lynx.finds(puma))
+    }
 
     private static func sameName(_ lab: Lab, daemon: Bool) throws(Failure) {
         let lynx = try lab.host("lynx", daemon: daemon).peer("Lynx", Findings.byItself)

@@ -56,6 +56,7 @@ enum Findings {
             try lab.wait(for: "50 messages between all of them", within: .seconds(20)) {
                 pairs(of: peers).allSatisfy { $1.received(from: $0).count == 50 }
             }
+            try lab.check("nobody was told of trouble", peers.allSatisfy(\.troubles.isEmpty))
             try lab.check(
                 "each knows the four others and nobody else", peers.allSatisfy { $0.views.count == 4 })
         },
@@ -79,6 +80,8 @@ enum Findings {
             span < .seconds(2))
         try lab.talk(puma, lynx)
         try lab.check("each knows the other and nobody else", puma.views.count == 1 && lynx.views.count == 1)
+        // What is told of walls or daemons that are missing, where none is, is as bad as silence where one is.
+        try lab.check("nobody was told of trouble", puma.troubles.isEmpty && lynx.troubles.isEmpty)
     }
 
     /// Everybody with everybody else, both ways round.
