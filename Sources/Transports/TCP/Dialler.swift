@@ -118,12 +118,13 @@ final class Dialler: @unchecked Sendable {
     }
 
     private func race(_ addresses: [SocketAddress], _ key: Key, _ attempt: Attempt) {
-        let (loop, interface, buffer) = (loop, interface, buffer)
+        // The attempt holds the race, so the race must not hold the attempt.
+        let (loop, interface, buffer, peer) = (loop, interface, buffer, attempt.peer)
         let race = ConnectionRace(addresses, on: loop) { address throws(UVError) in
             try TCPPipe(family: address.family, interface: interface, on: loop, buffer: buffer)
         } whenOver: { [weak self] result in
             switch result {
-            case .success(let pipe): self?.finish(key, .opened(pipe, attempt.peer))
+            case .success(let pipe): self?.finish(key, .opened(pipe, peer))
             case .failure(let error): self?.finish(key, .failed(error))
             }
         }
