@@ -15,7 +15,7 @@ final class Host {
     }
 
     let name: String
-    let lab: Lab
+    unowned let lab: Lab
     /// The peers started on it.
     private(set) var peers: [PeerProcess] = []
     private(set) var daemon: Child?

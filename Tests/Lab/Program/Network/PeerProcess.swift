@@ -54,7 +54,7 @@ final class PeerProcess {
     }
 
     let name: String
-    let host: Host
+    unowned let host: Host
     let options: Options
     let label: String
     /// When it was started.
