@@ -1,0 +1,273 @@
+// NNG: PAIR for round trip and stream, REQ and REP where many connect. For broadcast PUB and SUB, which drop what does not fit in a
+// queue; so the subscribers say from time to time what all of them have, and the publisher keeps within the queues.
+
+#include "benchmark.h"
+
+#include <nng/nng.h>
+#include <nng/protocol/pair0/pair.h>
+#include <nng/protocol/pipeline0/pull.h>
+#include <nng/protocol/pipeline0/push.h>
+#include <nng/protocol/pubsub0/pub.h>
+#include <nng/protocol/pubsub0/sub.h>
+#include <nng/protocol/reqrep0/rep.h>
+#include <nng/protocol/reqrep0/req.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct benchmark_options options;
+
+static void demand(int status, const char *what) {
+    if (status != 0) benchmark_fail(what, nng_strerror(status));
+}
+
+/// Messages that may wait in a queue; by trial more is no faster.
+static int window(void) {
+    size_t messages = ((size_t)4 << 20) / options.size;
+    return messages > 4096 ? 4096 : messages < 8 ? 8 : (int)messages;
+}
+
+static nng_socket opened(int (*open)(nng_socket *)) {
+    nng_socket socket;
+    demand(open(&socket), "nng_open");
+    demand(nng_socket_set_size(socket, NNG_OPT_RECVMAXSZ, 0), "NNG_OPT_RECVMAXSZ");
+    // A queue is memory from the start: idle peers get the default. Not every protocol has both queues.
+    if (options.work == BENCHMARK_IDLE) return socket;
+    (void)nng_socket_set_int(socket, NNG_OPT_SENDBUF, window());
+    (void)nng_socket_set_int(socket, NNG_OPT_RECVBUF, window());
+    return socket;
+}
+
+static int listening(nng_socket socket) {
+    nng_listener listener;
+    int port;
+    demand(nng_listen(socket, "tcp://127.0.0.1:0", &listener, 0), "nng_listen");
+    demand(nng_listener_get_int(listener, NNG_OPT_TCP_BOUND_PORT, &port), "NNG_OPT_TCP_BOUND_PORT");
+    return port;
+}
+
+static void connect_to(nng_socket socket, const char *port) {
+    char address[64];
+    snprintf(address, sizeof address, "tcp://127.0.0.1:%s", port);
+    demand(nng_dial(socket, address, NULL, 0), "nng_dial");
+}
+
+static void post(nng_socket socket, const uint8_t *bytes, size_t length) {
+    nng_msg *message;
+    demand(nng_msg_alloc(&message, length), "nng_msg_alloc");
+    memcpy(nng_msg_body(message), bytes, length);
+    demand(nng_sendmsg(socket, message, 0), "nng_sendmsg");
+}
+
+static nng_msg *received(nng_socket socket) {
+    nng_msg *message;
+    demand(nng_recvmsg(socket, &message, 0), "nng_recvmsg");
+    return message;
+}
+
+static void wait_for_word(nng_socket socket) { nng_msg_free(received(socket)); }
+
+static void echo(nng_socket socket, int limit) {
+    for (int done = 0; limit == 0 || done < limit; done++)
+        demand(nng_sendmsg(socket, received(socket), 0), "nng_sendmsg");
+}
+
+// MARK: Round trip and stream
+
+static void ask(nng_socket socket) {
+    struct benchmark_trips trips;
+    benchmark_trips_begin(&trips, &options);
+    for (bool goes_on = true; goes_on;) {
+        post(socket, benchmark_trips_next(&trips), options.size);
+        nng_msg *message = received(socket);
+        goes_on = benchmark_trips_returned(&trips, nng_msg_body(message), nng_msg_len(message));
+        nng_msg_free(message);
+    }
+    benchmark_trips_report(&trips);
+}
+
+static void send_stream(nng_socket socket) {
+    struct benchmark_supply supply;
+    benchmark_supply_begin(&supply, &options);
+    const uint8_t *payload;
+    while ((payload = benchmark_supply_next(&supply)) != NULL) post(socket, payload, options.size);
+    wait_for_word(socket);
+    benchmark_supply_report(&supply);
+}
+
+static void receive_stream(nng_socket socket) {
+    struct benchmark_tally tally = {.peers = 1};
+    struct benchmark_receipt receipt = {.size = options.size};
+    for (bool goes_on = true; goes_on;) {
+        nng_msg *message = received(socket);
+        goes_on = !benchmark_receive(&receipt, &tally, nng_msg_body(message), nng_msg_len(message));
+        nng_msg_free(message);
+    }
+    benchmark_tally_report(&tally);
+    post(socket, (const uint8_t *)"", 1);
+}
+
+// MARK: Broadcast
+
+static sem_t joined;
+
+static void on_pipe(nng_pipe pipe, nng_pipe_ev event, void *context) {
+    (void)pipe;
+    (void)event;
+    (void)context;
+    sem_post(&joined);
+}
+
+static void publish(void) {
+    nng_socket publisher = opened(nng_pub0_open), words = opened(nng_pull0_open);
+    char ports[32];
+    snprintf(ports, sizeof ports, "%d,%d", listening(publisher), listening(words));
+    demand(nng_pipe_notify(publisher, NNG_PIPE_EV_ADD_POST, on_pipe, NULL), "nng_pipe_notify");
+    sem_init(&joined, 0, 0);
+    benchmark_say_port(ports);
+    for (int index = 0; index < options.peers; index++) sem_wait(&joined);
+    struct benchmark_supply supply;
+    benchmark_supply_begin(&supply, &options);
+    const uint8_t *payload;
+    uint64_t sent = 0, arrived = 0;
+    while ((payload = benchmark_supply_next(&supply)) != NULL) {
+        while (sent - arrived >= (uint64_t)window()) {
+            wait_for_word(words);
+            arrived += (uint64_t)window() / 2;
+        }
+        post(publisher, payload, options.size);
+        sent += 1;
+    }
+    for (nng_msg *word = NULL; word == NULL || nng_msg_len(word) == 1;) {
+        nng_msg_free(word);
+        word = received(words);
+    }
+    benchmark_supply_report(&supply);
+}
+
+struct subscriber {
+    nng_socket socket;
+    nng_aio *aio;
+    struct benchmark_receipt receipt;
+    uint64_t count;
+};
+
+/// How many have reached the last four halves of a window; nobody can be further apart.
+static int reached[4];
+static struct benchmark_tally tally;
+static nng_socket words;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t end = PTHREAD_COND_INITIALIZER;
+static bool has_ended;
+
+static void on_message(void *context) {
+    struct subscriber *subscriber = context;
+    demand(nng_aio_result(subscriber->aio), "nng_recv_aio");
+    nng_msg *message = nng_aio_get_msg(subscriber->aio);
+    bool all_have = false;
+    pthread_mutex_lock(&lock);
+    if (benchmark_receive(&subscriber->receipt, &tally, nng_msg_body(message), nng_msg_len(message))) {
+        has_ended = true;
+        pthread_cond_signal(&end);
+    }
+    uint64_t half = (uint64_t)window() / 2;
+    if (++subscriber->count % half == 0) {
+        int *those = &reached[subscriber->count / half % 4];
+        all_have = ++*those == options.peers;
+        if (all_have) *those = 0;
+    }
+    pthread_mutex_unlock(&lock);
+    nng_msg_free(message);
+    if (all_have) post(words, (const uint8_t *)"", 1);
+    if (!subscriber->receipt.has_ended) nng_recv_aio(subscriber->socket, subscriber->aio);
+}
+
+static void subscribe(void) {
+    char *rest, *port = strtok_r((char *)options.port, ",", &rest);
+    words = opened(nng_push0_open);
+    tally.peers = options.peers;
+    connect_to(words, strtok_r(NULL, ",", &rest));
+    struct subscriber *subscribers = calloc((size_t)options.peers, sizeof *subscribers);
+    for (int index = 0; index < options.peers; index++) {
+        struct subscriber *subscriber = &subscribers[index];
+        subscriber->receipt.size = options.size;
+        subscriber->socket = opened(nng_sub0_open);
+        demand(nng_socket_set(subscriber->socket, NNG_OPT_SUB_SUBSCRIBE, "", 0), "NNG_OPT_SUB_SUBSCRIBE");
+        connect_to(subscriber->socket, port);
+        demand(nng_aio_alloc(&subscriber->aio, on_message, subscriber), "nng_aio_alloc");
+        nng_recv_aio(subscriber->socket, subscriber->aio);
+    }
+    pthread_mutex_lock(&lock);
+    while (!has_ended) pthread_cond_wait(&end, &lock);
+    pthread_mutex_unlock(&lock);
+    benchmark_tally_report(&tally);
+    post(words, (const uint8_t *)"end", 4);
+    benchmark_wait_for_other_side();
+}
+
+// MARK: Connections
+
+static void greet(nng_socket socket, const uint8_t *payload) {
+    connect_to(socket, options.port);
+    post(socket, payload, options.size);
+    wait_for_word(socket);
+}
+
+static void connect_often(void) {
+    const uint8_t *payload = benchmark_payload(options.size, 0);
+    struct benchmark_trips trips;
+    benchmark_trips_begin(&trips, &options);
+    for (int index = 0; index < options.count; index++) {
+        uint64_t begun = benchmark_now();
+        nng_socket socket = opened(nng_req0_open);
+        greet(socket, payload);
+        benchmark_trips_add(&trips, benchmark_now() - begun);
+        nng_close(socket);
+    }
+    benchmark_trips_report(&trips);
+}
+
+static void keep_idle(void) {
+    uint64_t before = benchmark_resident();
+    const uint8_t *payload = benchmark_payload(options.size, 0);
+    if (options.serves) {
+        nng_socket socket = opened(nng_rep0_open);
+        benchmark_say_port_number(listening(socket));
+        echo(socket, options.peers);
+    } else {
+        for (int index = 0; index < options.peers; index++) greet(opened(nng_req0_open), payload);
+    }
+    benchmark_say("resident", (benchmark_resident() - before) / (uint64_t)options.peers);
+}
+
+static void serve(void) {
+    if (options.work == BENCHMARK_IDLE) return keep_idle();
+    if (options.work == BENCHMARK_BROADCAST) return publish();
+    nng_socket socket = opened(options.work == BENCHMARK_CONNECT ? nng_rep0_open : nng_pair0_open);
+    benchmark_say_port_number(listening(socket));
+    if (options.work == BENCHMARK_STREAM) return receive_stream(socket);
+    echo(socket, 0);
+}
+
+int main(int argument_count, char **arguments) {
+    options = benchmark_begin(argument_count, arguments);
+    if (options.serves) {
+        serve();
+        benchmark_wait_for_other_side();
+        return 0;
+    }
+    nng_socket socket;
+    switch (options.work) {
+    case BENCHMARK_ROUND_TRIP:
+    case BENCHMARK_STREAM:
+        socket = opened(nng_pair0_open);
+        connect_to(socket, options.port);
+        options.work == BENCHMARK_STREAM ? send_stream(socket) : ask(socket);
+        break;
+    case BENCHMARK_BROADCAST: subscribe(); break;
+    case BENCHMARK_CONNECT: connect_often(); break;
+    case BENCHMARK_IDLE: keep_idle(); break;
+    }
+    return 0;
+}
