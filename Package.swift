@@ -31,6 +31,9 @@ let package = Package(
         .executableTarget(
             name: "nigh-bench", dependencies: ["CAllocationCounter", "NighCore", "NighMemory"],
             path: "Sources/Tools/nigh-bench"),
+        .target(name: "CBenchmark", path: "Benchmarks/Support"),
+        .executableTarget(
+            name: "bench-session", dependencies: ["CBenchmark", "Nigh"], path: "Benchmarks/Session"),
         .executableTarget(
             name: "fuzz", dependencies: ["NighCore", "NighTestKit"], path: "Sources/Tools/fuzz"),
         .executableTarget(name: "lab", dependencies: ["Nigh", "NighUV"], path: "Tests/Lab/Program"),

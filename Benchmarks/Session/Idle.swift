@@ -1,0 +1,85 @@
+import CBenchmark
+import Nigh
+
+/// Idle peers: one session that has many on one side, on the other as many sessions in one process. Mirrored, the one
+/// session is the one that calls, so that both ends of a conversation can be measured where there are many.
+///
+/// `@unchecked Sendable`: touched on the loop only, once it runs.
+final class Crowd: @unchecked Sendable {
+    private let setting: Setting
+    private let isMirrored: Bool
+    private let end = End()
+    private let payload: UnsafePointer<UInt8>
+    private var sessions: [Session] = []
+    private var residentBefore: UInt64 = 0
+    private var ports: [String] = []
+    private var heard = 0
+
+    init(_ setting: Setting, isMirrored: Bool) {
+        self.setting = setting
+        self.isMirrored = isMirrored
+        payload = UnsafePointer(benchmark_payload(setting.size, 0))
+    }
+
+    func run() {
+        let serves = setting.options.serves
+        let count = serves == isMirrored ? setting.peers : 1
+        residentBefore = benchmark_resident()
+        sessions = (0..<count).map { _ in setting.session(serves ? .server : .client) }
+        if serves {
+            for session in sessions { listen(session) }
+            benchmark_wait_for_other_side()
+        } else {
+            setting.loop.execute { [self] in greet() }
+            end.wait()
+        }
+    }
+
+    // MARK: Those who are called
+
+    private func listen(_ session: Session) {
+        setting.accept(
+            with: session,
+            onMessage: { [self, unowned session] bytes, origin in
+                bytes.withUnsafeBytes { bytes in
+                    Setting.demand { () throws(NighError) in try session.trySend(bytes, to: origin.peer) }
+                }
+                hear()
+            },
+            listening: { [self] port in
+                ports.append(port)
+                if ports.count == sessions.count { benchmark_say_port(ports.joined(separator: ",")) }
+            })
+    }
+
+    // MARK: Those who call
+
+    /// Calls the next one, and says something.
+    private func greet() {
+        let index = heard
+        guard index < setting.peers else { return end.reach() }
+        let session = sessions[isMirrored ? 0 : index]
+        let greeted: @Sendable (PeerID) -> Void = { [self, unowned session] peer in
+            let bytes = UnsafeRawBufferPointer(start: payload, count: setting.size)
+            Setting.demand { () throws(NighError) in try session.trySend(bytes, to: peer) }
+        }
+        if isMirrored, index > 0 {
+            session.invite(at: setting.address(index)) { result in
+                greeted(Setting.demand { () throws(NighError) in try result.get() })
+            }
+        } else {
+            setting.call(
+                with: session, index: 0,
+                onMessage: { [self] _, _ in
+                    hear()
+                    greet()
+                }, connected: greeted)
+        }
+    }
+
+    private func hear() {
+        heard += 1
+        guard heard == setting.peers else { return }
+        benchmark_say("resident", (benchmark_resident() - residentBefore) / UInt64(setting.peers))
+    }
+}

@@ -1,0 +1,158 @@
+import CBenchmark
+import Glibc
+import Nigh
+
+/// A session that does what the peers in C do, with the same command line; `--way` says which door its program uses.
+///
+/// Nothing is set that a program would not set: reliable messages, acknowledged and resumable, default limits but for the
+/// number of peers.
+enum Program {
+    /// How the program takes its messages.
+    enum Door: String {
+        /// A handler on the loop.
+        case handler
+        /// A task on the loop that reads the inbox.
+        case inbox
+        /// A task of the global pool that reads the inbox.
+        case pool
+    }
+
+    static func run() {
+        let options = benchmark_begin(CommandLine.argc, CommandLine.unsafeArgv)
+        let words = String(cString: options.way).split(separator: "-")
+        let door = words.lazy.compactMap { Door(rawValue: String($0)) }.first ?? .handler
+        let setting = Setting(options: options, door: door, loop: UVEventLoop())
+        switch (options.work, options.serves) {
+        case (BENCHMARK_STREAM, true): StreamReceiver(setting).serve()
+        case (BENCHMARK_STREAM, false): StreamSender(setting).connect()
+        case (BENCHMARK_BROADCAST, true): Publisher(setting).serve()
+        case (BENCHMARK_BROADCAST, false): Subscribers(setting).connect()
+        case (BENCHMARK_ROUND_TRIP, false): Asker(setting).connect()
+        case (BENCHMARK_CONNECT, false): Caller(setting).connect()
+        case (BENCHMARK_IDLE, _): Crowd(setting, isMirrored: words.contains("mirrored")).run()
+        default: Echo(setting).serve()
+        }
+    }
+}
+
+/// What all of a program's work needs.
+struct Setting: @unchecked Sendable {
+    // The options point at the command line, which nobody changes; hence `@unchecked Sendable`.
+    let options: benchmark_options
+    let door: Program.Door
+    let loop: UVEventLoop
+
+    var size: Int { options.size }
+    var peers: Int { Int(options.peers) }
+
+    func session(_ role: SessionRole) -> Session {
+        var configuration = SessionConfiguration(
+            service: "bench", name: DisplayName(fitting: "bench"), role: role)
+        configuration.limits.peers = max(configuration.limits.peers, peers)
+        configuration.limits.knownPeers = max(configuration.limits.knownPeers, peers)
+        configuration.limits.unauthenticatedPipes = max(configuration.limits.unauthenticatedPipes, peers)
+        let transports = Self.demand { () throws(NighError) in
+            try TransportRegistry.standard.makeAll("tcp:mdns=off")
+        }
+        return Session(configuration, identity: .ephemeral(), transports: transports, loop: loop)
+    }
+
+    /// Where the server number `index` listens.
+    func address(_ index: Int = 0) -> TransportAddress {
+        let ports = String(cString: options.port).split(separator: ",")
+        return TransportAddress(scheme: "tcp", value: "127.0.0.1:\(ports[index])")
+    }
+
+    /// Starts a session that accepts whoever calls; `listening` gets its port once.
+    func accept(
+        with session: Session, onMessage: MessageHandler?,
+        listening: @escaping @Sendable (String) -> Void = { benchmark_say_port($0) },
+        connected: @escaping @Sendable (PeerID) -> Void = { _ in }
+    ) {
+        let told = Once()
+        session.start(
+            onEvent: { [weak session] event in
+                switch event {
+                case .listening(_, let addresses):
+                    guard let port = addresses.first?.value.split(separator: ":").last, told.isFirst() else {
+                        return
+                    }
+                    listening(String(port))
+                case .invited(let invitation): session?.accept(invitation)
+                case .stateChanged(let peer, _, _) where peer.state == .connected: connected(peer.id)
+                case .stateChanged(_, from: .connected, let cause?): Self.fail(unlessLeaving: cause)
+                case .transportFailed(let error): Self.fail("\(error)")
+                default: break
+                }
+            }, onMessage: onMessage)
+    }
+
+    /// Starts a session that calls the server number `index`.
+    func call(
+        with session: Session, index: Int = 0, onMessage: MessageHandler?,
+        connected: @escaping @Sendable (PeerID) -> Void
+    ) {
+        session.start(
+            onEvent: { event in
+                if case .stateChanged(_, from: .connected, let cause?) = event {
+                    Self.fail(unlessLeaving: cause)
+                }
+            }, onMessage: onMessage)
+        session.invite(at: address(index)) { result in
+            connected(Self.demand { () throws(NighError) in try result.get() })
+        }
+    }
+
+    /// Reads the inbox by the door chosen, if that is not the handler.
+    func read(_ session: Session, _ take: @escaping @Sendable (Message) -> Void) {
+        switch door {
+        case .handler: break
+        case .inbox:
+            Task(executorPreference: loop) {
+                while let message = await session.messages.next() { take(message) }
+            }
+        case .pool:
+            Task {
+                while let message = await session.messages.next() { take(message) }
+            }
+        }
+    }
+
+    /// Whatever else ends a conversation means that nothing was measured.
+    private static func fail(unlessLeaving error: NighError) {
+        switch error.cause {
+        case .left, .peerLeft, .closed, .linkLost, .reset: break
+        default: fail("\(error)")
+        }
+    }
+
+    static func fail(_ words: String) -> Never { benchmark_fail("bench-session", words) }
+
+    @inline(__always)
+    static func demand<Value>(_ call: () throws(NighError) -> Value) -> Value {
+        do throws(NighError) { return try call() } catch { fail("\(error)") }
+    }
+}
+
+/// True the first time it is asked. `@unchecked Sendable`: asked on one loop only.
+final class Once: @unchecked Sendable {
+    private var wasAsked = false
+
+    func isFirst() -> Bool {
+        defer { wasAsked = true }
+        return !wasAsked
+    }
+}
+
+/// The end of the work, for the thread that waits for it. `@unchecked Sendable`: a semaphore is for all threads.
+final class End: @unchecked Sendable {
+    private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+
+    init() { sem_init(semaphore, 0, 0) }
+
+    deinit { semaphore.deallocate() }
+
+    func reach() { sem_post(semaphore) }
+
+    func wait() { while sem_wait(semaphore) != 0 {} }
+}

@@ -1,0 +1,113 @@
+import CBenchmark
+import Nigh
+
+/// Sends back what comes.
+struct Echo {
+    private let setting: Setting
+
+    init(_ setting: Setting) { self.setting = setting }
+
+    func serve() {
+        let session = setting.session(.server)
+        let handler: MessageHandler = { [unowned session] bytes, origin in
+            bytes.withUnsafeBytes { bytes in
+                Setting.demand { () throws(NighError) in try session.trySend(bytes, to: origin.peer) }
+            }
+        }
+        setting.accept(with: session, onMessage: setting.door == .handler ? handler : nil)
+        setting.read(session) { [unowned session] message in
+            Setting.demand { () throws(NighError) in try session.trySend(message.payload, to: message.peer) }
+        }
+        benchmark_wait_for_other_side()
+        withExtendedLifetime(session) {}
+    }
+}
+
+/// Asks, one message at a time, and takes the time of each answer.
+///
+/// `@unchecked Sendable`: once connected, only whoever takes the messages touches it, one at a time.
+final class Asker: @unchecked Sendable {
+    private let setting: Setting
+    private let session: Session
+    private let end = End()
+    private let outgoing: Outgoing
+    @exclusivity(unchecked) private var trips = benchmark_trips()
+    @exclusivity(unchecked) private var peer: PeerID?
+
+    init(_ setting: Setting) {
+        self.setting = setting
+        session = setting.session(.client)
+        outgoing = Outgoing(session, size: setting.size)
+    }
+
+    func connect() {
+        let handler: MessageHandler = { [unowned self] bytes, _ in bytes.withUnsafeBytes { take($0) } }
+        setting.call(with: session, onMessage: setting.door == .handler ? handler : nil) { [self] peer in
+            self.peer = peer
+            var options = setting.options
+            benchmark_trips_begin(&trips, &options)
+            ask()
+        }
+        setting.read(session) { [self] message in message.payload.withUnsafeBytes { take($0) } }
+        end.wait()
+    }
+
+    @inline(__always)
+    private func ask() {
+        guard let peer else { return }
+        outgoing.post(benchmark_trips_next(&trips), to: peer)
+    }
+
+    @inline(__always)
+    private func take(_ bytes: UnsafeRawBufferPointer) {
+        if benchmark_trips_returned(&trips, bytes.bytes, bytes.count) { return ask() }
+        benchmark_trips_report(&trips)
+        end.reach()
+    }
+}
+
+/// Sends payloads that stay where they are: small ones are copied by the session, large ones given by reference.
+///
+/// Constant, and the payloads are never changed; hence `@unchecked Sendable`.
+final class Outgoing: @unchecked Sendable {
+    private let session: Session
+    private let size: Int
+    private let isLarge: Bool
+    private let slices: [ByteSlice]
+
+    init(_ session: Session, size: Int) {
+        self.session = session
+        self.size = size
+        isLarge = size > session.configuration.limits.frame
+        slices = (0..<UInt64(BENCHMARK_PAYLOADS)).map { number in
+            ByteSlice(copying: UnsafeRawBufferPointer(start: benchmark_payload(size, number), count: size))
+        }
+    }
+
+    /// The payload as a slice: one of those prepared, or a copy where it is a mark.
+    func slice(_ payload: UnsafePointer<UInt8>) -> ByteSlice {
+        let number = benchmark_number(payload)
+        if number < UInt64(slices.count) { return slices[Int(number)] }
+        return ByteSlice(copying: UnsafeRawBufferPointer(start: payload, count: size))
+    }
+
+    @inline(__always)
+    func tryPost(_ payload: UnsafePointer<UInt8>, to peer: PeerID) throws(NighError) {
+        if isLarge {
+            try session.trySend(slice(payload), to: peer)
+        } else {
+            try session.trySend(UnsafeRawBufferPointer(start: payload, count: size), to: peer)
+        }
+    }
+
+    @inline(__always)
+    func post(_ payload: UnsafePointer<UInt8>, to peer: PeerID) {
+        Setting.demand { () throws(NighError) in try tryPost(payload, to: peer) }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// As C wants it.
+    @inline(__always)
+    var bytes: UnsafePointer<UInt8>? { baseAddress?.assumingMemoryBound(to: UInt8.self) }
+}
