@@ -13,6 +13,8 @@ enum {
     SMALL_MESSAGE = 8 << 10,
     /// What a gathered write holds. Found by trial: 64 KiB to 256 KiB are alike, less and more are slower.
     GATHERED = 128 << 10,
+    /// So many messages that are not copied go into one write, as long as they are not more bytes than that.
+    MOST_REFERENCED = 16,
     SHARED_ROOM = 256 << 10,
     OWN_ROOM = 64 << 10,
 };

@@ -113,7 +113,8 @@ enum { BATCHES = 4 };
 struct batch {
     struct batch *next;
     int under_way;
-    uv_buf_t buffer;
+    uv_buf_t buffers[MOST_REFERENCED];
+    unsigned buffer_count;
     uint8_t *room;
     uv_write_t *requests;
 };
@@ -137,17 +138,17 @@ static void on_batch_written(uv_write_t *request, int status) {
 
 static bool fill(struct batch *batch) {
     size_t framed = BENCHMARK_LENGTH_PREFIX + options.size, used = 0;
+    bool is_small = options.size <= SMALL_MESSAGE;
     const uint8_t *payload;
-    if (options.size > SMALL_MESSAGE) {
-        if ((payload = benchmark_supply_next(&supply)) == NULL) return false;
-        batch->buffer = uv_buf_init((char *)payload - BENCHMARK_LENGTH_PREFIX, (unsigned)framed);
-        return true;
-    }
-    while (used + framed <= GATHERED && (payload = benchmark_supply_next(&supply)) != NULL) {
-        memcpy(batch->room + used, payload - BENCHMARK_LENGTH_PREFIX, framed);
+    batch->buffer_count = 0;
+    while ((used == 0 || used + framed <= GATHERED) && batch->buffer_count < MOST_REFERENCED &&
+           (payload = benchmark_supply_next(&supply)) != NULL) {
+        char *frame = (char *)payload - BENCHMARK_LENGTH_PREFIX;
+        if (is_small) memcpy(batch->room + used, frame, framed);
+        else batch->buffers[batch->buffer_count++] = uv_buf_init(frame, (unsigned)framed);
         used += framed;
     }
-    batch->buffer = uv_buf_init((char *)batch->room, (unsigned)used);
+    if (is_small) batch->buffers[batch->buffer_count++] = uv_buf_init((char *)batch->room, (unsigned)used);
     return used > 0;
 }
 
@@ -161,7 +162,8 @@ static void on_sending(uv_idle_t *idle) {
     batch->under_way = receiver_count;
     for (int index = 0; index < receiver_count; index++) {
         uv_stream_t *stream = (uv_stream_t *)&receivers[index]->tcp;
-        demand(uv_write(&batch->requests[index], stream, &batch->buffer, 1, on_batch_written), "uv_write");
+        uv_write_t *request = &batch->requests[index];
+        demand(uv_write(request, stream, batch->buffers, batch->buffer_count, on_batch_written), "uv_write");
     }
 }
 

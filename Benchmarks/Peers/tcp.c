@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static struct benchmark_options options;
@@ -60,6 +61,20 @@ static void write_all(int descriptor, const uint8_t *bytes, size_t count) {
         demand(written > 0, "write");
         bytes += written;
         count -= (size_t)written;
+    }
+}
+
+static void write_pieces(int descriptor, const struct iovec *given, int count) {
+    struct iovec pieces[MOST_REFERENCED];
+    memcpy(pieces, given, (size_t)count * sizeof *pieces);
+    struct iovec *first = pieces;
+    while (count > 0) {
+        ssize_t written = writev(descriptor, first, count);
+        demand(written > 0, "writev");
+        for (; count > 0 && (size_t)written >= first->iov_len; first++, count--) written -= (ssize_t)first->iov_len;
+        if (count == 0) return;
+        first->iov_base = (uint8_t *)first->iov_base + written;
+        first->iov_len -= (size_t)written;
     }
 }
 
@@ -134,22 +149,24 @@ static void send_all(const int *descriptors, int count) {
     struct benchmark_supply supply;
     benchmark_supply_begin(&supply, &options);
     size_t framed = BENCHMARK_LENGTH_PREFIX + options.size;
+    bool is_small = options.size <= SMALL_MESSAGE;
     uint8_t *gathered = allocated(GATHERED);
     const uint8_t *payload = NULL;
     do {
+        struct iovec pieces[MOST_REFERENCED];
+        int piece_count = 0;
         size_t used = 0;
-        const uint8_t *batch = gathered;
-        if (options.size > SMALL_MESSAGE) {
-            payload = benchmark_supply_next(&supply);
-            batch = payload - BENCHMARK_LENGTH_PREFIX;
-            used = payload == NULL ? 0 : framed;
-        } else {
-            while (used + framed <= GATHERED && (payload = benchmark_supply_next(&supply)) != NULL) {
-                memcpy(gathered + used, payload - BENCHMARK_LENGTH_PREFIX, framed);
-                used += framed;
-            }
+        while ((used == 0 || used + framed <= GATHERED) && piece_count < MOST_REFERENCED &&
+               (payload = benchmark_supply_next(&supply)) != NULL) {
+            uint8_t *frame = (uint8_t *)payload - BENCHMARK_LENGTH_PREFIX;
+            if (is_small) memcpy(gathered + used, frame, framed);
+            else pieces[piece_count++] = (struct iovec){.iov_base = frame, .iov_len = framed};
+            used += framed;
         }
-        for (int index = 0; index < count; index++) write_all(descriptors[index], batch, used);
+        for (int index = 0; index < count; index++) {
+            if (is_small) write_all(descriptors[index], gathered, used);
+            else write_pieces(descriptors[index], pieces, piece_count);
+        }
     } while (payload != NULL);
     uint8_t answer;
     demand(read(descriptors[count - 1], &answer, 1) == 1, "read");
