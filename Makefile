@@ -4,7 +4,7 @@ SHELL := /bin/bash
 
 # The same flags for every debug build, so that linting, testing and playing share one build.
 FLAGS := -Xswiftc -warnings-as-errors
-SOURCES := Package.swift Sources Tests
+SOURCES := Package.swift Sources Tests Benchmarks
 
 # For one run: make test TEST_ARGUMENTS="--filter Identity"; make play ARGUMENTS="..."
 TEST_ARGUMENTS ?=
@@ -13,7 +13,7 @@ SEEDS ?= 100
 
 .PHONY: help
 help: ## List what can be made
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
 
 .PHONY: setup
 setup: ## Check the Swift toolchain, install the Debian packages that are missing
@@ -62,7 +62,14 @@ sanitize: setup ## Run every test under the address sanitizer, then under the th
 	swift test --disable-xctest --sanitize=thread --scratch-path .build/thread $(FLAGS)
 
 .PHONY: bench
-bench: setup ## Measure sessions over memory; ARGUMENTS="--help" tells how
+bench: setup ## Measure sessions against other libraries; ARGUMENTS="--help" tells how
+	@.ci/setup .ci/packages-bench
+	$(MAKE) --no-print-directory --silent -C Benchmarks OUT=$(CURDIR)/.build/bench
+	swift build $(FLAGS) -c release --product bench-session
+	swift run $(FLAGS) -c release bench $(ARGUMENTS)
+
+.PHONY: bench-memory
+bench-memory: setup ## Measure sessions over memory; ARGUMENTS="--help" tells how
 	swift run $(FLAGS) -c release nigh-bench $(ARGUMENTS)
 
 .PHONY: allocations

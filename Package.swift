@@ -34,6 +34,7 @@ let package = Package(
         .target(name: "CBenchmark", path: "Benchmarks/Support"),
         .executableTarget(
             name: "bench-session", dependencies: ["CBenchmark", "Nigh"], path: "Benchmarks/Session"),
+        .executableTarget(name: "bench", dependencies: ["CBenchmark"], path: "Benchmarks/Driver"),
         .executableTarget(
             name: "fuzz", dependencies: ["NighCore", "NighTestKit"], path: "Sources/Tools/fuzz"),
         .executableTarget(name: "lab", dependencies: ["Nigh", "NighUV"], path: "Tests/Lab/Program"),

@@ -1,0 +1,88 @@
+import CBenchmark
+import Glibc
+
+/// One program under way, whose lines of a name and a number are read as they come. Let go of, it is ended and reaped.
+final class Child {
+    /// What it has told so far.
+    private(set) var told: [String: String] = [:]
+    private(set) var hasEnded = false
+
+    private var process: benchmark_process
+    private var unread: [UInt8] = []
+
+    init(_ arguments: [String], processor: Int?) throws(Trouble) {
+        var pointers: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
+        defer { for pointer in pointers { free(pointer) } }
+        pointers.append(nil)
+        process = benchmark_start(&pointers, Int32(processor ?? -1))
+        guard process.identifier > 0 else { throw .failed("\(arguments[0]) cannot be started") }
+    }
+
+    deinit { end() }
+
+    /// Reads what several children say until `isEnough`; whoever ends before that has failed.
+    static func watch(
+        _ children: [Child], until deadline: UInt64, isEnough: () -> Bool
+    ) throws(Trouble) {
+        while !isEnough() {
+            let now = benchmark_now()
+            if benchmark_was_interrupted() { throw .interrupted }
+            guard now < deadline else { throw .failed("it took too long") }
+            var polled = children.map { pollfd(fd: $0.process.output, events: Int16(POLLIN), revents: 0) }
+            guard poll(&polled, nfds_t(polled.count), Int32((deadline - now) / 1_000_000 + 1)) > 0 else {
+                continue
+            }
+            for (child, polled) in zip(children, polled) where polled.revents != 0 { child.read() }
+            if isEnough() { return }
+            for child in children where child.hasEnded {
+                switch child.end() {
+                case 3: throw .lacking
+                case let status: throw .failed("it ended early, with status \(status)")
+                }
+            }
+        }
+    }
+
+    private func read() {
+        var bytes = [UInt8](repeating: 0, count: 16_384)
+        let count = Glibc.read(process.output, &bytes, bytes.count)
+        guard count > 0 else {
+            hasEnded = count == 0 || errno != EINTR
+            return
+        }
+        unread += bytes.prefix(count)
+        while let newline = unread.firstIndex(of: UInt8(ascii: "\n")) {
+            let words = String(decoding: unread[..<newline], as: UTF8.self).split(separator: " ")
+            if words.count == 2 { told[String(words[0])] = String(words[1]) }
+            unread.removeSubrange(...newline)
+        }
+    }
+
+    /// A number it has told.
+    func number(_ name: String) -> Double? { told[name].flatMap(Double.init) }
+
+    /// Ends it, gently if that works, and reaps it; its exit status.
+    @discardableResult
+    func end() -> Int {
+        guard process.identifier > 0 else { return -1 }
+        close(process.input)
+        close(process.output)
+        // One that has ended by itself has its own status to tell.
+        var status = benchmark_wait(process.identifier, hasEnded ? 1_000 : 0)
+        for (signal, patience) in [(SIGTERM, Int32(1_000)), (SIGKILL, 10_000)] where status < 0 {
+            kill(process.identifier, signal)
+            status = benchmark_wait(process.identifier, patience)
+        }
+        process.identifier = -1
+        return Int(status)
+    }
+}
+
+/// Why there is no result.
+enum Trouble: Error {
+    /// Somebody pressed Ctrl-C.
+    case interrupted
+    /// The library has no way of doing this.
+    case lacking
+    case failed(String)
+}

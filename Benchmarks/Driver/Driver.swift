@@ -1,0 +1,95 @@
+import CBenchmark
+import Glibc
+
+/// Has every program do every work, in turn, and tells what that showed.
+enum Driver {
+    static func run(_ arguments: [String]) -> Int32 {
+        let options: Options
+        do throws(Options.Unusable) {
+            options = try Options(arguments.dropFirst())
+        } catch {
+            complain(error.words + "; --help tells what is there")
+            return 2
+        }
+        if options.wantsHelp {
+            print(Options.help, terminator: "")
+            return 0
+        }
+        benchmark_catch_interrupts()
+        let programs = Program.all(peersIn: options.peersFolder, ownIn: ownFolder())
+            .filter { options.programs?.contains($0.name) ?? true }
+        for program in Set(programs.map(\.executable)).sorted() where access(program, X_OK) != 0 {
+            complain("\(program) is not there; `make bench` builds everything")
+            return 1
+        }
+        var results = Results(programs: programs, options: options)
+        do throws(Trouble) {
+            try measure(programs, options, into: &results)
+        } catch {
+            complain("interrupted")
+            return 130
+        }
+        let report = Report(results)
+        print(report.markdown)
+        save(report.markdown, as: "results.md", options)
+        save(report.json, as: "results.json", options)
+        return results.hasFailures ? 1 : 0
+    }
+
+    private static func measure(
+        _ programs: [Program], _ options: Options, into results: inout Results
+    ) throws(Trouble) {
+        for round in 0..<options.rounds {
+            for work in options.works {
+                for column in work.columns(options) {
+                    complain("round \(round + 1): \(work.rawValue) \(work.title(of: column))")
+                    let those = programs.filter { $0.does(work) }
+                    for program in round % 2 == 0 ? those : those.reversed() {
+                        try take(
+                            Turn(program: program, work: work, column: column, options: options),
+                            into: &results)
+                    }
+                }
+            }
+        }
+    }
+
+    /// What fails is told and left out; only an interrupt ends all.
+    private static func take(_ turn: Turn, into results: inout Results) throws(Trouble) {
+        do throws(Trouble) {
+            results.add(try turn.run(), of: turn)
+        } catch {
+            switch error {
+            case .interrupted: throw error
+            case .lacking: results.add([:], of: turn)
+            case .failed(let words):
+                complain(
+                    "\(turn.program.name): \(turn.work.rawValue) \(turn.work.title(of: turn.column)): \(words)"
+                )
+                results.hasFailures = true
+                results.add([:], of: turn)
+            }
+        }
+    }
+
+    /// Where this program lies, and the session's with it.
+    private static func ownFolder() -> String {
+        var path = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let length = readlink("/proc/self/exe", &path, path.count - 1)
+        let text = String(decoding: path.prefix(max(0, length)).map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return text.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
+    }
+
+    private static func save(_ text: String, as name: String, _ options: Options) {
+        let path = "\(options.resultsFolder)/\(name)"
+        guard let file = fopen(path, "w") else { return complain("\(path) cannot be written") }
+        fputs(text, file)
+        fclose(file)
+        complain("wrote \(path)")
+    }
+
+    static func complain(_ words: String) {
+        let line = "bench: \(words)\n"
+        _ = line.withCString { write(STDERR_FILENO, $0, strlen($0)) }
+    }
+}

@@ -1,0 +1,64 @@
+/// Everything measured, round by round.
+struct Results {
+    struct Cell: Hashable {
+        let work: Work
+        let column: Work.Column
+        let metric: Metric
+        let program: String
+    }
+
+    /// A ratio in each round in which both were measured.
+    struct Ratio {
+        let median: Double
+        let least: Double
+        let most: Double
+
+        init?(_ values: [Double]) {
+            let sorted = values.sorted()
+            guard let first = sorted.first, let last = sorted.last else { return nil }
+            median = Self.median(sorted)
+            (least, most) = (first, last)
+        }
+
+        static func median(_ sorted: [Double]) -> Double {
+            (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
+        }
+    }
+
+    let programs: [Program]
+    let options: Options
+    var hasFailures = false
+    /// Nil in rounds that gave nothing.
+    private(set) var values: [Cell: [Double?]] = [:]
+
+    init(programs: [Program], options: Options) {
+        self.programs = programs
+        self.options = options
+    }
+
+    mutating func add(_ measured: [Metric: Double], of turn: Turn) {
+        for metric in turn.work.metrics {
+            let cell = Cell(
+                work: turn.work, column: turn.column, metric: metric, program: turn.program.name)
+            values[cell, default: []].append(measured[metric])
+        }
+    }
+
+    func median(_ work: Work, _ column: Work.Column, _ metric: Metric, of program: String) -> Double? {
+        let cell = Cell(work: work, column: column, metric: metric, program: program)
+        return Ratio((values[cell] ?? []).compactMap { $0 })?.median
+    }
+
+    /// How `program` compares with `base`, each round by itself: what else the machine did then, it did to both.
+    func ratio(
+        _ work: Work, _ column: Work.Column, _ metric: Metric, of program: String, to base: String
+    ) -> Ratio? {
+        let own = values[Cell(work: work, column: column, metric: metric, program: program)] ?? []
+        let other = values[Cell(work: work, column: column, metric: metric, program: base)] ?? []
+        return Ratio(
+            zip(own, other).compactMap { own, other in
+                guard let own, let other, other > 0 else { return nil }
+                return own / other
+            })
+    }
+}

@@ -1,0 +1,60 @@
+/// What Nigh is to reach, each a ratio in one run, or bytes.
+struct Target {
+    let work: Work
+    let metric: Metric
+    let program: String
+    /// Nil where the bound is absolute.
+    let base: String?
+    let bound: Double
+
+    /// Those with which this column is measured.
+    static func all(of work: Work, in column: Work.Column) -> [Target] {
+        let place =
+            column.size <= 64
+            ? 0
+            : column.size <= 1 << 10
+                ? 1
+                : column.size <= 16 << 10
+                    ? 2
+                    : column.size <= 64 << 10 ? 3 : 4
+        func target(_ program: String, _ bounds: [Double], to base: String = Program.base) -> Target {
+            Target(work: work, metric: work.metrics[0], program: program, base: base, bound: bounds[place])
+        }
+        switch work {
+        case .roundTrip:
+            return [
+                target("ours", [1.10, 1.10, 1.08, 1.08, 1.05]),
+                target("ours-inbox", [1.25, 1.20, 1.15, 1.12, 1.10]),
+                place < 4
+                    ? target("ours-pool", [1, 1, 1, 1, 1], to: "zeromq")
+                    : target("ours-pool", [1.2, 1.2, 1.2, 1.2, 1.2]),
+            ]
+        case .stream:
+            return [
+                target("ours", [0.80, 0.95, 0.98, 0.98, 0.98]),
+                target("ours-inbox", [0.50, 0.90, 0.95, 0.95, 0.95]),
+            ]
+        case .broadcast: return [target("ours", [0.80, 0.90, 0.95, 0.95, 0.95])]
+        case .connect: return [target("ours", [4, 4, 4, 4, 4])]
+        case .idle:
+            return [Metric.accepting, .calling].map {
+                Target(work: work, metric: $0, program: "ours", base: nil, bound: 12 * 1_024)
+            }
+        }
+    }
+
+    /// Libraries of messages, which Nigh is to be ahead of in everything.
+    static let libraries = ["zeromq", "nng", "nanomsg", "enet"]
+
+    /// What was reached; nil where it was not measured.
+    func reached(_ results: Results, _ column: Work.Column) -> Results.Ratio? {
+        guard let base else {
+            return results.median(work, column, metric, of: program).flatMap { Results.Ratio([$0]) }
+        }
+        return results.ratio(work, column, metric, of: program, to: base)
+    }
+
+    func isMet(by reached: Results.Ratio) -> Bool {
+        work.measuresCost ? reached.median <= bound : reached.median >= bound
+    }
+}

@@ -1,0 +1,110 @@
+import CBenchmark
+
+/// One program doing one work once: a server, a client, and what they tell.
+struct Turn {
+    let program: Program
+    let work: Work
+    let column: Work.Column
+    let options: Options
+
+    /// A turn may take this much longer than it is meant to: connecting a thousand peers takes time.
+    private static let patience: UInt64 = 40_000_000_000
+
+    /// What was measured, by name.
+    func run() throws(Trouble) -> [Metric: Double] {
+        switch work {
+        case .roundTrip, .connect:
+            let (_, client) = try pair()
+            return try [
+                .median: number("p50", client), .high: number("p99", client),
+                .highest: number("p99.9", client),
+            ]
+        case .stream:
+            let (server, client) = try pair()
+            return try rates(receiver: server, sender: client)
+        case .broadcast:
+            let (server, client) = try pair()
+            return try rates(receiver: client, sender: server)
+        case .idle:
+            let (server, client) = try pair()
+            let accepting = try number("resident", server)
+            guard program.isOurs else {
+                return try [.accepting: accepting, .calling: number("resident", client)]
+            }
+            // The other side of that was a thousand sessions; one session that calls a thousand is the mirror of it.
+            let (_, mirrored) = try pair(way: "mirrored")
+            return try [.accepting: accepting, .calling: number("resident", mirrored)]
+        }
+    }
+
+    private func rates(receiver: Child, sender: Child) throws(Trouble) -> [Metric: Double] {
+        let messages = try number("messages", receiver)
+        let processor = try number("processor", receiver) + number("processor", sender)
+        return try [
+            .rate: messages / number("nanoseconds", receiver) * 1e9,
+            .processor: processor / max(1, messages),
+        ]
+    }
+
+    private func number(_ name: String, _ child: Child) throws(Trouble) -> Double {
+        guard let number = child.number(name) else { throw .failed("it did not tell \"\(name)\"") }
+        return number
+    }
+
+    private func pair(way: String? = nil) throws(Trouble) -> (server: Child, client: Child) {
+        let deadline = benchmark_now() + UInt64(options.seconds * 2e9) + Self.patience
+        let last = work.lastWords
+        let server = try Child(arguments("serve", way: way), processor: processor(ofServer: true))
+        try Child.watch([server], until: deadline) { server.told["port"] != nil }
+        let client = try Child(
+            arguments("connect", way: way) + ["--port", server.told["port"] ?? ""],
+            processor: processor(ofServer: false))
+        let both = [server, client]
+        try Child.watch(both, until: deadline) {
+            client.told[last.client] != nil && (last.server.map { server.told[$0] != nil } ?? true)
+        }
+        client.end()
+        server.end()
+        return (server, client)
+    }
+
+    private func arguments(_ side: String, way: String?) -> [String] {
+        let ways = [program.way, way].compactMap { $0 }.joined(separator: "-")
+        return [
+            program.executable, side, work.rawValue, "--size", "\(column.size)", "--peers", "\(column.peers)",
+            "--seconds", "\(options.seconds)", "--warm-up", "\(options.seconds / 4)", "--count", "50",
+        ] + (ways.isEmpty ? [] : ["--way", ways])
+    }
+
+    private func processor(ofServer isServer: Bool) -> Int? {
+        let last = Int(benchmark_processors()) - 1
+        switch options.pinning ?? (work.runsOnOneProcessor ? .one : .none) {
+        case .none: return nil
+        case .one: return last
+        case .each: return isServer ? last : max(0, last - 1)
+        }
+    }
+}
+
+/// What is measured of a work.
+enum Metric: String {
+    case median = "p50"
+    case high = "p99"
+    case highest = "p99.9"
+    case rate
+    case processor
+    case accepting
+    case calling
+}
+
+extension Work {
+    /// A table each, the one that targets are about first.
+    var metrics: [Metric] {
+        switch self {
+        case .roundTrip: [.median, .high, .highest]
+        case .stream, .broadcast: [.rate, .processor]
+        case .connect: [.median]
+        case .idle: [.accepting, .calling]
+        }
+    }
+}

@@ -1,0 +1,92 @@
+/// What is measured; each in several sizes, or with several numbers of peers.
+enum Work: String, CaseIterable {
+    case roundTrip = "round-trip"
+    case stream
+    case broadcast
+    case connect
+    case idle
+
+    /// One column of its table.
+    struct Column: Hashable {
+        var size: Int
+        var peers: Int
+    }
+
+    func columns(_ options: Options) -> [Column] {
+        switch self {
+        case .roundTrip, .stream: (options.sizes ?? Options.allSizes).map { Column(size: $0, peers: 1) }
+        case .broadcast:
+            (options.sizes ?? [1 << 10]).flatMap { size in
+                options.crowds.map { Column(size: size, peers: $0) }
+            }
+        case .connect: [Column(size: 16, peers: 1)]
+        case .idle: [Column(size: 16, peers: 1_000)]
+        }
+    }
+
+    func title(of column: Column) -> String {
+        switch self {
+        case .roundTrip, .stream: Text.size(column.size)
+        case .broadcast: "\(Text.size(column.size)) to \(Text.grouped(column.peers))"
+        case .connect: "p50"
+        case .idle: ""
+        }
+    }
+
+    /// The names of the last lines that server and client tell.
+    var lastWords: (server: String?, client: String) {
+        switch self {
+        case .roundTrip, .connect: (nil, "trips")
+        case .stream: ("nanoseconds", "processor")
+        case .broadcast: ("processor", "nanoseconds")
+        case .idle: ("resident", "resident")
+        }
+    }
+
+    /// Round trips on one processor are free of the time that waking another one takes, which varies by a factor of two.
+    var runsOnOneProcessor: Bool { self == .roundTrip || self == .connect }
+
+    /// Whether less is better.
+    var measuresCost: Bool { self == .roundTrip || self == .connect || self == .idle }
+}
+
+/// A program that does the work.
+struct Program: Hashable {
+    let name: String
+    /// The file, and what `--way` says to it.
+    let executable: String
+    var way: String?
+    /// In the words of the tables.
+    let title: String
+
+    static let limit = "tcp"
+    static let base = "libuv"
+
+    static func all(peersIn peers: String, ownIn own: String) -> [Program] {
+        [
+            Program(name: limit, executable: "\(peers)/peer-tcp", title: "raw sockets"),
+            Program(name: base, executable: "\(peers)/peer-libuv", title: "libuv in C"),
+            Program(name: "zeromq", executable: "\(peers)/peer-zeromq", title: "ZeroMQ"),
+            Program(name: "nng", executable: "\(peers)/peer-nng", title: "NNG"),
+            Program(name: "nanomsg", executable: "\(peers)/peer-nanomsg", title: "nanomsg"),
+            Program(name: "enet", executable: "\(peers)/peer-enet", title: "ENet reliable"),
+            Program(name: "ours", executable: "\(own)/bench-session", way: "handler", title: "Nigh, handler"),
+            Program(
+                name: "ours-inbox", executable: "\(own)/bench-session", way: "inbox",
+                title: "Nigh, inbox on the loop"),
+            Program(
+                name: "ours-pool", executable: "\(own)/bench-session", way: "pool",
+                title: "Nigh, task of the global pool"),
+        ]
+    }
+
+    var isOurs: Bool { way != nil }
+
+    /// The doors differ in how messages are taken, which connections do not depend on.
+    func does(_ work: Work) -> Bool {
+        switch work {
+        case .roundTrip, .stream: true
+        case .broadcast, .connect, .idle: way == nil || way == "handler"
+        }
+    }
+}

@@ -1,0 +1,3 @@
+import Glibc
+
+exit(Driver.run(CommandLine.arguments))
