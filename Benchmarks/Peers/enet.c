@@ -205,7 +205,7 @@ static void keep_idle(void) {
             enet_packet_destroy(expect(host, ENET_EVENT_TYPE_RECEIVE).packet);
         }
     }
-    benchmark_say("resident", (benchmark_resident() - before) / (uint64_t)options.peers);
+    benchmark_say_resident(before, options.peers);
     if (options.serves) linger(host);
     else leave(&host->peers[0]);
 }

@@ -197,7 +197,7 @@ static void count(void *context, const uint8_t *bytes, size_t length) {
 }
 
 static void say_resident(void) {
-    benchmark_say("resident", (benchmark_resident() - resident_before) / (uint64_t)options.peers);
+    benchmark_say_resident(resident_before, options.peers);
 }
 
 static void answer(void *context, const uint8_t *bytes, size_t length) {

@@ -205,7 +205,7 @@ static void keep_idle(void) {
         // They take turns, so each connection carries one.
         for (int index = 0; index < options.peers; index++) greet(socket, payload);
     }
-    benchmark_say("resident", (benchmark_resident() - before) / (uint64_t)options.peers);
+    benchmark_say_resident(before, options.peers);
 }
 
 static void serve(void) {

@@ -238,7 +238,7 @@ static void keep_idle(void) {
     } else {
         for (int index = 0; index < options.peers; index++) greet(opened(nng_req0_open), payload);
     }
-    benchmark_say("resident", (benchmark_resident() - before) / (uint64_t)options.peers);
+    benchmark_say_resident(before, options.peers);
 }
 
 static void serve(void) {

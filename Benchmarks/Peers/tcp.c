@@ -245,7 +245,7 @@ static void keep_idle(int listener) {
         demand(one_message(descriptor, room, options.size) != NULL, "read");
         if (options.serves) write_all(descriptor, room, BENCHMARK_LENGTH_PREFIX + options.size);
     }
-    benchmark_say("resident", (benchmark_resident() - before) / (uint64_t)options.peers);
+    benchmark_say_resident(before, options.peers);
     for (int index = 0; index < options.peers; index++) close(descriptors[index]);
 }
 

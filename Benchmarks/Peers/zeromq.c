@@ -186,7 +186,7 @@ static void keep_idle(void) {
     } else {
         for (int index = 0; index < options.peers; index++) greet(new_socket(ZMQ_DEALER), payload);
     }
-    benchmark_say("resident", (benchmark_resident() - before) / (uint64_t)options.peers);
+    benchmark_say_resident(before, options.peers);
 }
 
 static void serve(void) {

@@ -57,7 +57,7 @@ final class Subscribers: @unchecked Sendable {
         let session = sessions[index]
         let receipt = Receipt(size: setting.size, tally: tally)
         let take: @Sendable (UnsafeRawBufferPointer, PeerID) -> Void = {
-            [unowned self, unowned session] bytes, peer in
+            [self] bytes, peer in
             guard receipt.take(bytes) else { return }
             benchmark_tally_report(tally)
             Setting.demand { () throws(NighError) in try session.trySend([1], to: peer) }

@@ -9,13 +9,13 @@ struct Echo {
 
     func serve() {
         let session = setting.session(.server)
-        let handler: MessageHandler = { [unowned session] bytes, origin in
+        let handler: MessageHandler = { bytes, origin in
             bytes.withUnsafeBytes { bytes in
                 Setting.demand { () throws(NighError) in try session.trySend(bytes, to: origin.peer) }
             }
         }
         setting.accept(with: session, onMessage: setting.door == .handler ? handler : nil)
-        setting.read(session) { [unowned session] message in
+        setting.read(session) { message in
             Setting.demand { () throws(NighError) in try session.trySend(message.payload, to: message.peer) }
         }
         benchmark_wait_for_other_side()
@@ -41,7 +41,7 @@ final class Asker: @unchecked Sendable {
     }
 
     func connect() {
-        let handler: MessageHandler = { [unowned self] bytes, _ in bytes.withUnsafeBytes { take($0) } }
+        let handler: MessageHandler = { [self] bytes, _ in bytes.withUnsafeBytes { take($0) } }
         setting.call(with: session, onMessage: setting.door == .handler ? handler : nil) { [self] peer in
             self.peer = peer
             var options = setting.options

@@ -43,7 +43,7 @@ final class StreamReceiver: @unchecked Sendable {
     }
 
     func serve() {
-        let handler: MessageHandler = { [unowned self, receipt] bytes, origin in
+        let handler: MessageHandler = { [self, receipt] bytes, origin in
             if bytes.withUnsafeBytes({ receipt.take($0) }) { finish(origin.peer) }
         }
         setting.accept(with: session, onMessage: setting.door == .handler ? handler : nil)

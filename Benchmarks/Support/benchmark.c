@@ -98,6 +98,12 @@ uint64_t benchmark_resident(void) {
     return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+void benchmark_say_resident(uint64_t before, int peers) {
+    struct timespec silence = {.tv_nsec = 500000000};
+    nanosleep(&silence, NULL);
+    benchmark_say("resident", (benchmark_resident() - before) / (uint64_t)peers);
+}
+
 int benchmark_free_port(void) {
     int probe = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};

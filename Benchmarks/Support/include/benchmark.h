@@ -52,6 +52,8 @@ uint64_t benchmark_now(void);
 uint64_t benchmark_processor(void);
 /// Bytes of this process that are in memory.
 uint64_t benchmark_resident(void);
+/// Tells what each of so many idle peers takes, half a second after they fell silent: by then all is acknowledged.
+void benchmark_say_resident(uint64_t before, int peers);
 /// A TCP port that was free a moment ago, for libraries that cannot say which one they were given.
 int benchmark_free_port(void);
 
