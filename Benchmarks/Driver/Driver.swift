@@ -16,8 +16,9 @@ enum Driver {
             return 0
         }
         benchmark_catch_interrupts()
-        let programs = Program.all(peersIn: options.peersFolder, ownIn: ownFolder())
+        let programs = Program.all(options, ownIn: ownFolder())
             .filter { options.programs?.contains($0.name) ?? true }
+            .filter { !$0.works.isDisjoint(with: options.works) }
         for program in Set(programs.map(\.executable)).sorted() where access(program, X_OK) != 0 {
             complain("\(program) is not there; `make bench` builds everything")
             return 1
@@ -43,7 +44,7 @@ enum Driver {
             for work in options.works {
                 for column in work.columns(options) {
                     complain("round \(round + 1): \(work.rawValue) \(work.title(of: column))")
-                    let those = programs.filter { $0.does(work) }
+                    let those = programs.filter { $0.works.contains(work) }
                     for program in round % 2 == 0 ? those : those.reversed() {
                         try take(
                             Turn(program: program, work: work, column: column, options: options),

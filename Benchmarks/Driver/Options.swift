@@ -13,6 +13,7 @@ struct Options {
     var seconds = 0.5
     var pinning: Pinning?
     var peersFolder = ".build/bench"
+    var discovery = "Benchmarks/Discovery"
     var resultsFolder = ".build/bench"
     var wantsHelp = false
 
@@ -49,11 +50,12 @@ struct Options {
                 seconds = try Self.one(value) { Double($0).flatMap { $0 > 0 && $0 <= 600 ? $0 : nil } }
             case "--pin": pinning = try Self.one(value) { Pinning(rawValue: $0) }
             case "--programs": peersFolder = value
+            case "--discovery": discovery = value
             case "--results": resultsFolder = value
             default: throw Unusable(words: "unknown argument \"\(flag)\"")
             }
         }
-        let known = Program.all(peersIn: "", ownIn: "").map(\.name)
+        let known = Program.all(self, ownIn: "").map(\.name)
         guard programs != [], works != [], sizes != [], crowds != [] else {
             throw Unusable(words: "an empty list measures nothing")
         }
@@ -90,15 +92,17 @@ struct Options {
 
         Has Nigh and other libraries do the same work on loopback, in turn, and prints what that shows as ratios.
 
-          --only LIST     round-trip, stream, broadcast, connect, idle; else all
+          --only LIST     round-trip, stream, broadcast, connect, idle, found; else all (found needs root)
           --sizes LIST    message sizes from 16 bytes to 16M, K and M allowed; else those that suit each work
-          --peers LIST    tcp, libuv, zeromq, nng, nanomsg, enet, ours, ours-inbox, ours-pool; else all
+          --peers LIST    tcp, libuv, zeromq, nng, nanomsg, enet, ours, ours-inbox, ours-pool, and for found
+                          avahi, ours-daemon, ours-embedded; else all
           --crowds LIST   to how many peers is broadcast (8,100,1000)
           --rounds N      how often everybody has a turn; the order is reversed each time (3)
           --seconds S     how long a turn is measured, after a warm-up (0.5)
           --pin WHERE     both programs on `one` processor, one on `each`, or on any (`none`); else `one` for round trip
                           and connect, `none` for the rest
           --programs DIR  where the peers were built (.build/bench)
+          --discovery FILE  the script that makes two hosts (Benchmarks/Discovery)
           --results DIR   where results.json and results.md go (.build/bench)
 
         """

@@ -1,79 +1,66 @@
-import CBenchmark
-import Glibc
-
 /// What a run has shown, as Markdown for people and as JSON for programs.
 struct Report {
-    private let results: Results
-    private let options: Options
+    let results: Results
+    let options: Options
 
     init(_ results: Results) {
         self.results = results
         options = results.options
     }
 
-    // MARK: Markdown
-
     var markdown: String {
         var lines = ["\(Machine.description), \(Machine.month); medians of \(options.rounds) rounds."]
-        for work in options.works { lines += tables(of: work) }
+        for work in options.works { lines += section(of: work) }
         lines += targets()
         return lines.map { $0 + "\n" }.joined()
     }
 
-    private func tables(of work: Work) -> [String] {
-        let columns = work.columns(options)
-        let programs = results.programs.filter { $0.does(work) }
-        if work == .idle {
-            return ["", "## \(work.heading)", ""]
-                + Self.table(
-                    ["KiB a peer"] + work.metrics.map(\.rawValue),
-                    programs.map { program in
-                        [program.title]
-                            + work.metrics.map { metric in
-                                cell(results.median(work, columns[0], metric, of: program.name)) {
-                                    Text.fixed($0 / 1_024, 1)
-                                }
-                            }
-                    })
-        }
-        return ["", "## \(work.heading)"]
-            + work.metrics.flatMap { metric in
-                ["", work.caption(metric, base.title), ""]
-                    + Self.table(
-                        [""] + columns.map(work.title),
-                        absolutes(work, metric, columns)
-                            + programs.filter { $0.name != base.name }.map { program in
-                                [program.title] + columns.map { relative(work, $0, metric, program) }
-                            })
+    // MARK: Tables
+
+    private func section(of work: Work) -> [String] {
+        let programs = results.programs.filter { $0.works.contains(work) }
+        guard let base = programs.first else { return [] }
+        var lines = ["", "## \(work.heading)"]
+        if let unit = work.unit {
+            lines += [""] + figures(of: work, programs, unit)
+        } else {
+            for metric in work.metrics {
+                lines +=
+                    ["", work.caption(metric, base.title), ""] + ratios(of: work, metric, programs, base)
             }
+        }
+        return lines
     }
 
-    /// What the tables compare with: the first of those measured.
-    private var base: Program { results.programs[0] }
-
-    /// The row that all others are ratios of.
-    private func absolutes(_ work: Work, _ metric: Metric, _ columns: [Work.Column]) -> [[String]] {
-        func row(_ unit: String, _ text: (Double, Work.Column) -> String) -> [String] {
-            ["\(base.title), \(unit)"]
-                + columns.map { column in
-                    cell(results.median(work, column, metric, of: base.name)) { text($0, column) }
+    private func figures(of work: Work, _ programs: [Program], _ unit: Work.Unit) -> [String] {
+        let column = work.columns(options)[0]
+        let rows = programs.map { program in
+            [program.title]
+                + work.metrics.map { metric in
+                    cell(results.median(work, column, metric, of: program.name), unit.text)
                 }
         }
-        switch metric {
-        case .rate:
-            return [
-                row("a second") { value, _ in Text.number(value) },
-                row("MiB a second") { value, column in Text.number(value * Double(column.size) / 1_048_576) },
-            ]
-        case .processor: return [row("ns") { value, _ in Text.number(value) }]
-        default: return [row("µs") { value, _ in Text.fixed(value / 1_000, 1) }]
-        }
+        return Self.table([unit.name] + work.metrics.map { $0 == .median ? "" : $0.rawValue }, rows)
     }
 
-    private func relative(_ work: Work, _ column: Work.Column, _ metric: Metric, _ program: Program) -> String
-    {
-        let ratio = results.ratio(work, column, metric, of: program.name, to: base.name)
-        return cell(ratio?.median, Text.ratio)
+    /// The first program's figures, and how all others compare with it.
+    private func ratios(of work: Work, _ metric: Metric, _ programs: [Program], _ base: Program) -> [String] {
+        let columns = work.columns(options)
+        var rows: [[String]] = []
+        for (unit, text) in metric.units {
+            let values = columns.map { column in
+                cell(results.median(work, column, metric, of: base.name)) { text($0, column.size) }
+            }
+            rows.append(["\(base.title), \(unit)"] + values)
+        }
+        for program in programs.dropFirst() {
+            let values = columns.map { column in
+                cell(
+                    results.ratio(work, column, metric, of: program.name, to: base.name)?.median, Text.ratio)
+            }
+            rows.append([program.title] + values)
+        }
+        return Self.table([""] + columns.map(work.title), rows)
     }
 
     private func cell(_ value: Double?, _ text: (Double) -> String) -> String { value.map(text) ?? "–" }
@@ -85,13 +72,13 @@ struct Report {
 
     // MARK: Targets
 
-    private struct Verdict {
+    struct Verdict {
         let target: Target
         let column: Work.Column
-        let reached: Results.Ratio
+        let reached: Results.Spread
     }
 
-    private var verdicts: [Verdict] {
+    var verdicts: [Verdict] {
         options.works.flatMap { work in
             work.columns(options).flatMap { column in
                 (Target.all(of: work, in: column) + aheadOfLibraries(work, column)).compactMap { target in
@@ -117,18 +104,20 @@ struct Report {
     private func targets() -> [String] {
         let rows = verdicts.map(row)
         if rows.isEmpty { return [] }
-        return ["", "## Targets", ""] + Self.table(["", "to", "bound", "reached", "spread", ""], rows)
+        return ["", "## Targets", ""]
+            + Self.table(["", "to", "bound", "reached", "spread", ""], rows)
     }
 
     private func row(_ verdict: Verdict) -> [String] {
         let (target, reached) = (verdict.target, verdict.reached)
-        let isAbsolute = target.base == nil
+        let unit = target.base == nil ? target.work.unit : nil
         func text(_ value: Double) -> String {
-            isAbsolute ? "\(Text.fixed(value / 1_024, 1)) KiB" : Text.ratio(value)
+            unit.map { "\($0.text(value)) \($0.symbol)" } ?? Text.ratio(value)
         }
-        let what = isAbsolute ? target.metric.rawValue : target.work.title(of: verdict.column)
+        let part = target.work == .idle ? target.metric.rawValue : target.work.title(of: verdict.column)
+        let what = part.isEmpty ? target.work.rawValue : "\(target.work.rawValue) \(part)"
         return [
-            "\(target.work.rawValue) \(what), \(title(target.program))",
+            "\(what), \(title(target.program))",
             target.base.map(title) ?? "",
             (target.work.measuresCost ? "≤ " : "≥ ") + text(target.bound),
             text(reached.median),
@@ -140,57 +129,41 @@ struct Report {
     private func title(_ name: String) -> String {
         results.programs.first { $0.name == name }?.title ?? name
     }
+}
 
-    // MARK: JSON
-
-    /// Names here are plain ASCII, but for the machine's, which is cleaned.
-    var json: String {
-        let cells = results.values.sorted { Self.order($0.key).lexicographicallyPrecedes(Self.order($1.key)) }
-        let lines = cells.map { cell, values in
-            var fields = [
-                "\"work\": \"\(cell.work.rawValue)\"", "\"program\": \"\(cell.program)\"",
-                "\"size\": \(cell.column.size)", "\"peers\": \(cell.column.peers)",
-                "\"metric\": \"\(cell.metric.rawValue)\"",
-                "\"values\": [\(values.map { $0.map { "\($0)" } ?? "null" }.joined(separator: ", "))]",
+extension Metric {
+    /// How its figures are told, each with the size of a message at hand.
+    fileprivate var units: [(name: String, text: (Double, Int) -> String)] {
+        switch self {
+        case .rate:
+            [
+                ("a second", { value, _ in Text.number(value) }),
+                ("MiB a second", { value, size in Text.number(value * Double(size) / 1_048_576) }),
             ]
-            for base in [Program.limit, Program.base] where base != cell.program {
-                let ratio = results.ratio(cell.work, cell.column, cell.metric, of: cell.program, to: base)
-                if let ratio { fields.append("\"to \(base)\": \(ratio.median)") }
-            }
-            return "    {\(fields.joined(separator: ", "))}"
+        case .processor: [("ns", { value, _ in Text.number(value) })]
+        default: [("µs", { value, _ in Text.fixed(value / 1_000, 1) })]
         }
-        let judged = verdicts.map { verdict in
-            let target = verdict.target
-            return "    {\"work\": \"\(target.work.rawValue)\", \"size\": \(verdict.column.size), "
-                + "\"peers\": \(verdict.column.peers), \"metric\": \"\(target.metric.rawValue)\", "
-                + "\"program\": \"\(target.program)\", \"to\": \(target.base.map { "\"\($0)\"" } ?? "null"), "
-                + "\"bound\": \(target.bound), \"reached\": \(verdict.reached.median), "
-                + "\"isMet\": \(target.isMet(by: verdict.reached))}"
-        }
-        return """
-            {
-              "machine": "\(Machine.description.filter { $0.isASCII && $0 != "\"" && $0 != "\\" })",
-              "month": "\(Machine.month)",
-              "rounds": \(options.rounds),
-              "seconds": \(options.seconds),
-              "results": [
-            \(lines.joined(separator: ",\n"))
-              ],
-              "targets": [
-            \(judged.joined(separator: ",\n"))
-              ]
-            }
-
-            """
-    }
-
-    private static func order(_ cell: Results.Cell) -> [String] {
-        let number = "\(1 << 40 + cell.column.peers << 25 + cell.column.size)"
-        return [cell.work.rawValue, cell.metric.rawValue, number, cell.program]
     }
 }
 
 extension Work {
+    /// For what is told in a unit of its own, not as a ratio.
+    struct Unit {
+        let name: String
+        let symbol: String
+        let size: Double
+
+        func text(_ value: Double) -> String { Text.fixed(value / size, 1) }
+    }
+
+    var unit: Unit? {
+        switch self {
+        case .idle: Unit(name: "KiB a peer", symbol: "KiB", size: 1_024)
+        case .found: Unit(name: "ms", symbol: "ms", size: 1e6)
+        default: nil
+        }
+    }
+
     fileprivate var heading: String {
         switch self {
         case .roundTrip: "Round trip"
@@ -198,6 +171,7 @@ extension Work {
         case .broadcast: "Broadcast"
         case .connect: "Connect to first answer"
         case .idle: "Memory of an idle peer, of 1,000"
+        case .found: "From publishing to being found and resolved on another host"
         }
     }
 
@@ -207,42 +181,5 @@ extension Work {
         case .processor: "Processor time of both sides a message, ratio to \(base) (less is better):"
         default: "\(metric.rawValue), ratio to \(base) (less is better):"
         }
-    }
-}
-
-/// Where and when this was measured.
-enum Machine {
-    static var description: String {
-        let model = field("model name", in: "/proc/cpuinfo", separator: ":") ?? "unknown processor"
-        let system = field("PRETTY_NAME", in: "/etc/os-release", separator: "=") ?? "Linux"
-        return "\(benchmark_processors()) × \(model), \(system.filter { $0 != "\"" })"
-    }
-
-    static var month: String {
-        var now = time(nil)
-        var parts = tm()
-        gmtime_r(&now, &parts)
-        let names = [
-            "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-            "November", "December",
-        ]
-        return "\(names[Int(parts.tm_mon)]) \(1_900 + parts.tm_year)"
-    }
-
-    private static func field(_ name: String, in path: String, separator: Character) -> String? {
-        guard let file = fopen(path, "r") else { return nil }
-        defer { fclose(file) }
-        var line = [CChar](repeating: 0, count: 4_096)
-        while fgets(&line, Int32(line.count), file) != nil {
-            let bytes = line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:))
-            let parts = String(decoding: bytes, as: UTF8.self).split(separator: separator, maxSplits: 1)
-            guard parts.count == 2, words(parts[0]) == name else { continue }
-            return words(parts[1])
-        }
-        return nil
-    }
-
-    private static func words(_ text: Substring) -> String {
-        text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
     }
 }

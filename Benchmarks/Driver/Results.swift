@@ -7,8 +7,8 @@ struct Results {
         let program: String
     }
 
-    /// A ratio in each round in which both were measured.
-    struct Ratio {
+    /// What all rounds together say.
+    struct Spread {
         let median: Double
         let least: Double
         let most: Double
@@ -44,18 +44,22 @@ struct Results {
         }
     }
 
-    func median(_ work: Work, _ column: Work.Column, _ metric: Metric, of program: String) -> Double? {
+    func spread(_ work: Work, _ column: Work.Column, _ metric: Metric, of program: String) -> Spread? {
         let cell = Cell(work: work, column: column, metric: metric, program: program)
-        return Ratio((values[cell] ?? []).compactMap { $0 })?.median
+        return Spread((values[cell] ?? []).compactMap { $0 })
+    }
+
+    func median(_ work: Work, _ column: Work.Column, _ metric: Metric, of program: String) -> Double? {
+        spread(work, column, metric, of: program)?.median
     }
 
     /// How `program` compares with `base`, each round by itself: what else the machine did then, it did to both.
     func ratio(
         _ work: Work, _ column: Work.Column, _ metric: Metric, of program: String, to base: String
-    ) -> Ratio? {
+    ) -> Spread? {
         let own = values[Cell(work: work, column: column, metric: metric, program: program)] ?? []
         let other = values[Cell(work: work, column: column, metric: metric, program: base)] ?? []
-        return Ratio(
+        return Spread(
             zip(own, other).compactMap { own, other in
                 guard let own, let other, other > 0 else { return nil }
                 return own / other

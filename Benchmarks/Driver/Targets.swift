@@ -1,4 +1,4 @@
-/// What Nigh is to reach, each a ratio in one run, or bytes.
+/// What Nigh is to reach, each a ratio in one run; or bytes, or nanoseconds.
 struct Target {
     let work: Work
     let metric: Metric
@@ -36,6 +36,10 @@ struct Target {
             ]
         case .broadcast: return [target("ours", [0.80, 0.90, 0.95, 0.95, 0.95])]
         case .connect: return [target("ours", [4, 4, 4, 4, 4])]
+        case .found:
+            return ["ours-daemon", "ours-embedded"].map {
+                Target(work: work, metric: .median, program: $0, base: nil, bound: 250e6)
+            }
         case .idle:
             return [Metric.accepting, .calling].map {
                 Target(work: work, metric: $0, program: "ours", base: nil, bound: 12 * 1_024)
@@ -47,14 +51,14 @@ struct Target {
     static let libraries = ["zeromq", "nng", "nanomsg", "enet"]
 
     /// What was reached; nil where it was not measured.
-    func reached(_ results: Results, _ column: Work.Column) -> Results.Ratio? {
+    func reached(_ results: Results, _ column: Work.Column) -> Results.Spread? {
         guard let base else {
-            return results.median(work, column, metric, of: program).flatMap { Results.Ratio([$0]) }
+            return results.spread(work, column, metric, of: program)
         }
         return results.ratio(work, column, metric, of: program, to: base)
     }
 
-    func isMet(by reached: Results.Ratio) -> Bool {
+    func isMet(by reached: Results.Spread) -> Bool {
         work.measuresCost ? reached.median <= bound : reached.median >= bound
     }
 }

@@ -25,6 +25,10 @@ struct Turn {
         case .broadcast:
             let (server, client) = try pair()
             return try rates(receiver: client, sender: server)
+        case .found:
+            let hosts = try Child([options.discovery, program.way ?? "", program.executable], processor: nil)
+            try Child.watch([hosts], until: deadline) { hosts.told["found"] != nil }
+            return try [.median: number("found", hosts)]
         case .idle:
             let (server, client) = try pair()
             let accepting = try number("resident", server)
@@ -51,8 +55,10 @@ struct Turn {
         return number
     }
 
+    private var deadline: UInt64 { benchmark_now() + UInt64(options.seconds * 2e9) + Self.patience }
+
     private func pair(way: String? = nil) throws(Trouble) -> (server: Child, client: Child) {
-        let deadline = benchmark_now() + UInt64(options.seconds * 2e9) + Self.patience
+        let deadline = deadline
         let last = work.lastWords
         let server = try Child(arguments("serve", way: way), processor: processor(ofServer: true))
         try Child.watch([server], until: deadline) { server.told["port"] != nil }
@@ -103,7 +109,7 @@ extension Work {
         switch self {
         case .roundTrip: [.median, .high, .highest]
         case .stream, .broadcast: [.rate, .processor]
-        case .connect: [.median]
+        case .connect, .found: [.median]
         case .idle: [.accepting, .calling]
         }
     }

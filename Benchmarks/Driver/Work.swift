@@ -5,6 +5,7 @@ enum Work: String, CaseIterable {
     case broadcast
     case connect
     case idle
+    case found
 
     /// One column of its table.
     struct Column: Hashable {
@@ -21,6 +22,7 @@ enum Work: String, CaseIterable {
             }
         case .connect: [Column(size: 16, peers: 1)]
         case .idle: [Column(size: 16, peers: 1_000)]
+        case .found: [Column(size: 16, peers: 1)]
         }
     }
 
@@ -29,7 +31,7 @@ enum Work: String, CaseIterable {
         case .roundTrip, .stream: Text.size(column.size)
         case .broadcast: "\(Text.size(column.size)) to \(Text.grouped(column.peers))"
         case .connect: "p50"
-        case .idle: ""
+        case .idle, .found: ""
         }
     }
 
@@ -40,6 +42,7 @@ enum Work: String, CaseIterable {
         case .stream: ("nanoseconds", "processor")
         case .broadcast: ("processor", "nanoseconds")
         case .idle: ("resident", "resident")
+        case .found: (nil, "found")
         }
     }
 
@@ -47,7 +50,7 @@ enum Work: String, CaseIterable {
     var runsOnOneProcessor: Bool { self == .roundTrip || self == .connect }
 
     /// Whether less is better.
-    var measuresCost: Bool { self == .roundTrip || self == .connect || self == .idle }
+    var measuresCost: Bool { self != .stream && self != .broadcast }
 }
 
 /// A program that does the work.
@@ -58,35 +61,39 @@ struct Program: Hashable {
     var way: String?
     /// In the words of the tables.
     let title: String
+    var works: Set<Work> = [.roundTrip, .stream, .broadcast, .connect, .idle]
 
     static let limit = "tcp"
     static let base = "libuv"
 
-    static func all(peersIn peers: String, ownIn own: String) -> [Program] {
-        [
+    static func all(_ options: Options, ownIn own: String) -> [Program] {
+        let (peers, session) = (options.peersFolder, "\(own)/bench-session")
+        return [
             Program(name: limit, executable: "\(peers)/peer-tcp", title: "raw sockets"),
             Program(name: base, executable: "\(peers)/peer-libuv", title: "libuv in C"),
             Program(name: "zeromq", executable: "\(peers)/peer-zeromq", title: "ZeroMQ"),
             Program(name: "nng", executable: "\(peers)/peer-nng", title: "NNG"),
             Program(name: "nanomsg", executable: "\(peers)/peer-nanomsg", title: "nanomsg"),
             Program(name: "enet", executable: "\(peers)/peer-enet", title: "ENet reliable"),
-            Program(name: "ours", executable: "\(own)/bench-session", way: "handler", title: "Nigh, handler"),
+            Program(name: "ours", executable: session, way: "handler", title: "Nigh, handler"),
+            // The doors differ in how messages are taken, which connections do not depend on.
             Program(
-                name: "ours-inbox", executable: "\(own)/bench-session", way: "inbox",
-                title: "Nigh, inbox on the loop"),
+                name: "ours-inbox", executable: session, way: "inbox", title: "Nigh, inbox on the loop",
+                works: [.roundTrip, .stream]),
             Program(
-                name: "ours-pool", executable: "\(own)/bench-session", way: "pool",
-                title: "Nigh, task of the global pool"),
+                name: "ours-pool", executable: session, way: "pool", title: "Nigh, task of the global pool",
+                works: [.roundTrip, .stream]),
+            Program(
+                name: "avahi", executable: session, way: "avahi", title: "avahi-publish, avahi-browse",
+                works: [.found]),
+            Program(
+                name: "ours-daemon", executable: session, way: "daemon", title: "Nigh with avahi-daemon",
+                works: [.found]),
+            Program(
+                name: "ours-embedded", executable: session, way: "embedded", title: "Nigh without a daemon",
+                works: [.found]),
         ]
     }
 
     var isOurs: Bool { way != nil }
-
-    /// The doors differ in how messages are taken, which connections do not depend on.
-    func does(_ work: Work) -> Bool {
-        switch work {
-        case .roundTrip, .stream: true
-        case .broadcast, .connect, .idle: way == nil || way == "handler"
-        }
-    }
 }

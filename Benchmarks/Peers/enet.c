@@ -213,6 +213,7 @@ static void keep_idle(void) {
 static void serve(void) {
     switch (options.work) {
     case BENCHMARK_IDLE: return keep_idle();
+    case BENCHMARK_FOUND: benchmark_lacks("it finds nobody");
     case BENCHMARK_BROADCAST: return publish();
     case BENCHMARK_STREAM: {
         ENetHost *host = listening();
@@ -242,6 +243,7 @@ int main(int argument_count, char **arguments) {
     case BENCHMARK_BROADCAST: subscribe(); break;
     case BENCHMARK_CONNECT: connect_often(); break;
     case BENCHMARK_IDLE: keep_idle(); break;
+    case BENCHMARK_FOUND: benchmark_lacks("it finds nobody");
     }
     return 0;
 }

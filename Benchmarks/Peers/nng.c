@@ -268,6 +268,7 @@ int main(int argument_count, char **arguments) {
     case BENCHMARK_BROADCAST: subscribe(); break;
     case BENCHMARK_CONNECT: connect_often(); break;
     case BENCHMARK_IDLE: keep_idle(); break;
+    case BENCHMARK_FOUND: benchmark_lacks("it finds nobody");
     }
     return 0;
 }

@@ -264,6 +264,7 @@ static void serve(void) {
     case BENCHMARK_STREAM: return receive_stream(listener);
     case BENCHMARK_BROADCAST: return publish(listener);
     case BENCHMARK_IDLE: return keep_idle(listener);
+    case BENCHMARK_FOUND: benchmark_lacks("it finds nobody");
     }
 }
 
@@ -283,6 +284,7 @@ int main(int argument_count, char **arguments) {
     case BENCHMARK_BROADCAST: subscribe(); break;
     case BENCHMARK_CONNECT: connect_often(); break;
     case BENCHMARK_IDLE: keep_idle(-1); break;
+    case BENCHMARK_FOUND: benchmark_lacks("it finds nobody");
     }
     return 0;
 }

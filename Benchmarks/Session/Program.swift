@@ -29,6 +29,8 @@ enum Program {
         case (BENCHMARK_BROADCAST, false): Subscribers(setting).connect()
         case (BENCHMARK_ROUND_TRIP, false): Asker(setting).connect()
         case (BENCHMARK_CONNECT, false): Caller(setting).connect()
+        case (BENCHMARK_FOUND, true): Publication(setting).run()
+        case (BENCHMARK_FOUND, false): Search(setting).run()
         case (BENCHMARK_IDLE, _): Crowd(setting, isMirrored: words.contains("mirrored")).run()
         default: Echo(setting).serve()
         }
@@ -42,6 +44,9 @@ struct Setting: @unchecked Sendable {
     let door: Program.Door
     let loop: UVEventLoop
 
+    /// Who finds peers, where that is the work.
+    private var discovery: String { options.work == BENCHMARK_FOUND ? String(cString: options.way) : "off" }
+
     var size: Int { options.size }
     var peers: Int { Int(options.peers) }
 
@@ -52,7 +57,7 @@ struct Setting: @unchecked Sendable {
         configuration.limits.knownPeers = max(configuration.limits.knownPeers, peers)
         configuration.limits.unauthenticatedPipes = max(configuration.limits.unauthenticatedPipes, peers)
         let transports = Self.demand { () throws(NighError) in
-            try TransportRegistry.standard.makeAll("tcp:mdns=off")
+            try TransportRegistry.standard.makeAll("tcp:mdns=\(discovery)")
         }
         return Session(configuration, identity: .ephemeral(), transports: transports, loop: loop)
     }

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char *const works[] = {"round-trip", "stream", "broadcast", "connect", "idle"};
+static const char *const works[] = {"round-trip", "stream", "broadcast", "connect", "idle", "found"};
 
 _Noreturn void benchmark_fail(const char *what, const char *why) {
     fprintf(stderr, "%s: %s\n", what, why);

@@ -14,6 +14,7 @@ enum benchmark_work {
     BENCHMARK_BROADCAST,
     BENCHMARK_CONNECT,
     BENCHMARK_IDLE,
+    BENCHMARK_FOUND,
 };
 
 /// What the command line asks for: `serve|connect WORK --size N --seconds S --warm-up S --peers N --count N --port TEXT --way TEXT`.

@@ -1,0 +1,39 @@
+import CBenchmark
+import Glibc
+
+/// Where and when this was measured.
+enum Machine {
+    static var description: String {
+        let model = field("model name", in: "/proc/cpuinfo", separator: ":") ?? "unknown processor"
+        let system = field("PRETTY_NAME", in: "/etc/os-release", separator: "=") ?? "Linux"
+        return "\(benchmark_processors()) × \(model), \(system.filter { $0 != "\"" })"
+    }
+
+    static var month: String {
+        var now = time(nil)
+        var parts = tm()
+        gmtime_r(&now, &parts)
+        let names = [
+            "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+            "November", "December",
+        ]
+        return "\(names[Int(parts.tm_mon)]) \(1_900 + parts.tm_year)"
+    }
+
+    private static func field(_ name: String, in path: String, separator: Character) -> String? {
+        guard let file = fopen(path, "r") else { return nil }
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 4_096)
+        while fgets(&line, Int32(line.count), file) != nil {
+            let bytes = line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:))
+            let parts = String(decoding: bytes, as: UTF8.self).split(separator: separator, maxSplits: 1)
+            guard parts.count == 2, words(parts[0]) == name else { continue }
+            return words(parts[1])
+        }
+        return nil
+    }
+
+    private static func words(_ text: Substring) -> String {
+        text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    }
+}
