@@ -19,12 +19,16 @@ help: ## List what can be made
 setup: ## Check the Swift toolchain, install the Debian packages that are missing
 	@.ci/setup
 
+.PHONY: setup-test
+setup-test: setup
+	@.ci/setup .ci/packages-test
+
 .PHONY: build
 build: setup ## Build everything, the tests too
 	swift build --build-tests $(FLAGS)
 
 .PHONY: test
-test: setup ## Run every test, and count allocations; TEST_ARGUMENTS="--filter NAME" runs some
+test: setup-test ## Run every test, and count allocations; TEST_ARGUMENTS="--filter NAME" runs some
 	swift test --disable-xctest $(FLAGS) $(TEST_ARGUMENTS)
 	$(if $(findstring --filter,$(TEST_ARGUMENTS)),,@$(MAKE) --no-print-directory allocations)
 
@@ -33,7 +37,7 @@ play: setup ## See two peers find each other over TCP and talk; ARGUMENTS="--nam
 	swift run $(FLAGS) -c debug greet $(ARGUMENTS)
 
 .PHONY: lab
-lab: setup ## Run scenarios on real networks by name; ARGUMENTS="--list" names them
+lab: setup-test ## Run scenarios on real networks by name; ARGUMENTS="--list" names them
 	swift run $(FLAGS) -c debug lab $(ARGUMENTS)
 
 .PHONY: lint
@@ -49,14 +53,14 @@ format: ## Rewrite the sources in the style that lint asks for
 TOOLCHAIN = $(shell swift -print-target-info | sed -n 's/.*"runtimeResourcePath": "\(.*\)\/lib\/swift".*/\1/p')
 
 .PHONY: coverage
-coverage: setup ## Run every test and show what each source file has covered
+coverage: setup-test ## Run every test and show what each source file has covered
 	swift test --disable-xctest --enable-code-coverage --scratch-path .build/coverage $(FLAGS)
 	$(TOOLCHAIN)/bin/llvm-cov report .build/coverage/debug/NighPackageTests.xctest \
 	    --instr-profile .build/coverage/debug/codecov/default.profdata \
 	    --show-region-summary=false --show-branch-summary=false Sources
 
 .PHONY: sanitize
-sanitize: setup ## Run every test under the address sanitizer, then under the thread sanitizer
+sanitize: setup-test ## Run every test under the address sanitizer, then under the thread sanitizer
 	@# Tests let whole networks go in the middle of what they do, so leaks are looked for by make fuzz alone.
 	ASAN_OPTIONS=detect_leaks=0 swift test --disable-xctest --sanitize=address --scratch-path .build/address $(FLAGS)
 	swift test --disable-xctest --sanitize=thread --scratch-path .build/thread $(FLAGS)
