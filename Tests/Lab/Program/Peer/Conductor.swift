@@ -96,6 +96,10 @@ final class Conductor: Sendable {
         }
     }
 
+    private func meet(_ peer: Peer) {
+        if options.meets, peer.state == .available, !peer.routes.isEmpty { invite(peer.id) }
+    }
+
     private func call(_ text: String) {
         guard let address = TransportAddress(text) else {
             return teller.say("failed call \(text) that is no address")
@@ -178,10 +182,11 @@ final class Conductor: Sendable {
             show(peer)
             let reason = cause.map { " \($0)" } ?? ""
             teller.say("state \(peer.id) \(from.rawValue) \(peer.state.rawValue)\(reason)")
-            if options.meets, peer.state == .available, !peer.routes.isEmpty { invite(peer.id) }
+            // Who has just failed to connect is not asked again until something about the peer is new.
+            if from != .connecting { meet(peer) }
         case .peerChanged(let peer):
             show(peer)
-            if options.meets, peer.state == .available, !peer.routes.isEmpty { invite(peer.id) }
+            meet(peer)
         case .invited(let invitation):
             teller.say("invited \(invitation.peer.id)")
             session.accept(invitation)
