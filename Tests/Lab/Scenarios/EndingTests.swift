@@ -29,8 +29,9 @@ import Testing
         // The process namespace, and the networks of the enclosure and of the two hosts.
         #expect(namespaces.filter { $0.hasPrefix("pid:") }.count == 1)
         #expect(namespaces.filter { $0.hasPrefix("net:") }.count == 3)
-        // `unshare` and the lab itself; on each of two hosts a D-Bus daemon, an Avahi daemon and a browser.
-        #expect(Machine.processes(in: namespaces).count == 8)
+        // `unshare` and the lab itself; on each of two hosts a D-Bus daemon, an Avahi daemon and a browser, once the
+        // commands that lead to the last of them are through.
+        try await until("eight processes are inside") { Machine.processes(in: namespaces).count == 8 }
         way.apply(to: lab.process)
         let ending = await lab.end(within: .seconds(10))
         #expect(ending == .killed(way == .killed ? SIGKILL : way == .terminated ? SIGTERM : SIGINT))
