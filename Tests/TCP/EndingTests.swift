@@ -24,9 +24,8 @@ struct EndingTests {
         let notes = Notes()
         let loop = UVEventLoop()
         loop.execute {
-            let buffer = ReadBuffer()
             let race = ConnectionRace(addresses, on: loop) { address throws(UVError) in
-                try TCPPipe(family: address.family, interface: nil, on: loop, buffer: buffer)
+                try TCPPipe(family: address.family, interface: nil, on: loop)
             } whenOver: { _ in
                 notes.monitor.change { notes.outcomes += 1 }
             }

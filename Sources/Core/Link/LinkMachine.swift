@@ -329,7 +329,8 @@ package final class LinkMachine {
             + unreliable.byteCount
     }
 
-    private func sendAutomaticPing(now: Moment) {
+    /// Has the other side answer, and with the answer say what it has received.
+    func sendAutomaticPing(now: Moment) {
         ping(token: nextAutomaticPing, payload: [], now: now)
         nextAutomaticPing = (nextAutomaticPing &+ 1) | Self.firstAutomaticPing
     }

@@ -101,6 +101,13 @@ package final class Conversation {
         sending[Int(lane.rawValue)].append(large: payload)
     }
 
+    /// Takes a small message that is encoded already, for several peers at once.
+    func accept(_ encoded: ByteSlice, size: Int, on lane: Lane) {
+        statistics.messagesSent &+= 1
+        statistics.bytesSent &+= size
+        sending[Int(lane.rawValue)].append(encoded: encoded, messages: 1)
+    }
+
     /// Takes messages that another thread staged and the port has admitted.
     func accept(_ staged: StagedRun, pool: inout ChunkPool) {
         guard !staged.isLarge else { return accept(staged.bytes, on: staged.lane, pool: &pool) }
@@ -192,6 +199,9 @@ package final class Conversation {
         }
         return standing
     }
+
+    /// Whether something has come that the peer was not told of.
+    var owesAcknowledgement: Bool { acknowledgeBy != .never }
 
     /// Whether enough has come, or enough room has been made, that the peer should hear of it before the time is up.
     var shouldAcknowledgeNow: Bool { unacknowledgedBytes &* 4 >= limits.receiveWindow }

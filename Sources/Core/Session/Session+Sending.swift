@@ -83,6 +83,11 @@ extension Session {
         _ payload: ByteSlice, to peers: [PeerID], _ reliability: Reliability = .reliable
     ) throws(PartialSendError) {
         var failures: [PeerID: NighError] = [:]
+        if case .reliable(let lane) = reliability, peers.count > 1, loop.isCurrent {
+            driver.send(payload, to: peers, on: lane, failures: &failures)
+            if !failures.isEmpty { throw PartialSendError(failures: failures) }
+            return
+        }
         for peer in peers {
             do throws(NighError) {
                 try trySend(payload, to: peer, reliability)

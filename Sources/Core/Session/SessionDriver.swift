@@ -25,6 +25,8 @@ final class SessionDriver: @unchecked Sendable {
 
     var connections: [UInt64: PipeConnection] = [:]
     private var outgoing = ByteQueue()
+    /// Where messages to several peers are encoded.
+    private var shared: Chunk?
     /// Closed pipes that may still have bytes to write; of interest when the session closes.
     private var partingPipes: [any Pipe] = []
     private var isParting = false
@@ -225,6 +227,41 @@ final class SessionDriver: @unchecked Sendable {
         try admit(payload.count, to: conversation, on: lane, isNext: isNext)
         conversation.accept(payload, on: lane, pool: &machine.pool)
         announce(conversation)
+    }
+
+    /// Sends from the loop to several peers: what fits into a frame is encoded once, and all of them refer to that.
+    func send(
+        _ payload: ByteSlice, to peers: [PeerID], on lane: Lane, failures: inout [PeerID: NighError]
+    ) {
+        let encoded = payload.count <= machine.limits.frame ? encodeShared(payload, on: lane) : nil
+        for id in peers {
+            if let encoded, let conversation = machine.peers[id]?.conversation, conversation.acceptsMessages,
+                payload.count <= conversation.largestWholeMessage, !conversation.port.hasStaged,
+                conversation.port.admitsAtOnce(payload.count, on: lane, isNext: false)
+            {
+                conversation.accept(encoded, size: payload.count, on: lane)
+                announce(conversation)
+                continue
+            }
+            do throws(NighError) {
+                try send(payload, to: id, on: lane, isNext: false)
+            } catch {
+                failures[id] = error
+            }
+        }
+    }
+
+    private func encodeShared(_ payload: ByteSlice, on lane: Lane) -> ByteSlice {
+        let needed = SendLane.cost(of: payload.count)
+        if shared.map({ $0.room < needed }) ?? true {
+            let full = shared.take()
+            shared = needed <= machine.pool.chunkSize ? machine.pool.take() : Chunk(capacity: needed)
+            if let full { machine.pool.recycle(full) }
+        }
+        let chunk = shared.unsafelyUnwrapped
+        let start = chunk.filled
+        payload.withUnsafeBytes { EncodedMessage.write($0, on: lane, to: chunk.claim(needed)) }
+        return chunk.slice(from: start)
     }
 
     private func admit(

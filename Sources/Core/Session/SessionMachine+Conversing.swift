@@ -186,7 +186,17 @@ extension SessionMachine {
         while let run = conversation.port.takeStaged() { conversation.accept(run, pool: &pool) }
         if conversation.isDrained { return finishDeparture(of: peer, now: now) }
         if let link = peer.link { markDirty(link) }
+        hastenDeparture(of: peer, now: now)
         watch(peer)
+    }
+
+    /// Asks a peer that is to be left for the acknowledgement of the last messages: by itself it may take its time for it.
+    func hastenDeparture(of peer: PeerRecord, now: Moment) {
+        guard peer.departure != nil, let conversation = peer.conversation, !conversation.isDrained,
+            let link = peer.link
+        else { return }
+        link.machine.sendAutomaticPing(now: now)
+        markDirty(link)
     }
 
     private func finish(_ token: CallToken?, _ id: PeerID) {

@@ -79,7 +79,11 @@ extension SessionMachine {
     @inline(__always)
     func finishReceiving(on link: Link, now: Moment) {
         guard link.purpose != .finished else { return }
-        if let conversation = link.conversation, conversation.shouldAcknowledgeNow {
+        // Where an answer leaves anyway, what is owed goes with it.
+        if let conversation = link.conversation,
+            conversation.shouldAcknowledgeNow
+                || (conversation.owesAcknowledgement && link.machine.hasOwnOutput)
+        {
             acknowledge(conversation, on: link)
         }
         if link.machine.hasOwnOutput { markDirty(link) }
@@ -136,8 +140,11 @@ extension SessionMachine {
     private func acknowledged(on link: Link, now: Moment) throws(WireError) {
         let conversation = try conversation(on: link)
         if try conversation.apply(link.machine.peerStanding, pool: &pool) { markDirty(link) }
-        if let peer = link.peer, peer.departure != nil, conversation.isDrained {
+        guard let peer = link.peer, peer.departure != nil else { return }
+        if conversation.isDrained {
             finishDeparture(of: peer, now: now)
+        } else if !conversation.hasUnsent {
+            hastenDeparture(of: peer, now: now)
         }
     }
 

@@ -26,8 +26,9 @@ final class SessionMachine {
     var pings: [UInt64: (token: CallToken, link: Link)] = [:]
     var statistics = SessionStatistics()
     var generator: SeededGenerator
-    /// Encoded messages live in these; given back when acknowledged.
-    @exclusivity(unchecked) var pool = ChunkPool(chunkSize: 32 << 10, keepAtMost: 16)
+    /// Encoded messages live in these; given back when acknowledged. As many are kept as one peer that is sent to without
+    /// a pause has under way: memory fresh from the system costs more than the message.
+    @exclusivity(unchecked) var pool = ChunkPool(chunkSize: 32 << 10, keepAtMost: 128)
     /// What other threads send is encoded in these.
     let stagingChunks = PeerPort.makeChunks()
     /// Set by `close`: no invitations either way any more.

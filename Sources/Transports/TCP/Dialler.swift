@@ -34,7 +34,6 @@ final class Dialler: @unchecked Sendable {
 
     private let loop: UVEventLoop
     private let interface: String?
-    private let buffer: ReadBuffer
     private let addresses: (PeerID) -> [SocketAddress]
     private let ended: (DialID, Outcome) -> Void
     private var attempts: [Key: Attempt] = [:]
@@ -45,12 +44,11 @@ final class Dialler: @unchecked Sendable {
     ///   - addresses: where somebody found can be reached now.
     ///   - ended: hears each outcome, never from inside a call.
     init(
-        on loop: UVEventLoop, interface: String?, buffer: ReadBuffer,
+        on loop: UVEventLoop, interface: String?,
         addresses: @escaping (PeerID) -> [SocketAddress], ended: @escaping (DialID, Outcome) -> Void
     ) {
         self.loop = loop
         self.interface = interface
-        self.buffer = buffer
         self.addresses = addresses
         self.ended = ended
     }
@@ -119,9 +117,9 @@ final class Dialler: @unchecked Sendable {
 
     private func race(_ addresses: [SocketAddress], _ key: Key, _ attempt: Attempt) {
         // The attempt holds the race, so the race must not hold the attempt.
-        let (loop, interface, buffer, peer) = (loop, interface, buffer, attempt.peer)
+        let (loop, interface, peer) = (loop, interface, attempt.peer)
         let race = ConnectionRace(addresses, on: loop) { address throws(UVError) in
-            try TCPPipe(family: address.family, interface: interface, on: loop, buffer: buffer)
+            try TCPPipe(family: address.family, interface: interface, on: loop)
         } whenOver: { [weak self] result in
             switch result {
             case .success(let pipe): self?.finish(key, .opened(pipe, peer))

@@ -8,19 +8,18 @@ final class TCPListener: TCPSocket {
     private static let backlog: Int32 = 1024
 
     private let loop: UVEventLoop
-    private let buffer: ReadBuffer
     private let accepted: (TCPPipe) -> Void
     private let failed: (UVError) -> Void
 
     /// Listens on `port`, or on a free one where that is 0, on all addresses of the machine or of one interface; with both
     /// families where the machine has both.
     static func listen(
-        port: UInt16, interface: String?, on loop: UVEventLoop, buffer: ReadBuffer,
+        port: UInt16, interface: String?, on loop: UVEventLoop,
         accepted: @escaping (TCPPipe) -> Void, failed: @escaping (UVError) -> Void
     ) throws(UVError) -> TCPListener {
         func listener(_ host: SocketAddress.Host) throws(UVError) -> TCPListener {
             try TCPListener(
-                SocketAddress(host, port: port), interface: interface, on: loop, buffer: buffer,
+                SocketAddress(host, port: port), interface: interface, on: loop,
                 accepted: accepted, failed: failed)
         }
         do throws(UVError) {
@@ -35,11 +34,10 @@ final class TCPListener: TCPSocket {
     }
 
     private init(
-        _ address: SocketAddress, interface: String?, on loop: UVEventLoop, buffer: ReadBuffer,
+        _ address: SocketAddress, interface: String?, on loop: UVEventLoop,
         accepted: @escaping (TCPPipe) -> Void, failed: @escaping (UVError) -> Void
     ) throws(UVError) {
         self.loop = loop
-        self.buffer = buffer
         self.accepted = accepted
         self.failed = failed
         try super.init(family: address.family, interface: interface, on: loop)
@@ -63,7 +61,7 @@ final class TCPListener: TCPSocket {
         guard !isClosed else { return }
         guard status == 0 else { return failed(UVError(code: status)) }
         do throws(UVError) {
-            let pipe = try TCPPipe(acceptedOn: loop, buffer: buffer)
+            let pipe = try TCPPipe(acceptedOn: loop)
             let status = uv_accept(stream, pipe.stream)
             guard status == 0 else {
                 pipe.finish()

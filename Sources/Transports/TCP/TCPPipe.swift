@@ -6,7 +6,7 @@ import NighUV
 /// A pipe over one TCP connection.
 ///
 /// What is written goes to the socket at once as far as it takes it; the rest waits here and follows as there is room. Reading
-/// is libuv's, into the transport's one buffer.
+/// is libuv's, into the loop's one buffer.
 ///
 /// A pipe closed with `.afterWriting` sends what waits, says that it has ended, and stays until the other side has ended too,
 /// for a bounded time: a socket that is closed with bytes unread tells the other side to throw away what it has not
@@ -56,16 +56,16 @@ final class TCPPipe: TCPSocket, @unchecked Sendable {
     private var lingerTimer: LoopTimer?
 
     /// A stream that a listener will accept into.
-    init(acceptedOn loop: UVEventLoop, buffer: ReadBuffer) throws(UVError) {
+    init(acceptedOn loop: UVEventLoop) throws(UVError) {
         self.loop = loop
-        self.buffer = buffer
+        buffer = loop.readBuffer
         try super.init(on: loop)
     }
 
     /// A stream that will connect.
-    init(family: Int32, interface: String?, on loop: UVEventLoop, buffer: ReadBuffer) throws(UVError) {
+    override init(family: Int32, interface: String?, on loop: UVEventLoop) throws(UVError) {
         self.loop = loop
-        self.buffer = buffer
+        buffer = loop.readBuffer
         try super.init(family: family, interface: interface, on: loop)
     }
 

@@ -34,7 +34,6 @@ public final class TCPTransport: @unchecked Sendable {
     }
 
     private let options: TCPOptions
-    private let buffer = ReadBuffer()
     private var running: Running?
     private var isStarted = false
     /// The loop that was given is none that this transport can run on.
@@ -111,7 +110,7 @@ public final class TCPTransport: @unchecked Sendable {
     private func listener(on loop: UVEventLoop) throws(UVError) -> TCPListener {
         func listen(_ port: UInt16) throws(UVError) -> TCPListener {
             try TCPListener.listen(
-                port: port, interface: options.interface, on: loop, buffer: buffer,
+                port: port, interface: options.interface, on: loop,
                 accepted: { [weak self] in self?.accepted($0) },
                 failed: { [weak self] in self?.acceptFailed($0) })
         }
@@ -253,7 +252,7 @@ extension TCPTransport: Transport {
             }
         }
         let dialler = Dialler(
-            on: loop, interface: options.interface, buffer: buffer,
+            on: loop, interface: options.interface,
             addresses: { [weak self] in self?.addresses(of: $0) ?? [] },
             ended: { [weak self] in self?.dialEnded($0, $1) })
         let network = NetworkWatch(on: loop) { [weak self] in self?.networkChanged() }

@@ -47,6 +47,8 @@ public final class UVEventLoop: @unchecked Sendable {
     @exclusivity(unchecked) private var timers = TimerQueue<TimedWork>()
     @exclusivity(unchecked) private var armedFor = Moment.never
     @exclusivity(unchecked) private var turnMoment: Moment?
+    /// Where streams on this loop read into. Loop only.
+    package let readBuffer = ReadBuffer()
     /// The last look for work found some: until one finds none, others add to it without waking the loop.
     @exclusivity(unchecked) private var isTaking = false
 

@@ -1,13 +1,13 @@
 import NighCore
 
-/// Where the pipes of one transport read into, one after another.
+/// Where everything on one loop reads into, one after another.
 ///
-/// One block serves them all, so that a quiet pipe costs no memory; what is read becomes a slice of it, and what comes next lies
+/// One block serves all, so that a quiet pipe costs no memory; what is read becomes a slice of it, and what comes next lies
 /// behind, so that a frame cut in two is whole again without a copy. Once nobody holds a slice any more, the block is filled from its
 /// front again, while the processor still has it at hand. Loop only.
-final class ReadBuffer {
+package final class ReadBuffer {
     /// What one read can bring at most. More would not stay in the processor's cache.
-    static let chunkSize = 256 * 1024
+    package static let chunkSize = 256 * 1024
     /// With less room than this another block is taken.
     private static let leastRoom = 64 * 1024
 
@@ -18,7 +18,7 @@ final class ReadBuffer {
 
     /// Where the next read may write to.
     @inline(__always)
-    func room() -> UnsafeMutableRawBufferPointer {
+    package func room() -> UnsafeMutableRawBufferPointer {
         if !Chunk.rewindIfUnshared(&chunk), chunk.room < Self.leastRoom {
             let full = chunk
             chunk = pool.take()
@@ -29,7 +29,7 @@ final class ReadBuffer {
 
     /// Takes what a read has written there.
     @inline(__always)
-    func take(_ count: Int) -> ByteSlice {
+    package func take(_ count: Int) -> ByteSlice {
         let start = chunk.filled
         _ = chunk.claim(count)
         return chunk.slice(from: start)
