@@ -20,26 +20,24 @@ final class Child {
 
     deinit { end() }
 
-    /// Reads what several children say until `isEnough`; whoever ends before that has failed.
-    static func watch(
-        _ children: [Child], until deadline: UInt64, isEnough: () -> Bool
-    ) throws(Trouble) {
-        while !isEnough() {
-            let now = benchmark_now()
-            if benchmark_was_interrupted() { throw .interrupted }
-            guard now < deadline else { throw .failed("it took too long") }
-            var polled = children.map { pollfd(fd: $0.process.output, events: Int16(POLLIN), revents: 0) }
-            guard poll(&polled, nfds_t(polled.count), Int32((deadline - now) / 1_000_000 + 1)) > 0 else {
-                continue
-            }
-            for (child, polled) in zip(children, polled) where polled.revents != 0 { child.read() }
-            if isEnough() { return }
-            for child in children where child.hasEnded {
+    /// Reads what children say until each has told what is expected of it; who ends before that has failed.
+    static func watch(_ expected: [(child: Child, word: String)], until deadline: UInt64) throws(Trouble) {
+        while true {
+            let missing = expected.filter { $0.child.told[$0.word] == nil }.map(\.child)
+            if missing.isEmpty { return }
+            for child in missing where child.hasEnded {
                 switch child.end() {
                 case 3: throw .lacking
                 case let status: throw .failed("it ended early, with status \(status)")
                 }
             }
+            let now = benchmark_now()
+            if benchmark_was_interrupted() { throw .interrupted }
+            guard now < deadline else { throw .failed("it took too long") }
+            var polled = missing.map { pollfd(fd: $0.process.output, events: Int16(POLLIN), revents: 0) }
+            let patience = Int32((deadline - now) / 1_000_000 + 1)
+            guard poll(&polled, nfds_t(polled.count), patience) > 0 else { continue }
+            for (child, polled) in zip(missing, polled) where polled.revents != 0 { child.read() }
         }
     }
 

@@ -27,7 +27,7 @@ struct Turn {
             return try rates(receiver: client, sender: server)
         case .found:
             let hosts = try Child([options.discovery, program.way ?? "", program.executable], processor: nil)
-            try Child.watch([hosts], until: deadline) { hosts.told["found"] != nil }
+            try Child.watch([(hosts, "found")], until: deadline)
             return try [.median: number("found", hosts)]
         case .idle:
             let (server, client) = try pair()
@@ -61,14 +61,12 @@ struct Turn {
         let deadline = deadline
         let last = work.lastWords
         let server = try Child(arguments("serve", way: way), processor: processor(ofServer: true))
-        try Child.watch([server], until: deadline) { server.told["port"] != nil }
+        try Child.watch([(server, "port")], until: deadline)
         let client = try Child(
             arguments("connect", way: way) + ["--port", server.told["port"] ?? ""],
             processor: processor(ofServer: false))
-        let both = [server, client]
-        try Child.watch(both, until: deadline) {
-            client.told[last.client] != nil && (last.server.map { server.told[$0] != nil } ?? true)
-        }
+        let serverWord = last.server.map { [(child: server, word: $0)] } ?? []
+        try Child.watch([(client, last.client)] + serverWord, until: deadline)
         client.end()
         server.end()
         return (server, client)

@@ -22,10 +22,12 @@ static void demand(int status, const char *what) {
     if (status != 0) benchmark_fail(what, nng_strerror(status));
 }
 
-/// Messages that may wait in a queue; by trial more is no faster.
+/// Messages that may wait in a queue, and in those of all peers; by trial more is no faster, and it takes long to empty them.
 static int window(void) {
-    size_t messages = ((size_t)4 << 20) / options.size;
-    return messages > 4096 ? 4096 : messages < 8 ? 8 : (int)messages;
+    enum { BYTES_WAITING = 4 << 20, MOST_WAITING = 4096, ALL_WAITING = 32768 };
+    int messages = (int)(BYTES_WAITING / options.size), most = ALL_WAITING / options.peers;
+    if (most > MOST_WAITING) most = MOST_WAITING;
+    return messages > most ? most : messages < 8 ? 8 : messages;
 }
 
 static nng_socket opened(int (*open)(nng_socket *)) {
