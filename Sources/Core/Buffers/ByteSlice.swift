@@ -71,6 +71,14 @@ public struct ByteSlice: Sendable {
         self.end = end
     }
 
+    /// Covers `next` as well, if that lies directly behind it in the same chunk; says whether.
+    @inline(__always)
+    mutating func extend(over next: ByteSlice) -> Bool {
+        guard chunk === next.chunk, end == next.start else { return false }
+        end = next.end
+        return true
+    }
+
     /// The slice that covers this one and `next`, if `next` lies directly behind it in the same chunk.
     func joined(with next: ByteSlice) -> ByteSlice? {
         guard chunk === next.chunk, end == next.start else { return nil }

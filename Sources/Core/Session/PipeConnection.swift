@@ -100,7 +100,7 @@ extension SessionDriver {
     }
 
     func pipeOver(_ connection: PipeConnection, error: NighError?) {
-        guard connections.removeValue(forKey: connection.link.number) != nil else { return }
+        guard remove(connection.link) != nil else { return }
         machine.pipeClosed(connection.link, error: error, now: loop.now)
     }
 }
@@ -141,7 +141,10 @@ extension SessionDriver: TransportEvents {
 
     func advertised(as name: DisplayName, by transport: any Transport) {
         guard !isClosed else { return }
-        inTurn { machine.output(.tell(.advertised(scheme: transport.scheme, name))) }
+        inTurn {
+            machine.isAdvertised(as: name)
+            machine.output(.tell(.advertised(scheme: transport.scheme, name)))
+        }
     }
 
     func advertisingFailed(_ error: NighError, by transport: any Transport) { failed(error) }

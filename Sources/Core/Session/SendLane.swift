@@ -85,13 +85,15 @@ struct SendLane {
     mutating func append(encoded bytes: ByteSlice, messages: Int) {
         closeRun()
         accepted &+= UInt64(messages)
-        let last = segments.count &- 1
-        if last >= 0, !segments[last].isLarge, let joined = segments[last].bytes.joined(with: bytes) {
-            segments[last].bytes = joined
-            segments[last].messageCount &+= messages
-        } else {
-            segments.append(Segment(bytes: bytes, isLarge: false, messageCount: messages))
+        var isJoined = false
+        if segments.count > 0 {
+            segments.update(segments.count &- 1) { run in
+                guard !run.isLarge, run.bytes.extend(over: bytes) else { return }
+                run.messageCount &+= messages
+                isJoined = true
+            }
         }
+        if !isJoined { segments.append(Segment(bytes: bytes, isLarge: false, messageCount: messages)) }
     }
 
     /// Adds a large message by reference.

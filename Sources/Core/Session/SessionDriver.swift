@@ -23,8 +23,13 @@ final class SessionDriver: @unchecked Sendable {
     private var whenClosed: [@Sendable () -> Void] = []
     var unansweredCalls: Int { calls.count + pings.count }
 
-    var connections: [UInt64: PipeConnection] = [:]
-    private var outgoing = ByteQueue()
+    @exclusivity(unchecked) var connections: [UInt64: PipeConnection] = [:]
+    /// The one written last: mostly it is the next one, too.
+    @exclusivity(unchecked) private var lastWritten: PipeConnection?
+    // From here on what every turn touches, on the loop alone and never across a call out: no check at run time.
+    @exclusivity(unchecked) private var outgoing = ByteQueue()
+    /// To whom the last message to several peers went.
+    @exclusivity(unchecked) private var group = RecipientGroup()
     /// Where messages to several peers are encoded.
     private var shared: Chunk?
     /// Closed pipes that may still have bytes to write; of interest when the session closes.
@@ -36,7 +41,7 @@ final class SessionDriver: @unchecked Sendable {
     @exclusivity(unchecked) private var lastSentTo: Conversation?
     /// The same, for who looks at it without taking a reference: kept by `lastSentTo`.
     @exclusivity(unchecked) private var lastSentToUnretained: Unmanaged<Conversation>?
-    private var armedFor = Moment.never
+    @exclusivity(unchecked) private var armedFor = Moment.never
     private var flushWork: @Sendable () -> Void = {}
     private var timerWork: @Sendable () -> Void = {}
     /// How work given to the loop finds the driver.
@@ -136,6 +141,8 @@ final class SessionDriver: @unchecked Sendable {
         partingPipes.removeAll()
         for (_, connection) in connections { connection.pipe.close(.now) }
         connections.removeAll()
+        lastWritten = nil
+        group = RecipientGroup()
         if hasStarted { for transport in transports { transport.shutdown() } }
         tell(.closed)
         onEvent = nil
@@ -234,14 +241,18 @@ final class SessionDriver: @unchecked Sendable {
         _ payload: ByteSlice, to peers: [PeerID], on lane: Lane, failures: inout [PeerID: NighError]
     ) {
         let encoded = payload.count <= machine.limits.frame ? encodeShared(payload, on: lane) : nil
-        for id in peers {
-            if let encoded, let conversation = machine.peers[id]?.conversation, conversation.acceptsMessages,
-                payload.count <= conversation.largestWholeMessage, !conversation.port.hasStaged,
-                conversation.port.admitsAtOnce(payload.count, on: lane, isNext: false)
-            {
-                conversation.accept(encoded, size: payload.count, on: lane)
-                announce(conversation)
-                continue
+        let size = payload.count
+        for (index, id) in peers.enumerated() {
+            if let encoded {
+                let isSent = group.with(index, id, among: machine.peers) { conversation in
+                    guard size <= conversation.largestWholeMessage, !conversation.port.hasStaged,
+                        conversation.port.admitsAtOnce(size, on: lane, isNext: false)
+                    else { return false }
+                    conversation.accept(encoded, size: size, on: lane)
+                    announce(conversation)
+                    return true
+                }
+                if isSent { continue }
             }
             do throws(NighError) {
                 try send(payload, to: id, on: lane, isNext: false)
@@ -370,8 +381,12 @@ final class SessionDriver: @unchecked Sendable {
         guard !isClosed else { return }
         inTurn {
             while let link = machine.nextDirtyLink() {
-                guard let connection = connections[link.number] else { continue }
-                write(connection)
+                if let lastWritten, lastWritten.link === link {
+                    write(lastWritten)
+                } else if let connection = connections[link.number] {
+                    lastWritten = connection
+                    write(connection)
+                }
             }
         }
     }
@@ -428,8 +443,14 @@ final class SessionDriver: @unchecked Sendable {
         }
     }
 
+    /// Forgets the connection of a link that is over.
+    func remove(_ link: Link) -> PipeConnection? {
+        if lastWritten?.link === link { lastWritten = nil }
+        return connections.removeValue(forKey: link.number)
+    }
+
     private func close(_ link: Link) {
-        guard let connection = connections.removeValue(forKey: link.number) else { return }
+        guard let connection = remove(link) else { return }
         link.machine.gather(into: &outgoing, budget: 0, conversation: nil)
         if !outgoing.isEmpty { connection.pipe.write(&outgoing) }
         outgoing.removeAll()

@@ -12,7 +12,7 @@ final class SessionMachine {
         let priority: Int
     }
 
-    let hello: Hello
+    private(set) var hello: Hello
     let limits: SessionLimits
     let timings: SessionTimings
     let transports: [TransportTraits]
@@ -31,6 +31,10 @@ final class SessionMachine {
     @exclusivity(unchecked) var pool = ChunkPool(chunkSize: 32 << 10, keepAtMost: 128)
     /// What other threads send is encoded in these.
     let stagingChunks = PeerPort.makeChunks()
+    /// Others see this session under `name`, because somebody has its own already. It says so of itself from now on: who has
+    /// found "Puma #2" does not end up with a second "Puma".
+    func isAdvertised(as name: DisplayName) { hello.name = name }
+
     /// Set by `close`: no invitations either way any more.
     var isClosing = false
 

@@ -14,13 +14,18 @@ final class NetworkWatch: @unchecked Sendable {
         /// Port 0; with the scope where it is link-local.
         var address: SocketAddress
         var isLoopback: Bool
+        var isUp: Bool
     }
 
     /// A change comes as several messages, an address after an interface; they are taken together.
     private static let settleTime = Moment.Span.milliseconds(50)
 
-    /// What is there now, in the order of the interfaces.
-    private(set) var addresses: [Own]
+    /// What can be used now, in the order of the interfaces.
+    var addresses: [Own] { assigned.filter(\.isUp) }
+
+    /// What this machine has, also on interfaces without a carrier: a connection outlives a cable that is pulled for a while,
+    /// and ends with the address it was made from.
+    private(set) var assigned: [Own]
 
     private let loop: UVEventLoop
     private let changed: () -> Void
@@ -32,7 +37,7 @@ final class NetworkWatch: @unchecked Sendable {
     init(on loop: UVEventLoop, changed: @escaping () -> Void) {
         self.loop = loop
         self.changed = changed
-        addresses = Self.look()
+        assigned = Self.look()
         listen()
     }
 
@@ -62,8 +67,8 @@ final class NetworkWatch: @unchecked Sendable {
             guard let self else { return }
             timer = nil
             let now = Self.look()
-            guard now != addresses else { return }
-            addresses = now
+            guard now != assigned else { return }
+            assigned = now
             changed()
         }
     }
@@ -88,13 +93,13 @@ final class NetworkWatch: @unchecked Sendable {
         var entry = first
         while let current = entry {
             entry = current.pointee.ifa_next
-            guard nigh_is_up(current) != 0, let socket = current.pointee.ifa_addr,
-                let address = SocketAddress(socket), let name = current.pointee.ifa_name
+            guard let socket = current.pointee.ifa_addr, let address = SocketAddress(socket),
+                let name = current.pointee.ifa_name
             else { continue }
             found.append(
                 Own(
                     interface: String(cString: name), index: if_nametoindex(name), address: address,
-                    isLoopback: nigh_is_loopback(current) != 0))
+                    isLoopback: nigh_is_loopback(current) != 0, isUp: nigh_is_up(current) != 0))
         }
         return found
     }

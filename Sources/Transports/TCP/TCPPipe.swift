@@ -87,13 +87,15 @@ final class TCPPipe: TCPSocket, @unchecked Sendable {
             stream,
             { handle, _, buffer in
                 guard let data = handle?.pointee.data else { return }
-                let room = UVHandle.object(of: data, as: TCPPipe.self).buffer.room()
-                buffer?.pointee.base = room.baseAddress?.assumingMemoryBound(to: CChar.self)
-                buffer?.pointee.len = room.count
+                UVHandle.with(data, as: TCPPipe.self) { pipe in
+                    let room = pipe.buffer.room()
+                    buffer?.pointee.base = room.baseAddress?.assumingMemoryBound(to: CChar.self)
+                    buffer?.pointee.len = room.count
+                }
             },
             { handle, count, _ in
                 guard count != 0, let data = handle?.pointee.data else { return }
-                UVHandle.object(of: data, as: TCPPipe.self).read(count)
+                UVHandle.with(data, as: TCPPipe.self) { $0.read(count) }
             })
         if status != 0 { failLater(UVError(code: status)) }
     }
@@ -231,11 +233,14 @@ final class TCPPipe: TCPSocket, @unchecked Sendable {
         }
     }
 
-    private func fail(_ error: UVError) {
+    private func fail(_ error: UVError) { breakOff(error.networkCause) }
+
+    /// Ends it and tells why. Not to be called from inside a call of the handler's own.
+    func breakOff(_ cause: NighError.Cause) {
         guard phase != .over else { return }
         let handler = phase == .open ? handler : nil
         finish()
-        handler?.pipeClosed(self, error: NighError(.conversing, error.networkCause, transport: "tcp"))
+        handler?.pipeClosed(self, error: NighError(.conversing, cause, transport: TCPTransport.schemeName))
     }
 
     /// Everything is over; nobody is told but the owner.

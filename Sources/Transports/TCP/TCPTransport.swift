@@ -56,10 +56,21 @@ public final class TCPTransport: @unchecked Sendable {
     // MARK: The network
 
     private func networkChanged() {
+        breakStranded()
         lookForInterface()
         if listener == nil, advertisement != nil { listen() }
         running?.finder?.addressesChanged()
         tellListening()
+    }
+
+    /// Nothing comes any more for an address that this machine no longer has; its pipes would find out by silence.
+    private func breakStranded() {
+        guard let running else { return }
+        let hosts = Set(running.network.assigned.map(\.address.host))
+        for pipe in pipes.values {
+            guard let own = pipe.ownAddress, !own.isLoopback, !hosts.contains(own.host) else { continue }
+            pipe.breakOff(.linkLost)
+        }
     }
 
     /// Whether the one interface that was asked for is there is the ground this transport stands on.

@@ -11,8 +11,9 @@ package final class ReadBuffer {
     /// With less room than this another block is taken.
     private static let leastRoom = 64 * 1024
 
-    private var pool = ChunkPool(chunkSize: chunkSize, keepAtMost: 16)
-    private var chunk: Chunk
+    // Touched with each read, on the loop alone: no check at run time.
+    @exclusivity(unchecked) private var pool = ChunkPool(chunkSize: chunkSize, keepAtMost: 16)
+    @exclusivity(unchecked) private var chunk: Chunk
 
     init() { chunk = pool.take() }
 

@@ -55,7 +55,7 @@ public final class UVEventLoop: @unchecked Sendable {
     /// Starts the loop. Running out of descriptors here stops the program: a session cannot be without its loop.
     public init() {
         Self.demand(uv_loop_init(raw))
-        Self.demand(uv_async_init(raw, wakeHandle) { UVEventLoop.of($0?.pointee.data)?.woken() })
+        Self.demand(uv_async_init(raw, wakeHandle) { UVEventLoop.with($0?.pointee.data) { $0.woken() } })
         Self.demand(uv_prepare_init(raw, beforeSleep))
         Self.demand(uv_check_init(raw, afterSleep))
         Self.demand(uv_poll_init(raw, timerPoll, timerDescriptor))
@@ -64,11 +64,11 @@ public final class UVEventLoop: @unchecked Sendable {
         beforeSleep.pointee.data = data
         afterSleep.pointee.data = data
         timerPoll.pointee.data = data
-        uv_prepare_start(beforeSleep) { UVEventLoop.of($0?.pointee.data)?.sleeps() }
+        uv_prepare_start(beforeSleep) { UVEventLoop.with($0?.pointee.data) { $0.sleeps() } }
         uv_poll_start(timerPoll, Int32(UV_READABLE.rawValue)) { handle, _, _ in
-            UVEventLoop.of(handle?.pointee.data)?.timerFired()
+            UVEventLoop.with(handle?.pointee.data) { $0.timerFired() }
         }
-        uv_check_start(afterSleep) { UVEventLoop.of($0?.pointee.data)?.runWork() }
+        uv_check_start(afterSleep) { UVEventLoop.with($0?.pointee.data) { $0.runWork() } }
         thread.start { self.run() }
     }
 
@@ -81,8 +81,10 @@ public final class UVEventLoop: @unchecked Sendable {
     }
 
     @inline(__always)
-    private static func of(_ data: UnsafeMutableRawPointer?) -> UVEventLoop? {
-        data.map { Unmanaged<UVEventLoop>.fromOpaque($0).takeUnretainedValue() }
+    private static func with(_ data: UnsafeMutableRawPointer?, _ body: (UVEventLoop) -> Void) {
+        guard let data else { return }
+        // The thread keeps its loop alive, so that no reference is taken.
+        Unmanaged<UVEventLoop>.fromOpaque(data)._withUnsafeGuaranteedRef(body)
     }
 
     private static func demand(_ status: Int32) {

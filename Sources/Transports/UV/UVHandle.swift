@@ -42,6 +42,15 @@ open class UVHandle {
         }
     }
 
+    /// Calls `body` with the object behind a handle that libuv calls back with; libuv's own reference keeps it alive meanwhile,
+    /// so that none is taken.
+    @inline(__always)
+    public static func with<Object: UVHandle>(
+        _ data: UnsafeMutableRawPointer, as type: Object.Type, _ body: (Object) -> Void
+    ) {
+        Unmanaged<UVHandle>.fromOpaque(data)._withUnsafeGuaranteedRef { body(unsafeDowncast($0, to: type)) }
+    }
+
     /// The object behind a handle that libuv calls back with.
     @inline(__always)
     public static func object<Object: UVHandle>(

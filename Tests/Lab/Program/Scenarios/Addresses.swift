@@ -11,7 +11,7 @@ enum Addresses {
             try lab.sendSteadily(puma, lynx)
             try lynxHost.ip(["addr del \(lynxHost.address())/24 dev eth0", "addr add 10.77.0.99/24 dev eth0"])
             let before = (puma.received(from: lynx).count, lynx.received(from: puma).count)
-            try lab.wait(for: "messages to flow again", within: .seconds(45)) {
+            try lab.wait(for: "messages to flow again", within: .seconds(8)) {
                 puma.received(from: lynx).count > before.0 + 50
                     && lynx.received(from: puma).count > before.1 + 50
             }

@@ -73,6 +73,8 @@ enum Discovery {
         try lab.meet(lynx, first)
         try lab.meet(lynx, second)
         try lab.check("Lynx knows two peers", lynx.views.count == 2)
+        try lab.check(
+            "they are told apart also once they are connected", lynx.view(of: second).name == "Puma #2")
     }
 
     private static func ordinary(_ lab: Lab) throws(Failure) {
