@@ -37,7 +37,8 @@ let package = Package(
         .executableTarget(name: "bench", dependencies: ["CBenchmark"], path: "Benchmarks/Driver"),
         .executableTarget(
             name: "fuzz", dependencies: ["NighCore", "NighTestKit"], path: "Sources/Tools/fuzz"),
-        .executableTarget(name: "lab", dependencies: ["Nigh", "NighUV"], path: "Tests/Lab/Program"),
+        .systemLibrary(name: "CHeap", path: "Tests/Lab/CHeap"),
+        .executableTarget(name: "lab", dependencies: ["CHeap", "Nigh", "NighUV"], path: "Tests/Lab/Program"),
         .executableTarget(name: "soak", dependencies: ["NighTestKit"], path: "Sources/Tools/soak"),
         .testTarget(
             name: "CoreTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Core"),

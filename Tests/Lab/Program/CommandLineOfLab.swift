@@ -24,6 +24,7 @@ enum CommandLineOfLab {
 
     /// Does what `arguments` say; returns the exit status.
     static func run(_ arguments: [String]) -> Int32 {
+        if arguments.first == CrowdProgram.name { return CrowdProgram.main() }
         if arguments.first == "peer" { return PeerProgram.main(Array(arguments.dropFirst())) }
         if arguments.first == Enclosure.insideMark {
             return Enclosure.runInside(Array(arguments.dropFirst()))

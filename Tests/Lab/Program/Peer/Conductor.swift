@@ -234,7 +234,7 @@ final class Conductor: Sendable {
 }
 
 /// Lets one thread wait for another's word.
-private final class Done: @unchecked Sendable {
+final class Done: @unchecked Sendable {
     // A semaphore of the system is made to be used by several threads; it stays where it is for its whole life.
     private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 

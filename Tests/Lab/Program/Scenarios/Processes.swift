@@ -52,6 +52,14 @@ enum Processes {
             try lab.connection(of: puma, lynx)
             try lab.talk(puma, lynx)
         },
+        Scenario(
+            "crowd", "1,000 conversations of one process cut at once: no descriptor and no memory stays",
+            limit: .seconds(120)
+        ) { lab throws(Failure) in
+            let lines = try lab.host("puma").run(
+                [try Spawning.ownPath(), CrowdProgram.name], within: .seconds(110))
+            for line in lines { lab.step(line) }
+        },
         Scenario("goodbye", "Ctrl-C on a peer: the other sees it leave and vanish at once") {
             lab throws(Failure) in try goodbye(lab, daemon: false)
         },

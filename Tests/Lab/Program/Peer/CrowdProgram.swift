@@ -1,0 +1,190 @@
+import CHeap
+import Glibc
+import Nigh
+import NighUV
+import Synchronization
+
+/// One session with a thousand conversations, all cut at once, three times over, in one process: afterwards descriptors and
+/// memory are what they were. Prints what it counts, and ends with 1 where something stays.
+enum CrowdProgram {
+    static let name = "crowd"
+    static let peers = 1_000
+    private static let rounds = 3
+    /// So many are calling at once; a session lets only so many in that it does not know yet.
+    private static let wave = 40
+    /// What a round may keep for the next one, a conversation: records of peers once known.
+    private static let keptBytes = 10_240
+
+    static func main() -> Int32 {
+        let status = Atomic<Int32>(1)
+        let done = Done()
+        Task {
+            do {
+                try await run()
+                status.store(0, ordering: .relaxed)
+            } catch {
+                CommandLineOfLab.complain("lab crowd: \(error)")
+            }
+            done.tell()
+        }
+        done.wait()
+        return status.load(ordering: .relaxed)
+    }
+
+    private struct Surprise: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    private struct Count {
+        let descriptors: Int
+        let bytes: Int
+
+        /// Descriptors of other kinds are the language's own, which come as it needs them.
+        private static func isSocket(_ descriptor: Int32) -> Bool {
+            var status = stat()
+            return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFSOCK
+        }
+
+        static var now: Count {
+            Count(descriptors: (3..<Int32(8 * peers)).count(where: isSocket), bytes: lab_heap_in_use())
+        }
+    }
+
+    private static func run() async throws {
+        let hub = Member("Hub", loop: UVEventLoop())
+        let loop = UVEventLoop()
+        let guests = (0..<peers).map { Member("Guest \($0)", loop: loop) }
+        var before: [Count] = []
+        for round in 1...rounds {
+            let address = await hub.listen()
+            before.append(.now)
+            var next = guests[...]
+            while !next.isEmpty {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for guest in next.prefix(wave) { group.addTask { try await guest.call(address) } }
+                    try await group.waitForAll()
+                }
+                next = next.dropFirst(wave)
+            }
+            let during = Count.now
+            print(
+                "round \(round): \(during.descriptors) descriptors, \(during.bytes / 1024) KiB with all connected"
+            )
+            await hub.hide()
+            await hub.cut()
+            for guest in guests { await guest.alone() }
+            await hub.alone()
+            let after = await settled(before[round - 1])
+            print(
+                "round \(round): \(after.descriptors) descriptors, \(after.bytes / 1024) KiB once all were cut"
+            )
+            guard during.descriptors - before[round - 1].descriptors >= 2 * peers else {
+                throw Surprise(description: "not all were connected")
+            }
+            guard after.descriptors <= before[round - 1].descriptors else {
+                throw Surprise(description: "\(after.descriptors - before[0].descriptors) descriptors stay")
+            }
+            // What the first round has grown once and for all is no leak; what each round adds is one.
+            guard round == 1 || after.bytes - before[round - 1].bytes < peers * keptBytes / 10 else {
+                throw Surprise(
+                    description: "\(after.bytes - before[round - 1].bytes) bytes stay after a round")
+            }
+            guard after.bytes - before[0].bytes < peers * keptBytes else {
+                throw Surprise(description: "\(after.bytes - before[0].bytes) bytes stay")
+            }
+        }
+    }
+
+    /// Sockets are closed soon after everybody was told, and those that wait for the other side after a while.
+    private static func settled(_ goal: Count) async -> Count {
+        let limit = Moment.Span.seconds(15)
+        let clock = ContinuousClock()
+        let start = clock.now
+        while Count.now.descriptors > goal.descriptors, Moment.Span(clock.now - start) < limit {
+            try? await Task.sleep(for: .milliseconds(50))
+        }
+        return .now
+    }
+}
+
+/// A session that waits for what it is told.
+private final class Member: Sendable {
+    private let session: Session
+    private let faults: FaultControl
+    private let loop: UVEventLoop
+    private let state = Mutex(State())
+
+    private struct State {
+        var address: TransportAddress?
+        var connected = 0
+        var waiting: [(isTrue: @Sendable (State) -> Bool, go: CheckedContinuation<Void, Never>)] = []
+    }
+
+    init(_ name: String, loop: UVEventLoop) {
+        self.loop = loop
+        let transport = FaultyTransport(TCPTransport(TCPOptions(interface: "lo", discovery: .off)))
+        faults = transport.control
+        var configuration = SessionConfiguration(
+            service: "crowd", name: DisplayName(fitting: name), role: .client)
+        configuration.limits.peers = CrowdProgram.peers
+        configuration.timings.grace = .seconds(1)
+        session = Session(configuration, identity: .ephemeral(), transports: [transport], loop: loop)
+        session.start(onEvent: { [weak self] in self?.told($0) }, onMessage: { _, _ in })
+    }
+
+    private func told(_ event: SessionEvent) {
+        let going = state.withLock { state in
+            switch event {
+            case .invited(let invitation): session.accept(invitation)
+            case .listening(_, let addresses): state.address = addresses.first
+            case .stateChanged(let peer, let from, _):
+                if peer.state == .connected, from == .connecting { state.connected += 1 }
+                if peer.state == .disconnected { state.connected -= 1 }
+            default: break
+            }
+            let (going, staying) = (
+                state.waiting.filter { $0.isTrue(state) }, state.waiting.filter { !$0.isTrue(state) }
+            )
+            state.waiting = staying
+            return going
+        }
+        for waiting in going { waiting.go.resume() }
+    }
+
+    private func wait(until isTrue: @escaping @Sendable (State) -> Bool) async {
+        await withCheckedContinuation { continuation in
+            let isReady = state.withLock { state in
+                if isTrue(state) { return true }
+                state.waiting.append((isTrue, continuation))
+                return false
+            }
+            if isReady { continuation.resume() }
+        }
+    }
+
+    func listen() async -> TransportAddress {
+        session.setAdvertising(true)
+        await wait { $0.address != nil }
+        return state.withLock { $0.address } ?? TransportAddress(scheme: "tcp", value: "")
+    }
+
+    func hide() async {
+        session.setAdvertising(false)
+        await wait { $0.address == nil }
+    }
+
+    func call(_ address: TransportAddress) async throws { _ = try await session.invite(at: address) }
+
+    /// Breaks every pipe at once.
+    func cut() async {
+        await withCheckedContinuation { continuation in
+            loop.execute { [faults] in
+                faults.cut()
+                continuation.resume()
+            }
+        }
+    }
+
+    /// Returns when no conversation is left.
+    func alone() async { await wait { $0.connected == 0 } }
+}
