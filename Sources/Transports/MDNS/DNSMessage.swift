@@ -1,16 +1,21 @@
 /// The messages of DNS themselves, as far as they are asked and read here and not by Avahi.
-enum DNSMessage {
+package enum DNSMessage {
     /// A record in an answer, its data as record data stand alone: no name in it is abbreviated.
-    struct Answer: Hashable, Sendable {
-        let question: Question
-        let data: [UInt8]
+    package struct Answer: Hashable, Sendable {
+        package let question: Question
+        package let data: [UInt8]
+
+        package init(question: Question, data: [UInt8]) {
+            self.question = question
+            self.data = data
+        }
     }
 
     /// More records of one message are not looked at.
-    static let maximumRecords = 64
+    package static let maximumRecords = 64
 
     /// A message that asks `questions`.
-    static func query(_ questions: [Question], number: UInt16) -> [UInt8] {
+    package static func query(_ questions: [Question], number: UInt16) -> [UInt8] {
         var bytes = bigEndian([number, 0, UInt16(questions.count), 0, 0, 0])
         for question in questions {
             bytes += question.name.wire + bigEndian([question.type.rawValue, Reader.internet])
@@ -20,7 +25,7 @@ enum DNSMessage {
 
     /// The SRV and TXT records that `message` answers with, if it is an answer to the query of that number; what is
     /// read up to where it stops making sense.
-    static func answers(in message: [UInt8], to number: UInt16) -> [Answer] {
+    package static func answers(in message: [UInt8], to number: UInt16) -> [Answer] {
         var reader = Reader(message)
         guard reader.number() == number, let flags = reader.number(), flags & 0xF80F == 0x8000,
             let questions = reader.number(), let answers = reader.number(), let authorities = reader.number(),

@@ -46,6 +46,11 @@ public struct DiscoveredService: Hashable, Sendable {
         public let name: String
         /// The index of the interface.
         public let interface: UInt32
+
+        package init(name: String, interface: UInt32) {
+            self.name = name
+            self.interface = interface
+        }
     }
 
     /// Which service, and where it was seen.
@@ -60,6 +65,17 @@ public struct DiscoveredService: Hashable, Sendable {
     public let addresses: [HostAddress]
     /// Whether this very `ServiceDiscovery` publishes it.
     public let isOwn: Bool
+
+    package init(
+        key: Key, host: String, port: UInt16, text: [TextEntry], addresses: [HostAddress], isOwn: Bool
+    ) {
+        self.key = key
+        self.host = host
+        self.port = port
+        self.text = text
+        self.addresses = addresses
+        self.isOwn = isOwn
+    }
 
     /// The value of the pair `key`, if it is there and has one.
     public func value(of key: String) -> [UInt8]? {

@@ -4,7 +4,7 @@ import NighCore
 /// business.
 ///
 /// Everything is confined to the loop of its `ServiceDiscovery`. Events may come from inside a call.
-protocol DiscoveryBackend: AnyObject {
+package protocol DiscoveryBackend: AnyObject {
     var kind: DiscoveryCondition.Way { get }
 
     /// How many instances may be followed at once: each takes up to four watches.
@@ -37,7 +37,7 @@ protocol DiscoveryBackend: AnyObject {
 }
 
 /// Who a backend tells.
-protocol DiscoveryBackendEvents: AnyObject {
+package protocol DiscoveryBackendEvents: AnyObject {
     /// It can be asked from now on; or, up already, its host is called otherwise now, and what is published must be
     /// published anew.
     func backendUp(_ backend: any DiscoveryBackend, host: DomainName)
@@ -59,22 +59,33 @@ protocol DiscoveryBackendEvents: AnyObject {
 }
 
 /// A record came or went.
-struct RecordChange: Hashable, Sendable {
-    var isPresent: Bool
+package struct RecordChange: Hashable, Sendable {
+    package var isPresent: Bool
     /// Where: the same record is told once for each interface and each IP version it was heard over.
-    var place: Place
+    package var place: Place
     /// The record's data as it travels, not yet trusted.
-    var data: [UInt8]
+    package var data: [UInt8]
 
-    struct Place: Hashable, Sendable {
-        var interface: Int32
+    package init(isPresent: Bool, place: Place, data: [UInt8]) {
+        self.isPresent = isPresent
+        self.place = place
+        self.data = data
+    }
+
+    package struct Place: Hashable, Sendable {
+        package var interface: Int32
         /// Avahi's number of the IP version.
-        var version: Int32
+        package var version: Int32
+
+        package init(interface: Int32, version: Int32) {
+            self.interface = interface
+            self.version = version
+        }
     }
 }
 
 /// What is published of one service, as records.
-struct Publication: Hashable, Sendable {
+package struct Publication: Hashable, Sendable {
     /// How long others may remember each record without hearing of it again. DNS-SD proposes 75 minutes for all but
     /// addresses, which leaves ghosts of crashed programs that long; two minutes are what it proposes for a host. Whoever still
     /// looks asks again from four fifths of that on, so the price is one small question every 96 seconds.

@@ -3,16 +3,16 @@
 ///
 /// Avahi hands names over in two forms: inside record data as they travel, a length byte before each label; and in its
 /// calls as text, dots between labels, everything unusual behind a backslash. Both become one of these or nothing.
-struct DomainName: Hashable, Sendable, CustomStringConvertible {
-    static let maximumByteCount = 255
-    static let maximumLabel = 63
+package struct DomainName: Hashable, Sendable, CustomStringConvertible {
+    package static let maximumByteCount = 255
+    package static let maximumLabel = 63
 
     /// From the most special (an instance's label) to the most general (`local`); never empty.
-    let labels: [[UInt8]]
+    package let labels: [[UInt8]]
     private let folded: [[UInt8]]
 
     /// Nil unless the labels make a name that Avahi can be asked for: valid UTF-8, no zero bytes.
-    init?(labels: [[UInt8]]) {
+    package init?(labels: [[UInt8]]) {
         var count = 1
         for label in labels {
             guard (1...Self.maximumLabel).contains(label.count), !label.contains(0),
@@ -26,7 +26,7 @@ struct DomainName: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// For names written in this module's source, plain words with dots between them.
-    init(literal text: String) {
+    package init(literal text: String) {
         guard let name = DomainName(escaped: text) else {
             preconditionFailure("\"\(text)\" is no domain name")
         }
@@ -34,7 +34,7 @@ struct DomainName: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The name that fills `wire` from its first byte to its last. Compression is not allowed in record data by itself.
-    init?(wire: some Collection<UInt8>) {
+    package init?(wire: some Collection<UInt8>) {
         var labels: [[UInt8]] = []
         var rest = wire[...]
         while true {
@@ -49,7 +49,7 @@ struct DomainName: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The name that Avahi writes as `text`: `\.` and `\\` stand for themselves, `\123` for a byte in decimal.
-    init?(escaped text: String) {
+    package init?(escaped text: String) {
         var labels: [[UInt8]] = []
         var label: [UInt8] = []
         var rest = text.utf8[...]
@@ -85,7 +85,7 @@ struct DomainName: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// As it travels.
-    var wire: [UInt8] {
+    package var wire: [UInt8] {
         var bytes: [UInt8] = []
         for label in labels {
             bytes.append(UInt8(label.count))
@@ -96,29 +96,29 @@ struct DomainName: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// As Avahi's calls take it.
-    var escaped: String {
+    package var escaped: String {
         labels.map(Self.escape).joined(separator: ".")
     }
 
     /// For a person.
-    var description: String {
+    package var description: String {
         labels.map { String(decoding: $0, as: UTF8.self) }.joined(separator: ".")
     }
 
     /// This name below `parent`; nil when the whole would be too long.
-    func below(_ parent: DomainName) -> DomainName? { DomainName(labels: labels + parent.labels) }
+    package func below(_ parent: DomainName) -> DomainName? { DomainName(labels: labels + parent.labels) }
 
     /// The first label, when the rest is `parent`.
-    func label(below parent: DomainName) -> [UInt8]? {
+    package func label(below parent: DomainName) -> [UInt8]? {
         guard folded.count == parent.folded.count + 1, folded.dropFirst().elementsEqual(parent.folded) else {
             return nil
         }
         return labels[0]
     }
 
-    static func == (left: DomainName, right: DomainName) -> Bool { left.folded == right.folded }
+    package static func == (left: DomainName, right: DomainName) -> Bool { left.folded == right.folded }
 
-    func hash(into hasher: inout Hasher) { hasher.combine(folded) }
+    package func hash(into hasher: inout Hasher) { hasher.combine(folded) }
 
     private static func lowercase(_ byte: UInt8) -> UInt8 {
         (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte + 32 : byte

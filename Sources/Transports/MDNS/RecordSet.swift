@@ -1,9 +1,9 @@
 /// All that is known under one question: on each interface the record data that stand, the newest last.
 ///
 /// The same record is heard over IPv4 and IPv6, and a changed one arrives before the old one leaves.
-struct RecordSet {
+package struct RecordSet {
     /// More on one interface is nobody's honest answer.
-    static let maximumPerInterface = 32
+    package static let maximumPerInterface = 32
 
     private var data: [Int32: [(version: Int32, data: [UInt8])]] = [:]
 

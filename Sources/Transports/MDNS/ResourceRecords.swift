@@ -1,5 +1,5 @@
 /// The kinds of records that finding a service takes.
-enum RecordType: UInt16, Hashable, Sendable {
+package enum RecordType: UInt16, Hashable, Sendable {
     case address4 = 1
     case pointer = 12
     case text = 16
@@ -8,25 +8,30 @@ enum RecordType: UInt16, Hashable, Sendable {
 }
 
 /// What is asked of the network: all records of a type under a name.
-struct Question: Hashable, Sendable {
-    var name: DomainName
-    var type: RecordType
+package struct Question: Hashable, Sendable {
+    package var name: DomainName
+    package var type: RecordType
+
+    package init(name: DomainName, type: RecordType) {
+        self.name = name
+        self.type = type
+    }
 }
 
 /// Where a service listens: the data of an SRV record.
-struct ServiceRecord: Hashable, Sendable {
-    var priority: UInt16 = 0
-    var weight: UInt16 = 0
-    var port: UInt16
-    var host: DomainName
+package struct ServiceRecord: Hashable, Sendable {
+    package var priority: UInt16 = 0
+    package var weight: UInt16 = 0
+    package var port: UInt16
+    package var host: DomainName
 
-    init(port: UInt16, host: DomainName) {
+    package init(port: UInt16, host: DomainName) {
         self.port = port
         self.host = host
     }
 
     /// Nil for anything but a host and a port that can be dialled; a service at the root is one that does not exist.
-    init?(data: [UInt8]) {
+    package init?(data: [UInt8]) {
         guard data.count > 6, let host = DomainName(wire: data[6...]) else { return nil }
         func number(_ position: Int) -> UInt16 { UInt16(data[position]) << 8 | UInt16(data[position + 1]) }
         guard number(4) != 0 else { return nil }
@@ -36,7 +41,7 @@ struct ServiceRecord: Hashable, Sendable {
         self.host = host
     }
 
-    var data: [UInt8] {
+    package var data: [UInt8] {
         [priority, weight, port].flatMap { [UInt8($0 >> 8), UInt8(truncatingIfNeeded: $0)] } + host.wire
     }
 }
@@ -79,21 +84,21 @@ public struct TextEntry: Hashable, Sendable {
 }
 
 /// What a service says about itself: the data of a TXT record.
-struct TextRecord: Hashable, Sendable {
+package struct TextRecord: Hashable, Sendable {
     /// The most bytes of a TXT record that are looked at. RFC 6763 asks for under 1,300.
-    static let maximumByteCount = 2_048
+    package static let maximumByteCount = 2_048
 
-    let entries: [TextEntry]
+    package let entries: [TextEntry]
 
     /// `entries` as they are, but for keys that came before.
-    init(entries: [TextEntry]) {
+    package init(entries: [TextEntry]) {
         var seen: Set<String> = []
         self.entries = entries.filter { seen.insert($0.key.lowercased()).inserted }
     }
 
     /// Nil when lengths do not add up or it is too long. As RFC 6763 wants it, of a key that comes twice the first counts,
     /// and pieces without a proper key are skipped.
-    init?(data: [UInt8]) {
+    package init?(data: [UInt8]) {
         guard data.count <= Self.maximumByteCount else { return nil }
         var entries: [TextEntry] = []
         var rest = data[...]
@@ -106,7 +111,7 @@ struct TextRecord: Hashable, Sendable {
     }
 
     /// Never empty: without entries it is one empty piece.
-    var data: [UInt8] {
+    package var data: [UInt8] {
         entries.isEmpty ? [0] : entries.flatMap { [UInt8($0.piece.count)] + $0.piece }
     }
 }
@@ -119,7 +124,7 @@ public struct HostAddress: Hashable, Sendable {
     public let scope: UInt32
 
     /// Nil for what no host can have: unspecified, multicast and broadcast addresses, and IPv4 dressed as IPv6.
-    init?(bytes: [UInt8], interface: Int32) {
+    package init?(bytes: [UInt8], interface: Int32) {
         switch bytes.count {
         case 4:
             guard bytes[0] != 0, bytes[0] < 224 else { return nil }
@@ -135,7 +140,7 @@ public struct HostAddress: Hashable, Sendable {
     }
 
     /// Whether it leads back to the host that dials it.
-    var isLoopback: Bool {
+    package var isLoopback: Bool {
         bytes.count == 4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes[15] == 1
     }
 }

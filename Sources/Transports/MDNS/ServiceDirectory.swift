@@ -10,13 +10,13 @@ import NighCore
 /// has confirmed it or has had the time to.
 ///
 /// `@unchecked Sendable`: confined to the loop.
-final class ServiceDirectory: @unchecked Sendable {
+package final class ServiceDirectory: @unchecked Sendable {
     /// What was left out, and why. Grows only.
-    struct Counters: Hashable {
+    package struct Counters: Hashable {
         /// Records that are not what they should be.
-        var malformed = 0
+        package var malformed = 0
         /// Instances or records beyond a limit.
-        var beyondLimit = 0
+        package var beyondLimit = 0
     }
 
     /// How long an instance may lack its SRV, TXT or addresses before it counts as lost: they arrive one by one.
@@ -27,7 +27,7 @@ final class ServiceDirectory: @unchecked Sendable {
     static let memory = Moment.Span.seconds(30)
     /// The least time between two new starts because of instances that found no room.
     static let secondLook = Moment.Span.seconds(10)
-    static let maximumAddresses = 16
+    package static let maximumAddresses = 16
 
     private enum Target {
         case type
@@ -67,7 +67,7 @@ final class ServiceDirectory: @unchecked Sendable {
         var doubtedUntil: Moment?
     }
 
-    private(set) var counters = Counters()
+    package private(set) var counters = Counters()
 
     private let loop: any EventLoop
     private let number: () -> UInt64
@@ -84,23 +84,23 @@ final class ServiceDirectory: @unchecked Sendable {
     private var lastLook = Moment(nanoseconds: .min)
 
     /// Whom to tell. Called from inside calls.
-    var found: (DiscoveredService) -> Void = { _ in }
-    var lost: (DiscoveredService.Key) -> Void = { _ in }
-    var failed: (NighError) -> Void = { _ in }
+    package var found: (DiscoveredService) -> Void = { _ in }
+    package var lost: (DiscoveredService.Key) -> Void = { _ in }
+    package var failed: (NighError) -> Void = { _ in }
     /// Whether an instance is this program's own.
-    var isOwn: (ServiceRecord) -> Bool = { _ in false }
+    package var isOwn: (ServiceRecord) -> Bool = { _ in false }
 
     /// `number` draws numbers for watches; `loopback` is the index of the interface on which loopback addresses are honest.
-    init(on loop: any EventLoop, loopback: Int32, number: @escaping () -> UInt64) {
+    package init(on loop: any EventLoop, loopback: Int32, number: @escaping () -> UInt64) {
         self.loop = loop
         self.loopback = loopback
         self.number = number
     }
 
     /// How many instances are followed.
-    var count: Int { instances.count }
+    package var count: Int { instances.count }
 
-    func browse(_ type: DomainName) {
+    package func browse(_ type: DomainName) {
         guard type != self.type else { return }
         stop()
         self.type = type
@@ -108,7 +108,7 @@ final class ServiceDirectory: @unchecked Sendable {
         if let backend { look(with: backend) }
     }
 
-    func stop() {
+    package func stop() {
         forget()
         type = nil
         told = [:]
@@ -118,7 +118,7 @@ final class ServiceDirectory: @unchecked Sendable {
     }
 
     /// The backend to ask from now on, which is up; nil when there is none.
-    func use(_ backend: (any DiscoveryBackend)?) {
+    package func use(_ backend: (any DiscoveryBackend)?) {
         forget()
         self.backend = backend
         doubtAll(for: backend == nil ? Self.memory : Self.confirmation)
@@ -126,14 +126,14 @@ final class ServiceDirectory: @unchecked Sendable {
     }
 
     /// The watches of the backend are gone already.
-    func backendWentDown() {
+    package func backendWentDown() {
         targets = [:]
         use(nil)
     }
 
     // MARK: What the backend tells
 
-    func watchChanged(_ number: UInt64, _ change: RecordChange) {
+    package func watchChanged(_ number: UInt64, _ change: RecordChange) {
         guard let target = targets[number] else { return }
         guard target.accepts(change.data) else {
             counters.malformed += 1
@@ -154,7 +154,7 @@ final class ServiceDirectory: @unchecked Sendable {
         }
     }
 
-    func watchFailed(_ number: UInt64, _ error: NighError) {
+    package func watchFailed(_ number: UInt64, _ error: NighError) {
         guard targets.removeValue(forKey: number) != nil else { return }
         counters.beyondLimit += 1
         guard !missedSome else { return }

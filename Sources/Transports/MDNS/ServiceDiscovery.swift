@@ -305,7 +305,7 @@ public final class ServiceDiscovery: @unchecked Sendable {
 }
 
 extension ServiceDiscovery: DiscoveryBackendEvents {
-    func backendUp(_ backend: any DiscoveryBackend, host: DomainName) {
+    package func backendUp(_ backend: any DiscoveryBackend, host: DomainName) {
         guard !isShutDown else { return }
         problems[backend.kind] = nil
         if backend === daemon, let daemonTimer {
@@ -315,7 +315,7 @@ extension ServiceDiscovery: DiscoveryBackendEvents {
         use(backend, host: host)
     }
 
-    func backendDown(_ backend: any DiscoveryBackend, _ error: NighError) {
+    package func backendDown(_ backend: any DiscoveryBackend, _ error: NighError) {
         guard !isShutDown else { return }
         problems[backend.kind] = error
         if backend === current {
@@ -327,26 +327,26 @@ extension ServiceDiscovery: DiscoveryBackendEvents {
         conditionChanged()
     }
 
-    func watchChanged(_ backend: any DiscoveryBackend, _ number: UInt64, _ change: RecordChange) {
+    package func watchChanged(_ backend: any DiscoveryBackend, _ number: UInt64, _ change: RecordChange) {
         guard backend === current else { return }
         directory.watchChanged(number, change)
         publisher.watchChanged(number, change)
     }
 
-    func watchFailed(_ backend: any DiscoveryBackend, _ number: UInt64, _ error: NighError) {
+    package func watchFailed(_ backend: any DiscoveryBackend, _ number: UInt64, _ error: NighError) {
         guard backend === current else { return }
         directory.watchFailed(number, error)
     }
 
-    func publicationStands(_ backend: any DiscoveryBackend) {
+    package func publicationStands(_ backend: any DiscoveryBackend) {
         if backend === current { publisher.publicationStands() }
     }
 
-    func publicationCollided(_ backend: any DiscoveryBackend) {
+    package func publicationCollided(_ backend: any DiscoveryBackend) {
         if backend === current { publisher.publicationCollided() }
     }
 
-    func publicationFailed(_ backend: any DiscoveryBackend, _ error: NighError) {
+    package func publicationFailed(_ backend: any DiscoveryBackend, _ error: NighError) {
         if backend === current { publisher.publicationFailed(error) }
     }
 }

@@ -2,20 +2,20 @@ import NighCore
 import NighMDNS
 
 /// What a session says about itself in the TXT record of its service: `v`, `id`, and the program's own pairs.
-enum AnnouncementText {
+package enum AnnouncementText {
     /// The form of the pairs. Whoever understands a later one as well says so in the hello.
     private static let version = "1"
     static let versionKey = "v"
     static let identityKey = "id"
 
     /// Why an announcement is none of a Nigh session.
-    enum Problem: Error, Hashable, CustomStringConvertible {
+    package enum Problem: Error, Hashable, CustomStringConvertible {
         case noVersion
         case noIdentity
         case badVersion(String)
         case badIdentity(String)
 
-        var description: String {
+        package var description: String {
             switch self {
             case .noVersion: "no v="
             case .noIdentity: "no id="
@@ -26,14 +26,14 @@ enum AnnouncementText {
     }
 
     /// The pairs that say `advertisement`.
-    static func entries(of advertisement: Advertisement) -> [TextEntry] {
+    package static func entries(of advertisement: Advertisement) -> [TextEntry] {
         let own = [(versionKey, version), (identityKey, advertisement.peer.description)]
         let info = advertisement.info.pairs.sorted { $0.key < $1.key }
         return (own + info).compactMap { TextEntry(key: $0.0, value: $0.1) }
     }
 
     /// Reads them. The program's pairs that can be none are left out; who is there matters more.
-    static func advertisement(
+    package static func advertisement(
         in service: DiscoveredService, of name: ServiceName
     ) throws(Problem) -> Advertisement {
         guard let version = service.value(of: versionKey) else { throw .noVersion }

@@ -3,9 +3,9 @@ import NighMDNS
 
 /// Who is seen on the network, put together: a peer is announced on each interface by itself, under the old name and the new
 /// one while it is renamed, and perhaps by a daemon and an embedded stack at once; it is one peer by its PeerID.
-struct Neighbours {
+package struct Neighbours {
     /// What the session has to be told.
-    enum Change: Hashable {
+    package enum Change: Hashable {
         case found(Sighting)
         case changed(Sighting)
         case lost(TransportAddress)
@@ -26,31 +26,31 @@ struct Neighbours {
     }
 
     /// What was announced and is no session, and why; the last few, by name.
-    private(set) var ignored: [String: AnnouncementText.Problem] = [:]
+    package private(set) var ignored: [String: AnnouncementText.Problem] = [:]
     /// How many announcements were ignored.
-    private(set) var ignoredCount = 0
-    private static let ignoredRemembered = 16
+    package private(set) var ignoredCount = 0
+    package static let ignoredRemembered = 16
 
     /// Who is never seen: this side itself.
-    var own: PeerID?
+    package var own: PeerID?
     private var announcements: [DiscoveredService.Key: Announcement] = [:]
     private var peers: [PeerID: Peer] = [:]
     private var order: UInt64 = 0
 
     /// Nobody seen yet.
-    init(own: PeerID? = nil) { self.own = own }
+    package init(own: PeerID? = nil) { self.own = own }
 
     /// Those that the session was told of and not lost.
-    var told: [PeerID] { peers.filter { $0.value.told != nil }.keys.sorted() }
+    package var told: [PeerID] { peers.filter { $0.value.told != nil }.keys.sorted() }
 
     /// How many peers are announced, present or not.
-    var count: Int { peers.count }
+    package var count: Int { peers.count }
 
     /// Whether the peer is announced, present or not.
-    func announces(_ id: PeerID) -> Bool { peers[id] != nil }
+    package func announces(_ id: PeerID) -> Bool { peers[id] != nil }
 
     /// Who is announced at that address.
-    func peers(at host: SocketAddress.Host) -> [PeerID] {
+    package func peers(at host: SocketAddress.Host) -> [PeerID] {
         let found = announcements.values.filter { announcement in
             announcement.service.addresses.contains {
                 SocketAddress($0, port: announcement.service.port).host == host
@@ -60,7 +60,7 @@ struct Neighbours {
     }
 
     /// `service` is announced, or announced otherwise than before.
-    mutating func saw(_ service: DiscoveredService, of name: ServiceName) -> [Change] {
+    package mutating func saw(_ service: DiscoveredService, of name: ServiceName) -> [Change] {
         let before = announcements[service.key]
         let advertisement: Advertisement
         do throws(AnnouncementText.Problem) {
@@ -84,7 +84,7 @@ struct Neighbours {
     }
 
     /// The service is announced no more.
-    mutating func lost(_ key: DiscoveredService.Key) -> [Change] {
+    package mutating func lost(_ key: DiscoveredService.Key) -> [Change] {
         guard let announcement = announcements.removeValue(forKey: key) else { return [] }
         let id = announcement.advertisement.peer
         peers[id]?.keys.remove(key)
@@ -92,7 +92,7 @@ struct Neighbours {
     }
 
     /// Somebody knocked: the peer opened, or it did not.
-    mutating func knocked(at id: PeerID, opened: Bool) -> [Change] {
+    package mutating func knocked(at id: PeerID, opened: Bool) -> [Change] {
         guard peers[id] != nil else { return [] }
         peers[id]?.isAbsent = !opened
         return tell(id)
@@ -128,7 +128,7 @@ struct Neighbours {
     /// - Parameters:
     ///   - ownHosts: the addresses of this machine.
     ///   - ownPort: where this very transport listens.
-    func addresses(
+    package func addresses(
         of id: PeerID, ownHosts: Set<SocketAddress.Host>, ownPort: UInt16?
     ) -> [SocketAddress] {
         let services = (peers[id]?.keys ?? []).compactMap { announcements[$0] }
@@ -144,7 +144,7 @@ struct Neighbours {
 
 extension SocketAddress {
     /// The port of a host that was found.
-    init(_ address: HostAddress, port: UInt16) {
+    package init(_ address: HostAddress, port: UInt16) {
         let bytes = address.bytes
         func number(_ range: Range<Int>) -> UInt64 { bytes[range].reduce(0) { $0 << 8 | UInt64($1) } }
         if bytes.count == 4 {

@@ -5,7 +5,7 @@ import NighCore
 /// Three forms: `tcp://HOST:PORT` with a name or a number for the host (an IPv6 number in brackets, a link-local one with
 /// its interface: `[fe80::1%eth0]`), the same written as options, `tcp:host=HOST,port=PORT`, and `tcp://PEERID.mdns` for
 /// somebody who was found.
-enum TCPDestination: Hashable {
+package enum TCPDestination: Hashable {
     /// Somebody found by mDNS, at whatever addresses it has when it is dialled.
     case found(PeerID)
     /// An address in numbers.
@@ -18,7 +18,7 @@ enum TCPDestination: Hashable {
         "write tcp://HOST:PORT, as in tcp://192.168.1.5:4000, tcp://[fe80::1%eth0]:4000 or tcp://example.org:4000"
 
     /// Reads an address of this transport, or says what is wrong with it.
-    init(_ address: TransportAddress) throws(NighError) {
+    package init(_ address: TransportAddress) throws(NighError) {
         guard address.scheme == TCPTransport.schemeName else {
             throw Self.invalid("address \(address)", Self.advice)
         }
@@ -58,7 +58,7 @@ enum TCPDestination: Hashable {
     }
 
     /// The address under which somebody found is dialled.
-    static func address(of peer: PeerID) -> TransportAddress {
+    package static func address(of peer: PeerID) -> TransportAddress {
         TransportAddress(scheme: TCPTransport.schemeName, value: "\(peer)\(foundSuffix)")
     }
 
