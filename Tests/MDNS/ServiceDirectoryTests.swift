@@ -166,4 +166,27 @@ struct ServiceDirectoryTests {
         #expect(try network.told() == [])
         #expect(network.loop.pending.timers == 0)
     }
+
+    /// Composed and decomposed umlauts look alike, and Swift takes them for one; DNS does not.
+    @Test func namesThatOnlyLookAlikeAreTwo() throws {
+        daemon.announce("K\u{FC}che", host: "a.local")
+        daemon.announce("Ku\u{308}che", host: "b.local")
+        #expect(try network.told().count == 2)
+        let keys = ["K\u{FC}che", "Ku\u{308}che"].map { DiscoveredService.Key(name: $0, interface: 2) }
+        #expect(Set(keys).count == 2)
+        #expect(keys[0] != keys[1])
+    }
+
+    @Test func aNameInOtherLettersTakesThePlaceOfTheOldOne() throws {
+        daemon.announce("Puma")
+        #expect(try network.told() == ["found Puma%2 other.local:1 10.0.0.9 v=1"])
+        daemon.down()
+        _ = try network.told()
+        daemon.up(as: "own.local")
+        daemon.announce("puma")
+        #expect(
+            try network.told().filter { !$0.hasPrefix("up") } == [
+                "lost Puma%2", "found puma%2 other.local:1 10.0.0.9 v=1",
+            ])
+    }
 }

@@ -51,6 +51,17 @@ public struct DiscoveredService: Hashable, Sendable {
             self.name = name
             self.interface = interface
         }
+
+        /// Names are compared by their bytes, as DNS does it: two that only look alike are two.
+        public static func == (left: Key, right: Key) -> Bool {
+            left.interface == right.interface && left.name.utf8.elementsEqual(right.name.utf8)
+        }
+
+        /// Hashes what `==` compares.
+        public func hash(into hasher: inout Hasher) {
+            hasher.combine(interface)
+            for byte in name.utf8 { hasher.combine(byte) }
+        }
     }
 
     /// Which service, and where it was seen.

@@ -299,6 +299,8 @@ package final class ServiceDirectory: @unchecked Sendable {
             return
         }
         let before = told[name]?[interface]?.service
+        // The same name in other letters is the same instance, under another key.
+        if let before, before.key != service.key { lose(name, interface) }
         told[name, default: [:]][interface] = Told(service: service)
         if before != service { found(service) }
     }
