@@ -132,6 +132,15 @@ struct NeighboursTests {
         #expect(neighbours.knocked(at: lynx, opened: true) == [])
     }
 
+    @Test func whoTakesOverAnInstanceIsNotTakenForAbsent() throws {
+        var neighbours = Neighbours()
+        _ = neighbours.saw(service("Puma", text(puma)), of: "game")
+        _ = neighbours.saw(service("Lynx", text(lynx)), of: "game")
+        _ = neighbours.knocked(at: lynx, opened: false)
+        let changes = neighbours.saw(service("Puma", text(lynx)), of: "game")
+        #expect(try changes == [.lost(sighting(puma, "").address), .found(sighting(lynx, "Puma"))])
+    }
+
     @Test func anAddressThatIsOnesOwnTooIsNotDialled() {
         var neighbours = Neighbours()
         let bridge: [UInt8] = [172, 17, 0, 1]

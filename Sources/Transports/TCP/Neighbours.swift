@@ -77,8 +77,9 @@ package struct Neighbours {
             service: service, advertisement: advertisement, order: order)
         var peer = peers[advertisement.peer] ?? Peer()
         peer.keys.insert(service.key)
-        // Whoever did not open may do so at another port.
-        if before?.service.port != service.port { peer.isAbsent = false }
+        // Whoever did not open may do so at another port. What another peer had announced there says nothing about this one.
+        let known = before?.advertisement.peer == advertisement.peer ? before?.service.port : nil
+        if known != service.port { peer.isAbsent = false }
         peers[advertisement.peer] = peer
         return changes + tell(advertisement.peer)
     }
