@@ -16,6 +16,7 @@ struct AddressTests {
 
     @Test(arguments: [
         "", "1.2.3", "1.2.3.4.5", "example.org", "fe80::1%nowhere0", "fe80::1%", "1.2.3.4%lo", ":::1",
+        "1.2.3.4\0", "::1\0.example.org", "fe80::1%lo\0", "fe80::1%+1",
     ])
     func whatIsNoNumberIsNone(_ text: String) {
         #expect(SocketAddress(numeric: text, port: 1) == nil)

@@ -25,6 +25,8 @@ package struct SocketAddress: Hashable, Sendable {
     /// An address in numbers, as people write it: `192.168.1.5`, `fe80::1%eth0`, `fe80::1%2`. Nil for anything else, also for an
     /// interface that is not there.
     package init?(numeric text: String, port: UInt16) {
+        // The system's functions would take a zero for the end.
+        guard !text.utf8.contains(0) else { return nil }
         var v4 = in_addr()
         if inet_pton(AF_INET, text, &v4) == 1 {
             self.init(.v4(UInt32(bigEndian: v4.s_addr)), port: port)
@@ -36,7 +38,7 @@ package struct SocketAddress: Hashable, Sendable {
         var scope: UInt32 = 0
         if parts.count == 2 {
             scope = if_nametoindex(String(parts[1]))
-            if scope == 0 { scope = UInt32(parts[1]) ?? 0 }
+            if scope == 0 { scope = UInt32(digits: parts[1]) ?? 0 }
             guard scope != 0 else { return nil }
         }
         self.init(v6, scope: scope, port: port)
@@ -175,5 +177,15 @@ extension SocketAddress: CustomStringConvertible {
 
     static func string(_ characters: [CChar]) -> String {
         String(decoding: characters.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}
+
+extension FixedWidthInteger {
+    /// A number as people write ports and interfaces: digits alone, no sign.
+    init?(digits text: some StringProtocol) {
+        guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else {
+            return nil
+        }
+        self.init(text)
     }
 }

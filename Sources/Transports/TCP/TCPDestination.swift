@@ -36,7 +36,7 @@ package enum TCPDestination: Hashable {
             return
         }
         let (host, portText) = try value.contains("=") ? Self.readOptions(value) : Self.readPair(value)
-        guard let port = UInt16(portText), port != 0 else {
+        guard let port = UInt16(digits: portText), port != 0 else {
             throw Self.invalid("port \"\(portText)\" in \"\(value)\"", "a port is a number from 1 to 65535")
         }
         if let address = SocketAddress(numeric: host, port: port) {

@@ -50,7 +50,7 @@ public struct TCPOptions: Hashable, Sendable {
     init(_ spec: TransportSpec) throws(NighError) {
         self.init()
         if let text = spec.options["port"] {
-            guard let port = UInt16(text) else {
+            guard let port = UInt16(digits: text) else {
                 throw Self.invalid("port \"\(text)\"", "a port is a number from 0 to 65535")
             }
             self.port = port
