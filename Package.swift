@@ -36,7 +36,8 @@ let package = Package(
             name: "bench-session", dependencies: ["CBenchmark", "Nigh"], path: "Benchmarks/Session"),
         .executableTarget(name: "bench", dependencies: ["CBenchmark"], path: "Benchmarks/Driver"),
         .executableTarget(
-            name: "fuzz", dependencies: ["NighCore", "NighTestKit"], path: "Sources/Tools/fuzz"),
+            name: "fuzz", dependencies: ["NighCore", "NighMDNS", "NighTCP", "NighTestKit"],
+            path: "Sources/Tools/fuzz"),
         .systemLibrary(name: "CHeap", path: "Tests/Lab/CHeap"),
         .executableTarget(name: "lab", dependencies: ["CHeap", "Nigh", "NighUV"], path: "Tests/Lab/Program"),
         .executableTarget(name: "soak", dependencies: ["NighTestKit"], path: "Sources/Tools/soak"),

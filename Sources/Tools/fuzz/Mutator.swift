@@ -23,14 +23,14 @@ struct Mutator {
 
     mutating func number(below limit: Int) -> Int { Int(generator.next() % UInt64(max(limit, 1))) }
 
-    private mutating func pick<Element>(_ elements: [Element]) -> Element {
+    mutating func pick<Element>(_ elements: [Element]) -> Element {
         elements[number(below: elements.count)]
     }
 
     // MARK: Bytes
 
     /// Numbers at which code tends to be wrong.
-    private static let edges: [UInt64] = [
+    static let edges: [UInt64] = [
         0, 1, 2, 3, 4, 7, 8, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0x8000, 0xFFFF, 8_191, 8_192, 8_193, 16_384,
         40_000,
         40_001, 0x7F_FFFF, 0xFF_FFFF, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFE, 0xFFFF_FFFF,

@@ -39,16 +39,18 @@ struct Options {
         return number
     }
 
+    private static let targetNames = Target.allCases.map(\.rawValue).joined(separator: ", ")
+
     static let help = """
-        usage: fuzz [--inputs N] [--seed N] [--target decoder|link|session]
+        usage: fuzz [--inputs N] [--seed N] [--target NAME]
                fuzz --one SEED [--target ...]
 
         Feeds the parts of Nigh that read from strangers with nonsense that was valid once: what real sessions said to
-        each other, with bits, numbers, lengths, types, frames and whole events changed.
+        each other, and what a network announces, with bits, numbers, lengths, types, frames, records and whole events changed.
 
           --inputs N     how many inputs, over all targets together (1000000)
           --seed N       where the inputs begin; each has a seed of its own, counted from here (1)
-          --target NAME  one of decoder, link, session; else all, one after another
+          --target NAME  one of \(targetNames); else all, one after another
           --one SEED     that one input, as a finding names it
 
         A finding, or a trap, names the target and the seed of its input. The exit status is 1 then.

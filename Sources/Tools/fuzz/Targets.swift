@@ -1,7 +1,7 @@
 import NighCore
 import NighTestKit
 
-/// A part of Nigh that takes bytes from strangers.
+/// A part of Nigh that takes bytes from strangers, or what was made of them.
 enum Target: String, CaseIterable {
     /// The frame decoder, beside a plain one that must agree with it.
     case decoder
@@ -9,6 +9,14 @@ enum Target: String, CaseIterable {
     case link
     /// A whole session with its driver, dialled and dialling.
     case session
+    /// Names, records and messages of DNS.
+    case records
+    /// The directory of services, fed with records.
+    case directory
+    /// The neighbours that announcements tell of.
+    case neighbours
+    /// Addresses of TCP.
+    case addresses
 
     /// Feeds it what follows from `seed`; throws a finding where something is as it must not be.
     func run(seed: UInt64, corpus: [Scenario], frames: [[UInt8]]) throws {
@@ -17,6 +25,10 @@ enum Target: String, CaseIterable {
         case .decoder: try Self.decode(&mutator)
         case .link: try Self.link(&mutator)
         case .session: try Self.session(&mutator)
+        case .records: try RecordTarget.run(&mutator)
+        case .directory: try DirectoryTarget.run(&mutator)
+        case .neighbours: try NeighbourTarget.run(&mutator)
+        case .addresses: try AddressTarget.run(&mutator)
         }
     }
 

@@ -26,7 +26,7 @@ package enum TCPDestination: Hashable {
     }
 
     /// Whom it is to reach, where that is somebody found.
-    var peer: PeerID? { if case .found(let peer) = self { peer } else { nil } }
+    package var peer: PeerID? { if case .found(let peer) = self { peer } else { nil } }
 
     private init(value: String) throws(NighError) {
         if value.hasSuffix(Self.foundSuffix),

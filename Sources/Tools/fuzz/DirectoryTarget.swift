@@ -1,0 +1,176 @@
+import NighCore
+import NighMDNS
+import NighTestKit
+
+/// The directory of services, in a network whose records come and go at random, some of them nonsense.
+///
+/// Once the network has been quiet for a while, it must have told exactly what the network says, put together here in
+/// the plainest way.
+enum DirectoryTarget {
+    static func run(_ mutator: inout Mutator) throws {
+        let loop = VirtualEventLoop(workLimit: 20_000)
+        do {
+            try play(&mutator, loop)
+            try loop.runQueued()
+        } catch let lock as VirtualEventLoop.LiveLock {
+            throw Finding("\(lock)")
+        }
+        if loop.pending.timers != 0 { throw Finding("a timer is left") }
+    }
+
+    private static func play(_ mutator: inout Mutator, _ loop: VirtualEventLoop) throws {
+        let network = RecordNetwork(on: loop, instanceLimit: mutator.pick([2, 3, 40]))
+        let watcher = DirectoryWatch(network, on: loop)
+        let directory = watcher.directory
+        directory.use(network)
+        directory.browse(RecordNetwork.types[0])
+        for _ in 0...mutator.number(below: 40) {
+            switch mutator.number(below: 24) {
+            case 0:
+                try loop.run(
+                    for: .milliseconds(mutator.pick([1, 80, 1_000, 2_999, 3_000, 6_000, 12_000, 31_000])))
+            case 1: watcher.goDown()
+            case 2: watcher.comeUp()
+            case 3: watcher.browse(mutator.pick(RecordNetwork.types))
+            case 4: if mutator.oneIn(4) { watcher.stop() }
+            case 5: network.failures = mutator.number(below: 3)
+            case 6: try network.failOne(mutator.number(below: 8), directory)
+            case 7...11: try network.announce(&mutator, directory)
+            case 12...15: try network.takeAway(&mutator, directory)
+            default: try network.say(network.change(&mutator), directory)
+            }
+            if mutator.oneIn(2) { try loop.runQueued() }
+            try watcher.check()
+        }
+        network.failures = 0
+        watcher.comeUp()
+        try loop.run(for: .seconds(61))
+        try watcher.check()
+        try watcher.checkAtRest()
+        watcher.stop()
+        network.isUp = false
+        directory.backendWentDown()
+        try loop.runQueued()
+    }
+}
+
+/// Hears what the directory tells, and whether it makes sense.
+private final class DirectoryWatch: @unchecked Sendable {
+    // Confined to the thread that runs the loop.
+    let directory: ServiceDirectory
+    private let network: RecordNetwork
+    private var type: DomainName? = RecordNetwork.types[0]
+    private var services: [DiscoveredService.Key: DiscoveredService] = [:]
+    private var findings: [String] = []
+
+    init(_ network: RecordNetwork, on loop: VirtualEventLoop) {
+        self.network = network
+        var last: UInt64 = 0
+        directory = ServiceDirectory(on: loop, loopback: RecordNetwork.loopback) {
+            last += 1
+            return last
+        }
+        network.directory = directory
+        directory.found = { [unowned self] in found($0) }
+        directory.lost = { [unowned self] in lost($0) }
+        directory.failed = { [unowned self] in
+            if "\($0)".isEmpty { findings.append("failed without a word") }
+        }
+    }
+
+    private func found(_ service: DiscoveredService) {
+        if services[service.key] == service { findings.append("found again as it was: \(service)") }
+        services[service.key] = service
+        if !(1...ServiceDirectory.maximumAddresses).contains(service.addresses.count) {
+            findings.append("\(service.addresses.count) addresses")
+        }
+        if service.port == 0 { findings.append("found without a port") }
+        if service.key.interface != UInt32(RecordNetwork.loopback),
+            service.addresses.contains(where: \.isLoopback)
+        {
+            findings.append("a loopback address from elsewhere")
+        }
+    }
+
+    private func lost(_ key: DiscoveredService.Key) {
+        if services.removeValue(forKey: key) == nil { findings.append("lost and never found: \(key)") }
+    }
+
+    func goDown() {
+        guard network.isUp else { return }
+        network.isUp = false
+        network.watches = [:]
+        directory.backendWentDown()
+    }
+
+    func comeUp() {
+        network.isUp = true
+        directory.use(network)
+    }
+
+    func browse(_ type: DomainName) {
+        // As it is to be called: what was found before counts as lost, without a word.
+        stop()
+        self.type = type
+        directory.browse(type)
+    }
+
+    func stop() {
+        directory.stop()
+        services = [:]
+        type = nil
+    }
+
+    func check() throws {
+        if let finding = findings.first ?? network.findings.first { throw Finding(finding) }
+        if directory.count > network.instanceLimit { throw Finding("\(directory.count) instances") }
+        let most = 1 + directory.count * (2 + 2 * RecordNetwork.interfaces.count)
+        if network.watches.count > most { throw Finding("\(network.watches.count) watches") }
+        if type == nil, !network.watches.isEmpty { throw Finding("watches for nothing") }
+    }
+
+    func checkAtRest() throws {
+        guard let type else { return }
+        let expected = network.services(of: type)
+        let names = Set(expected.keys.map(\.name))
+        // What had no room is not made good where each question keeps so many records, nor beyond the limit.
+        guard !network.isCrowded, network.instances(of: type).count <= network.instanceLimit else {
+            if services.count > network.instanceLimit * RecordNetwork.interfaces.count {
+                throw Finding("\(services.count) services")
+            }
+            return
+        }
+        guard services.count == expected.count else {
+            throw Finding("\(services.keys.map(\.name)) are told, where \(names) is right")
+        }
+        let found = Dictionary(
+            services.values.map { (place($0, of: type), $0) }, uniquingKeysWith: { first, _ in first })
+        for (place, service) in expected {
+            // Of a name that is spelt in two ways, either will do.
+            guard let told = found[place], Content(told) == Content(service) else {
+                throw Finding("\(String(describing: found[place])) at \(place), where \(service) is right")
+            }
+        }
+    }
+
+    private func place(_ service: DiscoveredService, of type: DomainName) -> RecordNetwork.Place {
+        let label = DomainName(labels: [Array(service.key.name.utf8)])
+        return RecordNetwork.Place(
+            name: label?.below(type) ?? type, interface: Int32(clamping: service.key.interface))
+    }
+
+    /// All that a service says but its name.
+    private struct Content: Equatable {
+        let host: String
+        let port: UInt16
+        let text: [TextEntry]
+        let addresses: [HostAddress]
+
+        init(_ service: DiscoveredService) {
+            host = service.host
+            port = service.port
+            text = service.text
+            addresses = service.addresses
+        }
+    }
+}

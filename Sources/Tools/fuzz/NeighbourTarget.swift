@@ -1,0 +1,161 @@
+import NighCore
+import NighMDNS
+import NighTCP
+
+/// Announcements as they are found and lost, and who the session is told of by them.
+enum NeighbourTarget {
+    private static let peers = (1...4).map { Identity.ephemeral(seed: UInt64($0)).peerID }
+    private static let service: ServiceName = "fuzz"
+    private static let names = ["Puma", "puma", "K\u{FC}che", "Ku\u{308}che", "a\u{7}b", ""]
+    private static let addresses: [[UInt8]] = [
+        [10, 0, 0, 7], [127, 0, 0, 1], [172, 17, 0, 1],
+        [0xFE, 0x80] + [UInt8](repeating: 0, count: 13) + [7],
+    ]
+
+    static func run(_ mutator: inout Mutator) throws {
+        var watch = Watch()
+        for _ in 0...mutator.number(below: 30) {
+            switch mutator.number(below: 12) {
+            case 0...6: try watch.saw(announcement(&mutator), service)
+            case 7, 8: try watch.lost(key(&mutator))
+            case 9: if mutator.oneIn(8) { watch.own = mutator.pick(peers) }
+            default: try watch.knocked(at: mutator.pick(peers), opened: mutator.oneIn(2))
+            }
+        }
+        try watch.loseAll()
+    }
+
+    private static func key(_ mutator: inout Mutator) -> DiscoveredService.Key {
+        DiscoveredService.Key(name: mutator.pick(names), interface: UInt32(mutator.number(below: 3)))
+    }
+
+    private static func announcement(_ mutator: inout Mutator) -> DiscoveredService {
+        let info = ["table": ["open", "shut"][mutator.number(below: 2)]]
+        let advertisement = Advertisement(
+            service: service, peer: mutator.pick(peers), name: DisplayName(fitting: "x"),
+            info: (try? DiscoveryInfo(info)) ?? .none)
+        var text = TextRecord(entries: AnnouncementText.entries(of: advertisement))
+        if mutator.oneIn(3) {
+            var data = text.data
+            for _ in 0...mutator.number(below: 2) {
+                mutator.change(&data, with: [text.data] + RecordTarget.data)
+            }
+            text = TextRecord(data: data) ?? text
+        }
+        let key = key(&mutator)
+        let start = mutator.number(below: addresses.count)
+        return DiscoveredService(
+            key: key, host: "h.local", port: UInt16(1 + mutator.number(below: 3)), text: text.entries,
+            addresses: addresses[start...].compactMap {
+                HostAddress(bytes: $0, interface: Int32(key.interface))
+            }, isOwn: mutator.oneIn(12))
+    }
+
+    /// Believes what is told, and remembers what was announced in the plainest way.
+    private struct Watch {
+        private var neighbours = Neighbours()
+        private var told: [PeerID: Advertisement] = [:]
+        /// In the order in which they were last announced.
+        private var announced: [(service: DiscoveredService, advertisement: Advertisement)] = []
+        private var absent: Set<PeerID> = []
+
+        var own: PeerID? {
+            get { neighbours.own }
+            set { neighbours.own = newValue }
+        }
+
+        mutating func saw(_ service: DiscoveredService, _ name: ServiceName) throws {
+            let advertisement = try? AnnouncementText.advertisement(in: service, of: name)
+            if let advertisement { try check(advertisement, in: service) }
+            let before = announced.first { $0.service.key == service.key }
+            announced.removeAll { $0.service.key == service.key }
+            if let advertisement, !service.isOwn, advertisement.peer != own {
+                let isSame = before?.advertisement.peer == advertisement.peer
+                if !isSame || before?.service.port != service.port { absent.remove(advertisement.peer) }
+                announced.append((service, advertisement))
+            }
+            try believe(neighbours.saw(service, of: name))
+        }
+
+        mutating func lost(_ key: DiscoveredService.Key) throws {
+            announced.removeAll { $0.service.key == key }
+            try believe(neighbours.lost(key))
+        }
+
+        mutating func knocked(at peer: PeerID, opened: Bool) throws {
+            if opened { absent.remove(peer) } else if isAnnounced(peer) { absent.insert(peer) }
+            try believe(neighbours.knocked(at: peer, opened: opened))
+        }
+
+        mutating func loseAll() throws {
+            try checkAddresses()
+            for key in announced.map(\.service.key) { try lost(key) }
+            if neighbours.count > 0 || !told.isEmpty { throw Finding("a ghost is left: \(told)") }
+        }
+
+        private func checkAddresses() throws {
+            for peer in Set(announced.map(\.advertisement.peer)) {
+                let addresses = neighbours.addresses(of: peer, ownHosts: [], ownPort: nil)
+                if addresses.isEmpty || Set(addresses).count != addresses.count {
+                    throw Finding("\(addresses) of \(peer)")
+                }
+                if !addresses.allSatisfy({ neighbours.peers(at: $0.host).contains(peer) }) {
+                    throw Finding("nobody at \(addresses)")
+                }
+            }
+        }
+
+        private func isAnnounced(_ peer: PeerID) -> Bool {
+            announced.contains { $0.advertisement.peer == peer }
+        }
+
+        private func check(_ advertisement: Advertisement, in service: DiscoveredService) throws {
+            if advertisement.info.byteCount > DiscoveryInfo.maximumByteCount { throw Finding("much info") }
+            let said = Set(service.text.map(\.key))
+            if !advertisement.info.pairs.keys.allSatisfy(said.contains) { throw Finding("info nobody gave") }
+        }
+
+        private mutating func believe(_ changes: [Neighbours.Change]) throws {
+            for change in changes {
+                switch change {
+                case .found(let sighting):
+                    if try tell(sighting) != nil { throw Finding("found twice: \(sighting)") }
+                case .changed(let sighting):
+                    let before = try tell(sighting)
+                    if before == nil || before == sighting.advertisement {
+                        throw Finding("no change: \(sighting)")
+                    }
+                case .lost(let address):
+                    guard let peer = try? TCPDestination(address).peer, told.removeValue(forKey: peer) != nil
+                    else { throw Finding("lost and not found: \(address)") }
+                }
+            }
+            absent = absent.filter(isAnnounced)
+            try checkTold()
+        }
+
+        private mutating func tell(_ sighting: Sighting) throws -> Advertisement? {
+            let peer = sighting.advertisement.peer
+            if sighting.address != TCPDestination.address(of: peer) {
+                throw Finding("a wrong address: \(sighting)")
+            }
+            return told.updateValue(sighting.advertisement, forKey: peer)
+        }
+
+        private func checkTold() throws {
+            var expected: [PeerID: Advertisement] = [:]
+            for (_, advertisement) in announced where !absent.contains(advertisement.peer) {
+                expected[advertisement.peer] = advertisement
+            }
+            if told != expected { throw Finding("\(told) is told, where \(expected) is right") }
+            if neighbours.told != told.keys.sorted() {
+                throw Finding("\(neighbours.told) is said to be told")
+            }
+            let peers = Set(announced.map(\.advertisement.peer))
+            if neighbours.count != peers.count {
+                throw Finding("\(neighbours.count) peers of \(peers.count)")
+            }
+            if neighbours.ignored.count > Neighbours.ignoredRemembered { throw Finding("much is remembered") }
+        }
+    }
+}
