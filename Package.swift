@@ -51,7 +51,8 @@ let package = Package(
             name: "MemoryTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Memory"
         ),
         .testTarget(
-            name: "LoopTests", dependencies: ["NighCore", "NighMemory", "NighUV"], path: "Tests/Loops"),
+            name: "LoopTests", dependencies: ["NighCore", "NighMemory", "NighTestKit", "NighUV"],
+            path: "Tests/Loops"),
         .testTarget(
             name: "TCPTests",
             dependencies: ["NighCore", "NighMDNS", "NighMemory", "NighTCP", "NighTestKit", "NighUV"],

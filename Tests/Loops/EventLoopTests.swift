@@ -1,5 +1,6 @@
 import NighCore
 import NighMemory
+import NighTestKit
 import NighUV
 import Synchronization
 import Testing
@@ -136,6 +137,45 @@ struct EventLoopTests {
         }
         await settle(loop)
         #expect(notes.all.count == 4000)
+    }
+
+    @Test(arguments: kinds) func whoeverStopsItWaitsForItsEnd(_ kind: Kind) throws {
+        let loop = kind.make()
+        let ending = Ending()
+        loop.execute {
+            ending.monitor.change { ending.isBusy = true }
+            // Nobody may come back while this runs; whoever does is seen at once.
+            _ = ending.monitor.wait(within: .milliseconds(300)) { ending.cameBack > 0 }
+            ending.monitor.change { ending.cameBackTooSoon = ending.cameBack }
+        }
+        try #require(ending.monitor.wait(within: .seconds(20)) { ending.isBusy })
+        let stoppers = (0..<3).map { _ in LoopThread() }
+        for stopper in stoppers {
+            try stopper.start {
+                loop.shutdown()
+                ending.monitor.change { ending.cameBack += 1 }
+            }
+        }
+        for stopper in stoppers { stopper.join() }
+        #expect(ending.cameBackTooSoon == 0)
+        #expect(ending.cameBack == 3)
+    }
+
+    /// `@unchecked Sendable`: guarded by the monitor.
+    private final class Ending: @unchecked Sendable {
+        let monitor = Monitor()
+        var isBusy = false
+        var cameBack = 0
+        var cameBackTooSoon: Int?
+    }
+
+    /// In a process of its own: no other test could start a thread meanwhile.
+    @Test func aThreadThatCannotBeHadIsAnError() async {
+        await #expect(processExitsWith: .success) {
+            Shortage.ofThreads()
+            let error = #expect(throws: NighError.self) { try LoopThread().start {} }
+            #expect(error?.advice?.contains("ulimit -u") == true)
+        }
     }
 
     @Test(arguments: kinds) func aStoppedLoopIsLetGo(_ kind: Kind) {

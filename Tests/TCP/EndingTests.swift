@@ -34,7 +34,7 @@ struct EndingTests {
         }
         try #require(notes.monitor.wait(within: .seconds(20)) { !notes.races.isEmpty })
         let stopper = LoopThread()
-        stopper.start {
+        try stopper.start {
             loop.shutdown()
             notes.monitor.change { notes.isStopped = true }
         }

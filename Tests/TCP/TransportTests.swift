@@ -2,6 +2,7 @@ import Glibc
 import NighCore
 import NighMemory
 import NighTCP
+import NighTestKit
 import NighUV
 import Testing
 
@@ -52,6 +53,18 @@ struct TransportTests {
         try #require(neighbour.wait { !$0.dialled.isEmpty })
         #expect(neighbour.failures.isEmpty)
         neighbour.shutdown()
+    }
+
+    /// In a process of its own: no other test could start a thread meanwhile.
+    @Test func aNameThatNoThreadCanLookUpFailsTheDial() async {
+        await #expect(processExitsWith: .success) {
+            let neighbour = Neighbour()
+            Shortage.ofThreads()
+            neighbour.dial("tcp://localhost:4000")
+            #expect(neighbour.wait { !$0.failures.isEmpty })
+            #expect(neighbour.failures.first?.stage == .connecting)
+            #expect(neighbour.failures.first?.advice?.contains("ulimit -u") == true)
+        }
     }
 
     @Test func aNameNobodyHasIsSaidSo() throws {

@@ -39,7 +39,7 @@ public final class ThreadEventLoop: @unchecked Sendable {
         pthread_condattr_destroy(&attributes)
         pthread_mutex_init(mutex, nil)
         turnMoment = Self.clock()
-        thread.start { self.run() }
+        thread.startOrStopProgram { self.run() }
     }
 
     deinit {

@@ -12,11 +12,18 @@ enum NameLookup {
         _ answer: @escaping @Sendable (Result<[SocketAddress], NighError>) -> Void
     ) {
         let thread = LoopThread()
-        thread.start {
-            let result = ask(name, port: port)
-            loop.execute { answer(result) }
-            // Nobody waits for it: it lets go of itself.
-            thread.join()
+        do throws(NighError) {
+            try thread.start {
+                let result = ask(name, port: port)
+                loop.execute { answer(result) }
+                // Nobody waits for it: it lets go of itself.
+                thread.join()
+            }
+        } catch {
+            let failure = NighError(
+                .connecting, error.cause, peer: name, transport: TCPTransport.schemeName, advice: error.advice
+            )
+            loop.execute { answer(.failure(failure)) }
         }
     }
 

@@ -69,7 +69,7 @@ public final class UVEventLoop: @unchecked Sendable {
             UVEventLoop.with(handle?.pointee.data) { $0.timerFired() }
         }
         uv_check_start(afterSleep) { UVEventLoop.with($0?.pointee.data) { $0.runWork() } }
-        thread.start { self.run() }
+        thread.startOrStopProgram { self.run() }
     }
 
     deinit {
