@@ -22,7 +22,7 @@ final class PeerFinder: @unchecked Sendable {
     private let knock: (PeerID, @escaping (Bool) -> Void) -> Void
 
     private lazy var discovery = ServiceDiscovery(mode: mode, interface: interface, on: loop, events: self)
-    private lazy var presence = PresenceCheck(
+    private(set) lazy var presence = PresenceCheck(
         on: loop, isTalkedTo: { [unowned self] in (pipes[$0] ?? 0) > 0 },
         knock: { [unowned self] in knock($0, $1) },
         tell: { [unowned self] peer, opened in apply(neighbours.knocked(at: peer, opened: opened)) })
@@ -138,6 +138,8 @@ extension PeerFinder: ServiceDiscoveryEvents {
     func serviceFoundOrChanged(_ service: DiscoveredService) {
         guard let browsed else { return }
         apply(neighbours.saw(service, of: browsed))
+        // It may be another peer's now.
+        presence.keep { neighbours.announces($0) }
     }
 
     func serviceLost(_ key: DiscoveredService.Key) {

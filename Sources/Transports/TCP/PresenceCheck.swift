@@ -47,6 +47,9 @@ final class PresenceCheck: @unchecked Sendable {
         self.tell = tell
     }
 
+    /// How many peers are knocked at.
+    var count: Int { visits.count }
+
     /// The peer is announced; its turn comes.
     func add(_ peer: PeerID) {
         guard visits[peer] == nil else { return }

@@ -1,0 +1,54 @@
+import NighCore
+import NighMDNS
+import NighTestKit
+import NighUV
+import Testing
+
+@testable import NighTCP
+
+struct PeerFinderTests {
+    /// `@unchecked Sendable`: used on the loop, what tests read is guarded by the monitor.
+    private final class Finding: PeerFinderEvents, @unchecked Sendable {
+        let monitor = Monitor()
+        var knockedAt: Int?
+        var changes = 0
+
+        func neighboursChanged(_ changes: [Neighbours.Change]) { self.changes += changes.count }
+        func advertised(as name: DisplayName) {}
+        func advertisingFailed(_ error: NighError) {}
+        func browsingFailed(_ error: NighError) {}
+    }
+
+    /// One instance that says it is another peer each time must not leave a growing crowd to be knocked at.
+    @Test func onlyThoseStillAnnouncedAreKnockedAt() throws {
+        let loop = UVEventLoop()
+        defer { loop.shutdown() }
+        let finding = Finding()
+        loop.execute {
+            // An interface that is not there keeps it off the network.
+            let finder = PeerFinder(mode: .embedded, interface: "nowhere0", on: loop, events: finding) {
+                _, tell in
+                tell(true)
+            }
+            finder.browse("game")
+            for seed in 1...50 as ClosedRange<UInt64> {
+                let peer = Identity.ephemeral(seed: seed).peerID
+                let text = [("v", "1"), ("id", peer.description)].compactMap {
+                    TextEntry(key: $0.0, value: $0.1)
+                }
+                finder.serviceFoundOrChanged(
+                    DiscoveredService(
+                        key: DiscoveredService.Key(name: "Puma", interface: 2), host: "h.local", port: 4000,
+                        text: text,
+                        addresses: [HostAddress(bytes: [10, 0, 0, 7], interface: 2)].compactMap { $0 },
+                        isOwn: false))
+            }
+            finding.monitor.change { finding.knockedAt = finder.presence.count }
+            finder.shutdown()
+        }
+        try #require(finding.monitor.wait(within: .seconds(20)) { finding.knockedAt != nil })
+        // Each of them was found, and all but the last lost.
+        #expect(finding.changes == 99)
+        #expect(finding.knockedAt == 1)
+    }
+}
