@@ -149,6 +149,8 @@ final class AvahiPolling: @unchecked Sendable {
             if events.contains(.disconnected) { told |= AVAHI_WATCH_HUP.rawValue }
             // A copy: whoever is called may end watches, its own too.
             for watch in watches { watch.tell(told) }
+            // It is theirs to take the error from the descriptor, or to let go of that.
+            if events.isEmpty { watch?.resume() }
         }
     }
 

@@ -29,7 +29,7 @@ final class NetworkWatch: @unchecked Sendable {
 
     private let loop: UVEventLoop
     private let changed: () -> Void
-    private var descriptor: Int32 = -1
+    private(set) var descriptor: Int32 = -1
     private var watch: DescriptorWatch?
     private var timer: LoopTimer?
 
@@ -55,12 +55,20 @@ final class NetworkWatch: @unchecked Sendable {
         }
         guard status == 0 else { return }
         // Where the kernel does not tell (some sandboxes), the addresses stay those of the start.
-        watch = try? loop.watch(descriptor, for: .readable) { [weak self] _ in self?.somethingHappened() }
+        watch = try? loop.watch(descriptor, for: .readable) { [weak self] events in
+            self?.somethingHappened()
+            // More has happened than the kernel kept: that is an error of the socket, and no reason to hear no more.
+            if events.isEmpty { self?.watch?.resume() }
+        }
     }
 
     private func somethingHappened() {
         withUnsafeTemporaryAllocation(byteCount: 16 * 1024, alignment: 16) { space in
-            while recv(descriptor, space.baseAddress, space.count, Int32(MSG_DONTWAIT)) > 0 {}
+            while recv(descriptor, space.baseAddress, space.count, Int32(MSG_DONTWAIT)) > 0
+                || errno == ENOBUFS
+            {
+                errno = 0
+            }
         }
         guard timer == nil else { return }
         timer = loop.schedule(at: loop.now + Self.settleTime) { [weak self] in

@@ -88,6 +88,10 @@ public final class DescriptorWatch {
         }
     }
 
+    /// Looks at the descriptor again. After an error nothing more is told until this is called, by whoever has taken the
+    /// error from the descriptor; where it is still there, it is told again.
+    public func resume() { apply() }
+
     /// Ends it; nothing is told any more, and the descriptor may be closed.
     public func cancel() { poll.close() }
 }
