@@ -12,9 +12,9 @@ package final class Conversation {
     // the message: everything here is confined to the loop, and nothing is called back while it is being changed.
     @exclusivity(unchecked) var statistics = PeerStatistics()
     @exclusivity(unchecked)
-    private var sending: InlineArray<2, SendLane> = [SendLane(lane: .main), SendLane(lane: .bulk)]
+    private var sending: InlineArray<2, SendLane>
     @exclusivity(unchecked)
-    private var receiving: InlineArray<2, ReceiveLane> = [ReceiveLane(), ReceiveLane()]
+    private var receiving: InlineArray<2, ReceiveLane>
     @exclusivity(unchecked) private var granted: InlineArray<2, UInt64> = [0, 0]
     private let limits: SessionLimits
     private let acknowledgeWithin: Moment.Span
@@ -42,6 +42,9 @@ package final class Conversation {
         self.id = id
         self.peer = peer.peer
         self.port = port
+        let chunks = port.largeChunks
+        sending = [SendLane(lane: .main, chunks: chunks), SendLane(lane: .bulk, chunks: chunks)]
+        receiving = [ReceiveLane(chunks: chunks), ReceiveLane(chunks: chunks)]
         self.limits = limits
         acknowledgeWithin = Moment.Span(timings.acknowledge)
         pieceLimit = min(limits.frame, peer.maximumFrame)
@@ -87,18 +90,18 @@ package final class Conversation {
         if bytes.count <= pieceLimit {
             sending[Int(lane.rawValue)].append(bytes, pool: &pool)
         } else {
-            sending[Int(lane.rawValue)].append(large: ByteSlice(copying: bytes))
+            sending[Int(lane.rawValue)].append(large: port.largeChunks.slice(of: bytes), isCopy: true)
         }
     }
 
     /// Takes a large message by reference, a small one by copy.
-    func accept(_ payload: ByteSlice, on lane: Lane, pool: inout ChunkPool) {
+    func accept(_ payload: ByteSlice, isCopy: Bool = false, on lane: Lane, pool: inout ChunkPool) {
         guard payload.count > pieceLimit else {
             return payload.withUnsafeBytes { accept($0, on: lane, pool: &pool) }
         }
         statistics.messagesSent &+= 1
         statistics.bytesSent &+= payload.count
-        sending[Int(lane.rawValue)].append(large: payload)
+        sending[Int(lane.rawValue)].append(large: payload, isCopy: isCopy)
     }
 
     /// Takes a small message that is encoded already, for several peers at once.
@@ -110,7 +113,9 @@ package final class Conversation {
 
     /// Takes messages that another thread staged and the port has admitted.
     func accept(_ staged: StagedRun, pool: inout ChunkPool) {
-        guard !staged.isLarge else { return accept(staged.bytes, on: staged.lane, pool: &pool) }
+        guard !staged.isLarge else {
+            return accept(staged.bytes, isCopy: staged.isCopy, on: staged.lane, pool: &pool)
+        }
         statistics.messagesSent &+= staged.messageCount
         statistics.bytesSent &+= staged.bytes.count &- staged.messageCount &* FrameHeader.byteCount
         sending[Int(staged.lane.rawValue)].append(encoded: staged.bytes, messages: staged.messageCount)

@@ -6,6 +6,8 @@ struct StagedRun: Sendable {
     /// Encoded small messages, or the payload of one large one.
     var bytes: ByteSlice
     var isLarge: Bool
+    /// The payload is a copy in a chunk of the session's.
+    var isCopy = false
     var messageCount: Int
 }
 
@@ -27,6 +29,8 @@ final class PeerPort: Sendable {
     private let isOver = Atomic<Bool>(false)
     private let state = Guarded(State())
     private let chunks: Guarded<ChunkPool>
+    /// Where large messages are copied to.
+    let largeChunks: LargeChunks
 
     private struct State {
         var closed: NighError?
@@ -68,13 +72,16 @@ final class PeerPort: Sendable {
         lane == .main ? body(mainRoom) : body(bulkRoom)
     }
 
-    /// - Parameter chunks: where messages of other threads are encoded; peers share it.
+    /// - Parameters:
+    ///   - chunks: where messages of other threads are encoded; peers share it.
+    ///   - largeChunks: where large messages are put together and copied to; peers share it too.
     init(
         peer: PeerID, limits: SessionLimits, peerHello: Hello,
-        chunks: Guarded<ChunkPool> = PeerPort.makeChunks()
+        chunks: Guarded<ChunkPool> = PeerPort.makeChunks(), largeChunks: LargeChunks = LargeChunks()
     ) {
         self.peer = peer
         self.chunks = chunks
+        self.largeChunks = largeChunks
         limit = limits.sendBuffer
         messageLimit = min(limits.message, peerHello.maximumMessage)
         largestWholeMessage = min(limits.frame, peerHello.maximumFrame)
@@ -131,7 +138,9 @@ final class PeerPort: Sendable {
             try admitLocked(bytes.count, lane, isNext, &state)
             if bytes.count > largestWholeMessage {
                 append(
-                    StagedRun(lane: lane, bytes: ByteSlice(copying: bytes), isLarge: true, messageCount: 1),
+                    StagedRun(
+                        lane: lane, bytes: largeChunks.slice(of: bytes), isLarge: true, isCopy: true,
+                        messageCount: 1),
                     &state)
             } else {
                 let needed = FrameHeader.byteCount &+ bytes.count

@@ -9,13 +9,16 @@ struct ReceiveLane {
     /// The large message being put together, and its size.
     private var assembly: Chunk?
     private var expected = 0
-    /// What the last large message was put together in, for the next one, if the program has let go of it by then.
-    private var spare: Chunk?
+    private let chunks: LargeChunks
+
+    /// A lane that puts large messages together in `chunks`.
+    init(chunks: LargeChunks) { self.chunks = chunks }
 
     /// A link that is just replacing another: partial messages will be sent again from their start.
     mutating func startLink(granted bytes: UInt64 = 0) {
         bytesOnLink = 0
         granted = bytes
+        if let assembly { chunks.recycle(assembly) }
         assembly = nil
         expected = 0
     }
@@ -53,13 +56,7 @@ struct ReceiveLane {
             throw .malformed("a message of \(size) bytes, where 1 to \(limit) are allowed")
         }
         expected = size
-        if size <= Self.largestSpare, isKnownUniquelyReferenced(&spare), let spare, spare.capacity >= size {
-            spare.rewind()
-            assembly = spare
-        } else {
-            assembly = Chunk(capacity: min(size, Self.firstAllocation))
-        }
-        spare = nil
+        assembly = chunks.takeKept(size) ?? Chunk(capacity: min(size, Self.firstAllocation))
     }
 
     /// The next bytes of the large message; the whole of it once it is complete.
@@ -69,7 +66,7 @@ struct ReceiveLane {
             throw .malformed("pieces beyond their message's end")
         }
         if chunk.room < bytes.count {
-            let larger = Chunk(capacity: min(expected, max(chunk.capacity &* 4, chunk.filled &+ bytes.count)))
+            let larger = chunks.take(min(expected, max(chunk.capacity &* 4, chunk.filled &+ bytes.count)))
             larger.append(UnsafeRawBufferPointer(start: chunk.base, count: chunk.filled))
             assembly = larger
             chunk = larger
@@ -78,12 +75,10 @@ struct ReceiveLane {
         guard chunk.filled == expected else { return nil }
         assembly = nil
         received &+= 1
-        if chunk.capacity <= Self.largestSpare { spare = chunk }
+        chunks.recycle(chunk)
         return chunk.slice(from: 0)
     }
 
     /// What a large message is given before any of its bytes came; up to this size it is never moved again.
     private static let firstAllocation = 256 << 10
-    /// The largest chunk that is kept from one message to the next.
-    private static let largestSpare = 64 << 10
 }

@@ -8,10 +8,13 @@ struct SendLane {
         /// A run of encoded small messages, or the payload of one large message.
         var bytes: ByteSlice
         var isLarge: Bool
+        /// The payload was copied for the lane, which gives its chunk back.
+        var isCopy = false
         var messageCount: Int
     }
 
     let lane: Lane
+    private let chunks: LargeChunks
     private var segments = Ring<Segment>()
 
     /// How many messages the peer has acknowledged since the conversation began.
@@ -45,7 +48,11 @@ struct SendLane {
     private var freshBytes = 0
     private var freshMessages = 0
 
-    init(lane: Lane) { self.lane = lane }
+    /// - Parameter chunks: where copies of large messages go when they are acknowledged.
+    init(lane: Lane, chunks: LargeChunks) {
+        self.lane = lane
+        self.chunks = chunks
+    }
 
     /// What a message of `count` payload bytes counts against the send buffer.
     static func cost(of count: Int) -> Int { count &+ FrameHeader.byteCount }
@@ -96,10 +103,10 @@ struct SendLane {
         if !isJoined { segments.append(Segment(bytes: bytes, isLarge: false, messageCount: messages)) }
     }
 
-    /// Adds a large message by reference.
-    mutating func append(large payload: ByteSlice) {
+    /// Adds a large message by reference: the program's own bytes, or a copy in a chunk of the session's.
+    mutating func append(large payload: ByteSlice, isCopy: Bool) {
         closeRun()
-        segments.append(Segment(bytes: payload, isLarge: true, messageCount: 1))
+        segments.append(Segment(bytes: payload, isLarge: true, isCopy: isCopy, messageCount: 1))
         accepted &+= 1
     }
 
@@ -175,8 +182,11 @@ struct SendLane {
             cursorMessages = 0
             cursorHasBegun = false
         }
-        guard !removed.isLarge else { return }
         let chunk = removed.bytes.chunk
+        if removed.isLarge {
+            if removed.isCopy { chunks.recycle(chunk) }
+            return
+        }
         if segments.isEmpty {
             room = 0
             if chunk === tail { tail = nil }

@@ -8,7 +8,8 @@ extension SessionMachine {
             preconditionFailure("a conversation before the hello")
         }
         let port = PeerPort(
-            peer: peer.id, limits: limits, peerHello: hello, chunks: stagingChunks)
+            peer: peer.id, limits: limits, peerHello: hello, chunks: stagingChunks,
+            largeChunks: largeChunks)
         let conversation = Conversation(
             id: id, peer: hello, port: port, unread: peer.unreadLeft, limits: limits, timings: timings)
         peer.unreadLeft = 0

@@ -78,6 +78,7 @@ extension SessionMachine {
     /// To be called when `nextDelivery` had nothing more: sends what is owed for what was received.
     @inline(__always)
     func finishReceiving(on link: Link, now: Moment) {
+        watchLargeChunks(now: now)
         guard link.purpose != .finished else { return }
         // Where an answer leaves anyway, what is owed goes with it.
         if let conversation = link.conversation,

@@ -31,10 +31,9 @@ final class SessionMachine {
     @exclusivity(unchecked) var pool = ChunkPool(chunkSize: 32 << 10, keepAtMost: 128)
     /// What other threads send is encoded in these.
     let stagingChunks = PeerPort.makeChunks()
-    /// Others see this session under `name`, because somebody has its own already. It says so of itself from now on: who has
-    /// found "Puma #2" does not end up with a second "Puma".
-    func isAdvertised(as name: DisplayName) { hello.name = name }
-
+    /// Large messages are put together and copied in these.
+    let largeChunks = LargeChunks()
+    private var watchesLargeChunks = false
     /// Set by `close`: no invitations either way any more.
     var isClosing = false
 
@@ -51,6 +50,7 @@ final class SessionMachine {
     private enum Wakeup {
         case link(UInt64)
         case peer(PeerID)
+        case largeChunks
     }
 
     init(
@@ -164,6 +164,10 @@ final class SessionMachine {
 
     func count(end cause: NighError.Cause) { statistics.linksEnded[cause.label, default: 0] += 1 }
 
+    /// Others see this session under `name`, because somebody has its own already. It says so of itself from now on: who has
+    /// found "Puma #2" does not end up with a second "Puma".
+    func isAdvertised(as name: DisplayName) { hello.name = name }
+
     // MARK: Time
 
     /// Does what is due.
@@ -180,6 +184,9 @@ final class SessionMachine {
                 peer.wakesAt = .never
                 peerTimeArrived(peer, now: now)
                 if peers[id] === peer { watch(peer) }
+            case .largeChunks:
+                watchesLargeChunks = false
+                if largeChunks.giveUpUnused() { watchLargeChunks(now: now) }
             }
         }
     }
@@ -191,6 +198,14 @@ final class SessionMachine {
         guard deadline < link.wakesAt else { return }
         link.wakesAt = deadline
         wakeups.add(.link(link.number), at: deadline)
+    }
+
+    /// Sees to it that memory kept for large messages is given up when there are none any more.
+    @inline(__always)
+    func watchLargeChunks(now: Moment) {
+        guard !watchesLargeChunks, !largeChunks.isEmpty else { return }
+        watchesLargeChunks = true
+        wakeups.add(.largeChunks, at: now + LargeChunks.keptWithoutUse)
     }
 
     private func deadline(of link: Link) -> Moment {

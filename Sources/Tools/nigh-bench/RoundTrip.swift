@@ -1,6 +1,6 @@
 import NighCore
 
-/// A message there and one of the same size back, one at a time, from handler to handler.
+/// A message there and the same back, one at a time, from handler to handler.
 struct RoundTrip {
     let loops: Company.Loops
     let size: Int
@@ -18,7 +18,7 @@ struct RoundTrip {
                     guard !meter.isDone else { return }
                     meter.departed()
                     asking.send()
-                }, atReceivers: { _, _ in answering.send() },
+                }, atReceivers: { bytes, _ in answering.send(back: bytes) },
                 whenInterrupted: { result.finish(throwing: $0) }))
         let (first, second) = (company.sender, company.receivers[0])
         second.loop.execute {
@@ -48,6 +48,14 @@ struct RoundTrip {
         func send() {
             guard let side else { return }
             Bursts.demand { try side.session.trySend(payload, to: side.other) }
+        }
+
+        @inline(__always)
+        func send(back bytes: RawSpan) {
+            guard let side else { return }
+            bytes.withUnsafeBytes { bytes in
+                Bursts.demand { try side.session.trySend(bytes, to: side.other) }
+            }
         }
     }
 }

@@ -50,7 +50,7 @@ struct Scenario: Sendable {
     static let all: [Scenario] = [
         Scenario(
             name: "stream", kind: .stream(.loop, .handler), loops: .one,
-            sizes: [16, 64, 1 << 10, 16 << 10, 64 << 10, 1 << 20], checked: (none, [64, 64 << 10])),
+            sizes: [16, 64, 1 << 10, 16 << 10, 64 << 10, 1 << 20], checked: (none, [64, 64 << 10, 1 << 20])),
         Scenario(
             name: "stream-2", kind: .stream(.loop, .handler), loops: .two,
             sizes: [16, 64, 1 << 10, 16 << 10, 64 << 10, 1 << 20], checked: (none, [64])),
@@ -73,10 +73,10 @@ struct Scenario: Sendable {
             name: "broadcast-8", kind: .broadcast(8), loops: .one, sizes: [64, 1 << 10]),
         Scenario(
             name: "round-trip", kind: .roundTrip, loops: .one,
-            sizes: [64, 1 << 10, 64 << 10, 1 << 20], checked: (none, [64])),
+            sizes: [64, 1 << 10, 64 << 10, 1 << 20], checked: (none, [64, 1 << 20])),
         Scenario(
             name: "round-trip-2", kind: .roundTrip, loops: .two,
-            sizes: [64, 1 << 10, 64 << 10, 1 << 20], checked: (none, [64])),
+            sizes: [64, 1 << 10, 64 << 10, 1 << 20], checked: (none, [64, 1 << 20])),
     ]
 
     func measure(size: Int, warmUp: Int, until: Meter.Until) async throws -> Measurement {

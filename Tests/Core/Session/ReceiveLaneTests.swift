@@ -9,7 +9,7 @@ import Testing
 
     @Test func largeMessagesComeTogetherFromAnyPieces() throws {
         var generator = SeededGenerator(seed: 1)
-        var lane = ReceiveLane()
+        var lane = ReceiveLane(chunks: LargeChunks())
         for size in [1, 2, 100, 256 << 10, (256 << 10) + 1, 900_000] {
             let message = [UInt8](repeating: UInt8(size & 0xFF), count: size)
             let before = lane.received
@@ -28,7 +28,7 @@ import Testing
 
     @Test func sizesOutOfBoundsAreRefused() {
         for size in [0, -1, 101, Int(UInt32.max)] {
-            var lane = ReceiveLane()
+            var lane = ReceiveLane(chunks: LargeChunks())
             #expect(throws: WireError.malformed("a message of \(size) bytes, where 1 to 100 are allowed")) {
                 try lane.begin(size: size, limit: 100)
             }
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test func aMessageInsideAnotherIsRefused() throws {
-        var lane = ReceiveLane()
+        var lane = ReceiveLane(chunks: LargeChunks())
         try lane.begin(size: 10, limit: 100)
         #expect(throws: WireError.malformed("a message inside another of its lane")) {
             try lane.countMessage()
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test func piecesThatBelongNowhereAreRefused() throws {
-        var lane = ReceiveLane()
+        var lane = ReceiveLane(chunks: LargeChunks())
         #expect(throws: WireError.malformed("a piece of no message")) { try append([1], to: &lane) }
         try lane.begin(size: 3, limit: 100)
         #expect(try append([1, 2], to: &lane) == nil)
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test func oneFrameMayExceedTheGrantNotTwo() {
-        var lane = ReceiveLane()
+        var lane = ReceiveLane(chunks: LargeChunks())
         #expect(lane.grant(window: 100, unread: 0) == 100)
         let exact = lane.count(99, frameLimit: 50)
         #expect(exact)
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test func grantsNeverShrinkAndFollowWhatIsRead() {
-        var lane = ReceiveLane()
+        var lane = ReceiveLane(chunks: LargeChunks())
         #expect(lane.grant(window: 100, unread: 0) == 100)
         _ = lane.count(100, frameLimit: 50)
         #expect(lane.grant(window: 100, unread: 100) == 100)
@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test func aNewLinkForgetsTheUnfinished() throws {
-        var lane = ReceiveLane()
+        var lane = ReceiveLane(chunks: LargeChunks())
         _ = lane.grant(window: 100, unread: 0)
         _ = lane.count(30, frameLimit: 50)
         try lane.countMessage()
@@ -94,5 +94,36 @@ import Testing
         try lane.begin(size: 2, limit: 100)
         #expect(try append([8, 9], to: &lane) == [8, 9])
         #expect(lane.received == 2)
+    }
+
+    @Test func messagesThatWereReadLeaveTheirMemoryToTheNext() throws {
+        let chunks = LargeChunks()
+        var lane = ReceiveLane(chunks: chunks)
+        var used: Set<ObjectIdentifier> = []
+        var unread: [ByteSlice] = []
+        let message = [UInt8](repeating: 6, count: 400_000)
+        for _ in 0..<20 {
+            try lane.begin(size: message.count, limit: 1 << 20)
+            let whole = try message.withUnsafeBytes { raw throws(WireError) in try lane.append(raw) }
+            let slice = try #require(whole)
+            #expect(slice.bytes == message)
+            used.insert(ObjectIdentifier(slice.chunk))
+            unread.append(slice)
+            if unread.count > 1 { unread.removeFirst() }
+        }
+        #expect(used.count <= 2, "\(used.count) chunks where one message is unread")
+    }
+
+    @Test func theMemoryOfAMessageThatWasBrokenOffIsReused() throws {
+        let chunks = LargeChunks()
+        var lane = ReceiveLane(chunks: chunks)
+        try lane.begin(size: 200_000, limit: 1 << 20)
+        #expect(try append([1, 2, 3], to: &lane) == nil)
+        lane.startLink()
+        #expect(chunks.extent == (1, 200_000))
+        try lane.begin(size: 200_000, limit: 1 << 20)
+        #expect(chunks.extent == (0, 0))
+        let message = [UInt8](repeating: 4, count: 200_000)
+        #expect(try append(message, to: &lane) == message)
     }
 }

@@ -4,7 +4,7 @@ import Testing
 
 /// A send lane beside a plain model of it: every message kept whole, every count kept by hand.
 private struct ModelledLane {
-    var lane = SendLane(lane: .main)
+    var lane = SendLane(lane: .main, chunks: LargeChunks())
     var pool = ChunkPool(chunkSize: 512, keepAtMost: 8)
     var header = ControlWriter()
     let pieceLimit = 100
@@ -22,7 +22,7 @@ private struct ModelledLane {
         messages.append(bytes)
         outstanding += SendLane.cost(of: bytes.count)
         if bytes.count > pieceLimit {
-            lane.append(large: ByteSlice(bytes))
+            lane.append(large: ByteSlice(bytes), isCopy: true)
         } else {
             bytes.withUnsafeBytes { lane.append($0, pool: &pool) }
         }
@@ -174,7 +174,7 @@ private struct ModelledLane {
     }
 
     @Test func chunksAreReusedInSteadyState() {
-        var lane = SendLane(lane: .main)
+        var lane = SendLane(lane: .main, chunks: LargeChunks())
         var pool = ChunkPool(chunkSize: 4_096, keepAtMost: 8)
         var header = ControlWriter()
         var chunks: Set<ObjectIdentifier> = []
@@ -193,15 +193,47 @@ private struct ModelledLane {
         #expect(chunks.count <= 3, "each turn took a new chunk: \(chunks.count)")
     }
 
+    @Test func theMemoryOfLargeCopiesIsReusedInSteadyState() {
+        let large = LargeChunks()
+        var lane = SendLane(lane: .main, chunks: large)
+        var pool = ChunkPool(chunkSize: 4_096, keepAtMost: 8)
+        var header = ControlWriter()
+        var chunks: Set<ObjectIdentifier> = []
+        let message = [UInt8](repeating: 1, count: 100_000)
+        for count in 1...50 as ClosedRange<UInt64> {
+            let copy = message.withUnsafeBytes { large.slice(of: $0) }
+            chunks.insert(ObjectIdentifier(copy.chunk))
+            lane.append(large: copy, isCopy: true)
+            var queue = ByteQueue()
+            _ = lane.gather(
+                into: &queue, budget: 1 << 20, granted: .max, pieceLimit: 16_384, header: &header)
+            queue.removeAll()
+            _ = lane.acknowledge(upTo: count - 1, pool: &pool)
+        }
+        #expect(chunks.count <= 3, "\(chunks.count) chunks for two messages under way")
+    }
+
+    @Test func thePayloadOfTheProgramIsLeftToIt() {
+        let large = LargeChunks()
+        var lane = SendLane(lane: .main, chunks: large)
+        var pool = ChunkPool(chunkSize: 4_096, keepAtMost: 8)
+        var header = ControlWriter()
+        lane.append(large: ByteSlice([UInt8](repeating: 1, count: 100_000)), isCopy: false)
+        var queue = ByteQueue()
+        _ = lane.gather(into: &queue, budget: 1 << 20, granted: .max, pieceLimit: 16_384, header: &header)
+        _ = lane.acknowledge(upTo: 1, pool: &pool)
+        #expect(large.isEmpty)
+    }
+
     @Test func aChunkWithALargeMessageInItsMiddleIsReusedToo() {
-        var lane = SendLane(lane: .main)
+        var lane = SendLane(lane: .main, chunks: LargeChunks())
         var pool = ChunkPool(chunkSize: 512, keepAtMost: 4)
         var header = ControlWriter()
         func append() {
             [UInt8](repeating: 1, count: 200).withUnsafeBytes { lane.append($0, pool: &pool) }
         }
         append()
-        lane.append(large: ByteSlice([UInt8](repeating: 2, count: 20_000)))
+        lane.append(large: ByteSlice([UInt8](repeating: 2, count: 20_000)), isCopy: true)
         append()
         append()
         var queue = ByteQueue()

@@ -55,6 +55,7 @@ enum CrowdProgram {
         let loop = UVEventLoop()
         let guests = (0..<peers).map { Member("Guest \($0)", loop: loop) }
         var before: [Count] = []
+        for guest in guests { await guest.ready() }
         for round in 1...rounds {
             let address = await hub.listen()
             before.append(.now)
@@ -161,6 +162,9 @@ private final class Member: Sendable {
             if isReady { continuation.resume() }
         }
     }
+
+    /// Returns when the session has begun and has what it needs for that.
+    func ready() async { _ = await session.peers() }
 
     func listen() async -> TransportAddress {
         session.setAdvertising(true)
