@@ -25,6 +25,7 @@ final class PeerPort: Sendable {
     private let bulkRoom = Room()
     private let readBytes = Atomic<Int>(0)
     private let stagedCount = Atomic<Int>(0)
+    private let waiterNumbers = Atomic<UInt64>(0)
     private let isListed = Atomic<Bool>(false)
     private let isOver = Atomic<Bool>(false)
     private let state = Guarded(State())
@@ -209,6 +210,9 @@ final class PeerPort: Sendable {
             stagedCount.wrappingAdd(1, ordering: .releasing)
         }
     }
+
+    /// A number for `waitForRoom` that nobody else waits under.
+    func newWaiterNumber() -> UInt64 { waiterNumbers.wrappingAdd(1, ordering: .relaxed).newValue }
 
     /// Calls `resume` with nil once there is room on the lane, or with the reason why there never will be. At most once.
     func waitForRoom(

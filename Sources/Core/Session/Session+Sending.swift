@@ -157,7 +157,7 @@ extension Session {
 
     /// Nil once there is room, or why there never will be.
     private func room(at port: PeerPort, on lane: Lane) async -> NighError? {
-        let number = UInt64.random(in: .min ... .max)
+        let number = port.newWaiterNumber()
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 port.waitForRoom(number: number, on: lane) { continuation.resume(returning: $0) }
