@@ -78,7 +78,7 @@ final class Outgoing: @unchecked Sendable {
     init(_ session: Session, size: Int) {
         self.session = session
         self.size = size
-        isLarge = size > session.configuration.limits.frame
+        isLarge = size >= 12 << 10
         slices = (0..<UInt64(BENCHMARK_PAYLOADS)).map { number in
             ByteSlice(copying: UnsafeRawBufferPointer(start: benchmark_payload(size, number), count: size))
         }

@@ -94,9 +94,9 @@ package final class Conversation {
         }
     }
 
-    /// Takes a large message by reference, a small one by copy.
+    /// Takes a message by reference if that is worth it, else by copy.
     func accept(_ payload: ByteSlice, isCopy: Bool = false, on lane: Lane, pool: inout ChunkPool) {
-        guard payload.count > pieceLimit else {
+        guard SendLane.refersTo(payload, pieceLimit: pieceLimit) else {
             return payload.withUnsafeBytes { accept($0, on: lane, pool: &pool) }
         }
         statistics.messagesSent &+= 1

@@ -155,9 +155,9 @@ final class PeerPort: Sendable {
         }
     }
 
-    /// Stages a message by reference.
+    /// Stages a message by reference if that is worth it.
     func stage(_ payload: ByteSlice, on lane: Lane, isNext: Bool) throws(NighError) {
-        guard payload.count > largestWholeMessage else {
+        guard SendLane.refersTo(payload, pieceLimit: largestWholeMessage) else {
             return try payload.withUnsafeBytes { bytes throws(NighError) in
                 try stage(bytes, on: lane, isNext: isNext)
             }

@@ -2,7 +2,8 @@
 ///
 /// Small messages are encoded once, one behind the other, into chunks: those bytes are at the same time the queue, what
 /// the pipe is given by reference, and what is sent again on the next link. A large message is kept as the program's own
-/// payload and cut into pieces when it is written. A cursor says how much this link has been given.
+/// payload; when it is written, its header goes before it, or it is cut into pieces where it is too long for one frame. A
+/// cursor says how much this link has been given.
 struct SendLane {
     private struct Segment {
         /// A run of encoded small messages, or the payload of one large message.
@@ -52,6 +53,16 @@ struct SendLane {
     init(lane: Lane, chunks: LargeChunks) {
         self.lane = lane
         self.chunks = chunks
+    }
+
+    /// From this size on, referring to a payload costs less than copying it.
+    private static let leastReference = 12 << 10
+
+    /// Whether to keep `payload` by reference. Where it would fit into a frame, it must be a good part of its chunk, which is
+    /// kept as a whole.
+    static func refersTo(_ payload: ByteSlice, pieceLimit: Int) -> Bool {
+        payload.count > pieceLimit
+            || (payload.count >= leastReference && payload.chunk.capacity / 4 <= payload.count)
     }
 
     /// What a message of `count` payload bytes counts against the send buffer.
@@ -284,6 +295,15 @@ struct SendLane {
         _ segment: Segment, into queue: inout ByteQueue, room: Int, pieceLimit: Int,
         header: inout ControlWriter
     ) -> Int {
+        let size = segment.bytes.count
+        if size <= pieceLimit {
+            queue.append(header.header(.message(on: lane), payloadLength: size))
+            queue.append(segment.bytes)
+            cursorBytes = size
+            cursorMessages = 1
+            noteSent(1)
+            return FrameHeader.byteCount &+ size
+        }
         var count = 0
         if !cursorHasBegun {
             cursorHasBegun = true

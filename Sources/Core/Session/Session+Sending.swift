@@ -53,7 +53,8 @@ extension Session {
         try result.get()
     }
 
-    /// Sends a payload to a connected peer; a large one is not copied but kept by reference until it has arrived.
+    /// Sends a payload to a connected peer; one of 12 KiB and more is not copied but kept by reference until it has
+    /// arrived, unless it is but a small part of what it would keep.
     public func trySend(
         _ payload: ByteSlice, to peer: PeerID, _ reliability: Reliability = .reliable
     ) throws(NighError) {

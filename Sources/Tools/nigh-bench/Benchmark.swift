@@ -50,7 +50,7 @@ enum Benchmark {
         for scenario in scenarios {
             guard let checked = scenario.checked else { continue }
             for size in checked.sizes {
-                let messages = size > 256 << 10 ? 5_000 : size > 4_096 ? 20_000 : 200_000
+                let messages = size > 4_096 ? 20_000 : 200_000
                 let measurement = try await scenario.measure(
                     size: size, warmUp: messages / 4, until: .messages(messages))
                 let perMessage = Double(measurement.allocations) / Double(measurement.messages)

@@ -28,6 +28,12 @@ private struct ModelledLane {
         }
     }
 
+    mutating func appendReference(_ bytes: [UInt8]) {
+        messages.append(bytes)
+        outstanding += SendLane.cost(of: bytes.count)
+        lane.append(large: ByteSlice(bytes), isCopy: false)
+    }
+
     mutating func appendEncoded(_ several: [[UInt8]]) {
         let encoded = several.flatMap { Frames.frame(.message, $0) }
         messages += several
@@ -115,6 +121,8 @@ private struct ModelledLane {
             switch Int.random(in: 0..<10, using: &generator) {
             case 0...2: model.append(Frames.random(Int.random(in: 0...100, using: &generator), &generator))
             case 3: model.append(Frames.random(Int.random(in: 101...700, using: &generator), &generator))
+            case 4 where generator.oneIn(2):
+                model.appendReference(Frames.random(Int.random(in: 1...100, using: &generator), &generator))
             case 4:
                 let count = Int.random(in: 1...4, using: &generator)
                 model.appendEncoded((0..<count).map { _ in Frames.random(20, &generator) })
@@ -159,6 +167,39 @@ private struct ModelledLane {
             while model.gather(budget: budget, granted: .max) > 0 {}
             #expect(model.wire == model.expected, "budget \(budget)")
         }
+    }
+
+    @Test func aReferenceThatFitsIsOneFrameAndGoesAgainAfterABreak() throws {
+        var model = ModelledLane()
+        let messages = (1...4).map { [UInt8](repeating: $0, count: 60) }
+        model.appendReference(messages[0])
+        model.append(messages[1])
+        model.appendReference(messages[2])
+        model.appendReference(messages[3])
+        #expect(model.gather(budget: 129, granted: .max) == 192)
+        try model.check("three of four")
+        model.acknowledge(upTo: 1)
+        model.startLink()
+        #expect(model.gather(budget: 1_000, granted: .max) == 192)
+        #expect(model.wire == messages[1...].flatMap { Frames.frame(.message, $0) })
+        try model.check("the rest again")
+        model.acknowledge(upTo: 4)
+        try model.check("all")
+        #expect(model.outstanding == 0)
+    }
+
+    @Test func aPayloadIsKeptWhereItIsIfThatIsWorthIt() {
+        let payload = ByteSlice([UInt8](repeating: 1, count: 16 << 10))
+        func refers(to count: Int, pieceLimit: Int = 16 << 10) -> Bool {
+            SendLane.refersTo(payload[0..<count], pieceLimit: pieceLimit)
+        }
+        #expect(refers(to: 16 << 10))
+        #expect(refers(to: 12 << 10))
+        #expect(!refers(to: (12 << 10) - 1))
+        #expect(refers(to: (8 << 10) + 1, pieceLimit: 8 << 10))
+        let part = ByteSlice([UInt8](repeating: 1, count: 80 << 10))[0..<16 << 10]
+        #expect(!SendLane.refersTo(part, pieceLimit: 16 << 10), "it would keep five times as much")
+        #expect(SendLane.refersTo(part, pieceLimit: 8 << 10))
     }
 
     @Test func nothingLeavesWithoutAGrant() {
