@@ -279,8 +279,8 @@ package final class LinkMachine {
         sendAutomaticPing(now: now)
     }
 
-    /// A slice of a step's bytes that outlives the next call.
-    func retain(_ frame: FrameDecoder.Frame) -> ByteSlice { decoder.retain(frame) }
+    /// A slice of a step's bytes, or of those of several whole messages, that outlives the next call.
+    func retain(_ bytes: UnsafeRawBufferPointer) -> ByteSlice { decoder.retain(bytes) }
 
     /// Whether the pipe should be read. False while too many answers wait to be written.
     package var wantsToRead: Bool { control.byteCount <= Self.controlBacklog }

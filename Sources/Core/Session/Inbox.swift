@@ -1,37 +1,30 @@
+import Synchronization
+
 /// A queue from the loop to one reading task. The loop never waits; what bounds it is told by its owner.
 ///
 /// The lock is held for a few memory operations, never while resuming anybody.
 final class Inbox<Element: Sendable>: Sendable {
     private struct State {
         var waiting = Ring<Element>()
-        var reader: CheckedContinuation<Element?, Never>?
-        /// Counts those who came to wait.
-        var readersSeen: UInt64 = 0
-        /// Which of them `reader` is.
+        var reader: CheckedContinuation<Bool, Never>?
+        /// Which of those who came to wait `reader` is.
         var readerNumber: UInt64 = 0
         var isFinished = false
         var dropped = 0
     }
 
-    private enum Outcome {
-        case wait
-        case give(Element?)
-    }
-
     private let state = Guarded(State())
+    /// Counts those who came to wait.
+    private let readersSeen = Atomic<UInt64>(0)
 
-    /// Adds an element, or hands it to the task that waits.
+    /// Adds an element, and wakes the task that waits.
     func append(_ element: Element) {
-        let reader = state.withLock { state -> CheckedContinuation<Element?, Never>? in
+        let reader = state.withLock { state -> CheckedContinuation<Bool, Never>? in
             guard !state.isFinished else { return nil }
-            guard let reader = state.reader else {
-                state.waiting.append(element)
-                return nil
-            }
-            state.reader = nil
-            return reader
+            state.waiting.append(element)
+            return state.reader.take()
         }
-        reader?.resume(returning: element)
+        reader?.resume(returning: true)
     }
 
     /// Adds an element; where more than `limit` would wait, the oldest make room and are counted.
@@ -59,45 +52,40 @@ final class Inbox<Element: Sendable>: Sendable {
     /// The next element without waiting; nil when there is none now.
     func poll() -> Element? { state.withLock { $0.waiting.popFirst() } }
 
-    /// The next element, waiting for it where `poll` gave none; nil when the inbox is finished and empty, or the task is cancelled. For
-    /// one task at a time: a second one that waits too gets nil at once.
-    nonisolated(nonsending) func next() async -> Element? {
-        let number = state.withLock { state in
-            state.readersSeen += 1
-            return state.readersSeen
-        }
+    /// Waits until `poll` may give something, which it does not have to where others poll too. False when the inbox is
+    /// finished and empty, or the task is cancelled and there is nothing. For one task at a time: a second one that
+    /// would have to wait too gets false at once.
+    ///
+    /// - Parameter isElsewhere: whether something was taken from here that is still to be read.
+    nonisolated(nonsending) func wait(unless isElsewhere: () -> Bool = { false }) async -> Bool {
+        let number = readersSeen.wrappingAdd(1, ordering: .relaxed).newValue
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let outcome = state.withLock { state -> Outcome in
-                    if let element = state.waiting.popFirst() { return .give(element) }
-                    if state.isFinished || state.reader != nil || Task.isCancelled { return .give(nil) }
+                let answer = state.withLock { state -> Bool? in
+                    if !state.waiting.isEmpty || isElsewhere() { return true }
+                    if state.isFinished || state.reader != nil || Task.isCancelled { return false }
                     state.reader = continuation
                     state.readerNumber = number
-                    return .wait
+                    return nil
                 }
-                if case .give(let element) = outcome { continuation.resume(returning: element) }
+                if let answer { continuation.resume(returning: answer) }
             }
         } onCancel: {
-            cancelReader(number)?.resume(returning: nil)
+            cancelReader(number)?.resume(returning: false)
         }
     }
 
     /// Takes reader `number` off its place, if it is the one that waits.
-    private func cancelReader(_ number: UInt64) -> CheckedContinuation<Element?, Never>? {
-        state.withLock { state in
-            guard state.readerNumber == number else { return nil }
-            defer { state.reader = nil }
-            return state.reader
-        }
+    private func cancelReader(_ number: UInt64) -> CheckedContinuation<Bool, Never>? {
+        state.withLock { state in state.readerNumber == number ? state.reader.take() : nil }
     }
 
     /// Nothing more will come; what waits can still be read.
     func finish() {
-        let reader = state.withLock { state -> CheckedContinuation<Element?, Never>? in
+        let reader = state.withLock { state -> CheckedContinuation<Bool, Never>? in
             state.isFinished = true
-            defer { state.reader = nil }
-            return state.reader
+            return state.reader.take()
         }
-        reader?.resume(returning: nil)
+        reader?.resume(returning: false)
     }
 }

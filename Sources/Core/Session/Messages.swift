@@ -40,27 +40,17 @@ public typealias EventHandler = @Sendable (SessionEvent) -> Void
 /// Bounded: what is not read slows the senders down (`SessionLimits.receiveWindow`), each for itself. Ends when the
 /// session is closed, after everything that came has been read.
 public struct MessageSequence: AsyncSequence, Sendable {
-    let inbox: Inbox<UnreadMessage>
-    let attention: Attention
+    @usableFromInline let inbox: MessageInbox
 
     /// The next message without waiting; nil when none is there now. Callable from any thread.
-    public func poll() -> Message? {
-        guard let unread = inbox.poll() else { return nil }
-        return took(unread)
-    }
+    public func poll() -> Message? { inbox.poll() }
 
     /// The next message; nil when the session is closed and everything is read, or the task is cancelled. It runs where
     /// its caller runs, and where a message is there already it does not wait for anybody's turn.
+    @inlinable
     public nonisolated(nonsending) func next() async -> Message? {
         if let message = poll() { return message }
-        guard let unread = await inbox.next() else { return nil }
-        return took(unread)
-    }
-
-    @inline(__always)
-    private func took(_ unread: UnreadMessage) -> Message {
-        if unread.port.didRead(unread.cost, tellAfter: unread.tellAfter) { attention.wants(unread.port) }
-        return unread.message
+        return await inbox.next()
     }
 
     /// What `for await` reads with.
@@ -92,8 +82,10 @@ public struct EventSequence: AsyncSequence, Sendable {
 
     /// The next event; nil after the last, or when the task is cancelled.
     public nonisolated(nonsending) func next() async -> SessionEvent? {
-        if let event = poll() { return event }
-        return await inbox.next()
+        while true {
+            if let event = poll() { return event }
+            guard await inbox.wait() else { return nil }
+        }
     }
 
     private func missed() -> SessionEvent? {
@@ -111,12 +103,4 @@ public struct EventSequence: AsyncSequence, Sendable {
         /// The next element, as the sequence's own `next` gives it.
         public mutating func next() async -> SessionEvent? { await sequence.next() }
     }
-}
-
-/// A message in the inbox, with whom to tell when it is read.
-struct UnreadMessage: Sendable {
-    let message: Message
-    let port: PeerPort
-    let cost: Int
-    let tellAfter: Int
 }

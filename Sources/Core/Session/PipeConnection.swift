@@ -48,9 +48,7 @@ extension SessionDriver {
                 if let handler {
                     handOver(from: link, in: conversation, to: handler, now: now)
                 } else {
-                    while let frame = machine.nextWholeMessage(from: link, in: conversation, now: now) {
-                        keep(Delivery(frame, in: conversation), from: link)
-                    }
+                    keepAll(from: link, in: conversation, now: now)
                 }
             }
             guard let delivery = machine.nextDelivery(from: link, now: now) else { break }
@@ -84,19 +82,44 @@ extension SessionDriver {
         handler(delivery.bytes.bytes, delivery.origin)
     }
 
+    /// Keeps messages that came whole: they lie one behind the other and stay so, with one reference for all.
+    @inline(__always)
+    private func keepAll(from link: Link, in conversation: Conversation, now: Moment) {
+        let window = machine.limits.receiveWindow
+        var start: UnsafeRawPointer?
+        var count = 0
+        while let frame = machine.nextWholeMessage(from: link, in: conversation, now: now) {
+            if frame.type == FrameType.unreliable.rawValue, conversation.unread >= window {
+                conversation.statistics.unreliableUnread &+= 1
+                keep(frames: .init(start: start, count: count), from: link, in: conversation)
+                start = nil
+                count = 0
+                continue
+            }
+            // At once: the message after it may end the conversation, which then says how much is unread.
+            conversation.becameUnread(frame.wireBytes)
+            if start == nil { start = frame.bytes.baseAddress.unsafelyUnwrapped - FrameHeader.byteCount }
+            count &+= frame.wireBytes
+        }
+        keep(frames: .init(start: start, count: count), from: link, in: conversation)
+    }
+
+    private func keep(frames: UnsafeRawBufferPointer, from link: Link, in conversation: Conversation) {
+        guard !frames.isEmpty else { return }
+        inbox.append(
+            UnreadRun(port: conversation.port, bytes: link.machine.retain(frames), origin: nil))
+    }
+
     private func keep(_ delivery: Delivery, from link: Link) {
         let conversation = delivery.conversation
-        let window = machine.limits.receiveWindow
-        if !delivery.origin.isReliable, conversation.unread >= window {
+        if !delivery.origin.isReliable, conversation.unread >= machine.limits.receiveWindow {
             conversation.statistics.unreliableUnread &+= 1
             return
         }
         conversation.becameUnread(delivery.cost)
         inbox.append(
-            UnreadMessage(
-                message: Message(origin: delivery.origin, payload: delivery.retained(from: link)),
-                port: conversation.port,
-                cost: delivery.cost, tellAfter: window / 4))
+            UnreadRun(
+                port: conversation.port, bytes: delivery.retained(from: link), origin: delivery.origin))
     }
 
     func pipeOver(_ connection: PipeConnection, error: NighError?) {

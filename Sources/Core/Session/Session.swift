@@ -52,17 +52,17 @@ public final class Session: Sendable {
         let advertisement = Advertisement(
             service: configuration.service, peer: identity.peerID, name: configuration.name,
             info: configuration.info)
+        let access = SessionDriver.Access()
+        let attention = Attention(loop: loop) { access.driver?.attendNow() }
         let driver = SessionDriver(
             machine: machine, loop: loop, transports: transports, advertisement: advertisement,
-            role: configuration.role, directory: directory)
-        let attention = Attention(loop: loop) { [access = driver.access] in access.driver?.attendNow() }
-        driver.attention = attention
+            role: configuration.role, directory: directory, access: access, attention: attention)
         self.id = identity.peerID
         self.configuration = configuration
         self.loop = loop
         self.driver = driver
         self.attention = attention
-        messages = MessageSequence(inbox: driver.inbox, attention: attention)
+        messages = MessageSequence(inbox: driver.inbox)
         events = EventSequence(inbox: driver.events)
     }
 

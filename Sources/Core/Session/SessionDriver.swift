@@ -5,10 +5,10 @@
 final class SessionDriver: @unchecked Sendable {
     let machine: SessionMachine
     let directory: PortDirectory
-    var attention: Attention?
+    private let attention: Attention
     let loop: any EventLoop
     let transports: [any Transport]
-    let inbox = Inbox<UnreadMessage>()
+    let inbox: MessageInbox
     let events = Inbox<SessionEvent>()
     private(set) var advertisement: Advertisement
     private let role: SessionRole
@@ -45,7 +45,7 @@ final class SessionDriver: @unchecked Sendable {
     private var flushWork: @Sendable () -> Void = {}
     private var timerWork: @Sendable () -> Void = {}
     /// How work given to the loop finds the driver.
-    let access = Access()
+    let access: Access
     private var attentive: ContiguousArray<PeerPort> = []
 
     /// The most a link writes before others get their turn.
@@ -56,9 +56,13 @@ final class SessionDriver: @unchecked Sendable {
     init(
         machine: SessionMachine, loop: any EventLoop, transports: [any Transport],
         advertisement: Advertisement,
-        role: SessionRole, directory: PortDirectory
+        role: SessionRole, directory: PortDirectory, access: Access, attention: Attention
     ) {
         self.machine = machine
+        self.access = access
+        self.attention = attention
+        inbox = MessageInbox(
+            receiveWindow: machine.limits.receiveWindow, owner: machine.hello.peer, attention: attention)
         self.directory = directory
         self.loop = loop
         self.transports = transports
@@ -323,7 +327,7 @@ final class SessionDriver: @unchecked Sendable {
 
     /// Looks at the ports other threads have done something with: staged messages, read what came.
     func attendNow() {
-        guard !isClosed, let attention else { return }
+        guard !isClosed else { return }
         inTurn {
             attention.take(into: &attentive)
             for port in attentive {

@@ -7,13 +7,11 @@ struct Delivery {
     let bytes: UnsafeRawBufferPointer
     /// The message as a slice, where it was put together from pieces.
     let whole: ByteSlice?
-    private let frame: FrameDecoder.Frame?
 
     /// A message that came whole in a frame.
     @inline(__always)
     init(_ frame: FrameDecoder.Frame, in conversation: Conversation) {
         self.conversation = conversation
-        self.frame = frame
         origin = MessageOrigin(peer: conversation.peer, frameType: frame.type)
         bytes = frame.bytes
         whole = nil
@@ -25,14 +23,12 @@ struct Delivery {
         self.whole = whole
         origin = MessageOrigin(peer: conversation.peer, lane: lane, isReliable: true)
         bytes = whole.pointer
-        frame = nil
     }
 
     /// The message in a form that may be kept.
     func retained(from link: Link) -> ByteSlice {
         if let whole { return whole }
-        guard let frame else { return ByteSlice(copying: bytes) }
-        return link.machine.retain(frame)
+        return link.machine.retain(bytes)
     }
 
     /// What it counts for while the program has not read it.

@@ -109,17 +109,18 @@ package struct FrameDecoder {
             bytes: .init(start: start + FrameHeader.byteCount, count: header.payloadLength), wireBytes: whole)
     }
 
-    /// A slice of `frame`'s bytes that outlives the decoder's next call; shares memory, copies nothing.
+    /// A slice of `bytes`, which are those of a frame or of several that lie whole one behind the other, that outlives the
+    /// decoder's next call; shares memory, copies nothing.
     /// Mutating only to be called in place: a class that holds the decoder would hand out a copy of all of it.
-    mutating func retain(_ frame: Frame) -> ByteSlice {
-        guard let address = frame.bytes.baseAddress, !frame.bytes.isEmpty else { return ByteSlice([]) }
+    mutating func retain(_ bytes: UnsafeRawBufferPointer) -> ByteSlice {
+        guard let address = bytes.baseAddress, !bytes.isEmpty else { return ByteSlice([]) }
         if let assembly, assembly.base <= address, address < assembly.base + assembly.capacity {
             let start = address - UnsafeRawPointer(assembly.base)
-            return ByteSlice(chunk: assembly, start: start, end: start + frame.bytes.count)
+            return ByteSlice(chunk: assembly, start: start, end: start + bytes.count)
         }
-        guard let current else { return ByteSlice(copying: frame.bytes) }
+        guard let current else { return ByteSlice(copying: bytes) }
         let start = address - UnsafeRawPointer(current.chunk.base)
-        return ByteSlice(chunk: current.chunk, start: start, end: start + frame.bytes.count)
+        return ByteSlice(chunk: current.chunk, start: start, end: start + bytes.count)
     }
 
     private func check(_ header: FrameHeader) throws(WireError) {

@@ -3,6 +3,16 @@ import Testing
 
 @testable import NighCore
 
+extension Inbox {
+    /// The next element, as a reader of the inbox gets it.
+    fileprivate nonisolated(nonsending) func next() async -> Element? {
+        while true {
+            if let element = poll() { return element }
+            guard await wait() else { return nil }
+        }
+    }
+}
+
 @Suite struct InboxTests {
     /// Lets other tasks run until `condition` holds; a bound instead of a hang.
     private func settle(until condition: () -> Bool) async {
