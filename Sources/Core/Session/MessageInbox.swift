@@ -21,7 +21,6 @@ struct UnreadRun: Sendable {
 /// `@unchecked Sendable`: what is marked "reader only" is touched with `isTaken` set by whoever touches it. No lock stands there
 /// because there is one reader: a lock would cost as much as the message. Two that read at once against the rule wait for
 /// each other for a few instructions.
-@usableFromInline
 final class MessageInbox: @unchecked Sendable {
     private let runs = Inbox<UnreadRun>()
     private let attention: Attention
@@ -77,16 +76,17 @@ final class MessageInbox: @unchecked Sendable {
             let next = start &+ header.payloadLength
             if next < mark {
                 position = next
-                let payload = ByteSlice(chunk: chunk.unsafelyUnwrapped, start: start, end: next)
+                let message = Message(
+                    origin: MessageOrigin(peer: peer, frameType: header.type),
+                    payload: ByteSlice(chunk: chunk.unsafelyUnwrapped, start: start, end: next))
                 letGo()
-                return Message(origin: MessageOrigin(peer: peer, frameType: header.type), payload: payload)
+                return message
             }
         }
         return pollAtMark()
     }
 
     /// The next message; nil when the inbox is finished and empty, or the task is cancelled.
-    @usableFromInline
     nonisolated(nonsending) func next() async -> Message? {
         while true {
             if let message = poll() { return message }

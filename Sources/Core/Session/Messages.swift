@@ -40,16 +40,15 @@ public typealias EventHandler = @Sendable (SessionEvent) -> Void
 /// Bounded: what is not read slows the senders down (`SessionLimits.receiveWindow`), each for itself. Ends when the
 /// session is closed, after everything that came has been read.
 public struct MessageSequence: AsyncSequence, Sendable {
-    @usableFromInline let inbox: MessageInbox
+    let inbox: MessageInbox
 
     /// The next message without waiting; nil when none is there now. Callable from any thread.
     public func poll() -> Message? { inbox.poll() }
 
     /// The next message; nil when the session is closed and everything is read, or the task is cancelled. It runs where
     /// its caller runs, and where a message is there already it does not wait for anybody's turn.
-    @inlinable
     public nonisolated(nonsending) func next() async -> Message? {
-        if let message = poll() { return message }
+        if let message = inbox.poll() { return message }
         return await inbox.next()
     }
 
