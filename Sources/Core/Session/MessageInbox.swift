@@ -30,7 +30,8 @@ final class MessageInbox: @unchecked Sendable {
     private let step: Int
 
     private let isTaken = Atomic<Bool>(false)
-    /// Whether the open run has something left to read, or is just being looked for.
+    /// Whether the open run has something left to read, or is just being looked for. Who finds the queue empty because of that
+    /// sees it set: it is set before the run is taken out, with the queue's lock in between.
     private let isOpen = Atomic<Bool>(false)
 
     // The open run, for the reader only. Nothing is called out while it is touched, hence without the check at run time.
@@ -90,7 +91,7 @@ final class MessageInbox: @unchecked Sendable {
     nonisolated(nonsending) func next() async -> Message? {
         while true {
             if let message = poll() { return message }
-            let isThere = await runs.wait(unless: { isOpen.load(ordering: .sequentiallyConsistent) })
+            let isThere = await runs.wait(unless: { isOpen.load(ordering: .relaxed) })
             guard isThere else { return nil }
         }
     }
@@ -99,14 +100,14 @@ final class MessageInbox: @unchecked Sendable {
     @inline(never)
     private func pollAtMark() -> Message? {
         if position == end {
-            isOpen.store(true, ordering: .sequentiallyConsistent)
+            isOpen.store(true, ordering: .relaxed)
             guard let run = runs.poll() else {
-                isOpen.store(false, ordering: .sequentiallyConsistent)
+                isOpen.store(false, ordering: .relaxed)
                 letGo()
                 return nil
             }
             if let origin = run.origin {
-                isOpen.store(false, ordering: .sequentiallyConsistent)
+                isOpen.store(false, ordering: .relaxed)
                 letGo()
                 count(SendLane.cost(of: run.bytes.count), of: run.port)
                 return Message(origin: origin, payload: run.bytes)
@@ -143,7 +144,7 @@ final class MessageInbox: @unchecked Sendable {
         if position == end {
             chunk = nil
             port = nil
-            isOpen.store(false, ordering: .sequentiallyConsistent)
+            isOpen.store(false, ordering: .relaxed)
         } else {
             counted = position
             mark = min(end, position &+ step)

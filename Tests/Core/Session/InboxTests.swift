@@ -43,6 +43,15 @@ extension Inbox {
         #expect(inbox.poll() == nil)
     }
 
+    @Test func nobodyWaitsForWhatIsElsewhere() async {
+        let inbox = Inbox<Int>()
+        #expect(await inbox.wait(unless: { true }))
+        #expect(!inbox.hasReader)
+        inbox.finish()
+        #expect(await inbox.wait(unless: { true }))
+        #expect(await !inbox.wait(unless: { false }))
+    }
+
     @Test func finishingEndsTheWait() async {
         let inbox = Inbox<Int>()
         let reader = Task { await inbox.next() }
