@@ -170,7 +170,7 @@ final class PeerPort: Sendable {
 
     /// Chunks for what other threads send to all peers of a session.
     static func makeChunks() -> Guarded<ChunkPool> {
-        Guarded(ChunkPool(chunkSize: 16 << 10, keepAtMost: 16))
+        Guarded(ChunkPool(chunkSize: 16 << 10, keepAtMost: 256))
     }
 
     /// The chunk in use if `needed` bytes fit, else another.
