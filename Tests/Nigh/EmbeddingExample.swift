@@ -1,10 +1,13 @@
 import Nigh
 
-/// Meets whoever else offers "chat" here, says hello to all, and returns the first words that come back.
-func chatOnce(as name: String, identity: Identity) async throws -> String? {
+/// Meets whoever else offers "chat" on these transports, such as "tcp", says hello to all, and returns the first words that
+/// come back.
+func chatOnce(as name: String, over transports: String, identity: Identity) async throws -> String? {
+    let loop = UVEventLoop()
+    defer { loop.shutdown() }
     let session = Session(
-        SessionConfiguration(service: "chat", name: DisplayName(fitting: name)),
-        identity: identity, transports: [MemoryTransport()], loop: ThreadEventLoop())
+        SessionConfiguration(service: "chat", name: DisplayName(fitting: name)), identity: identity,
+        transports: try TransportRegistry.standard.makeAll(transports), loop: loop)
     session.start()
     for await event in session.events {
         if case .invited(let invitation) = event { session.accept(invitation) }

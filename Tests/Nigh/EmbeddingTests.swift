@@ -3,9 +3,10 @@ import Nigh
 import Testing
 
 @Suite struct EmbeddingTests {
-    @Test(.timeLimit(.minutes(1))) func theExampleWorks() async throws {
-        async let puma = chatOnce(as: "Puma", identity: .ephemeral())
-        async let lynx = chatOnce(as: "Lynx", identity: .ephemeral())
+    @Test(.timeLimit(.minutes(1)), arguments: ["memory", "tcp:interface=lo,mdns=embedded"])
+    func theExampleWorks(_ transports: String) async throws {
+        async let puma = chatOnce(as: "Puma", over: transports, identity: .ephemeral())
+        async let lynx = chatOnce(as: "Lynx", over: transports, identity: .ephemeral())
         let answers = try await [puma, lynx]
         #expect(answers == ["Hello from Lynx!", "Hello from Puma!"])
     }

@@ -228,6 +228,8 @@ final class AvahiDaemonLine: @unchecked Sendable {
         case AVAHI_BROWSER_FAILURE:
             guard let library, let client else { return }
             tell(.watchFailed(number, error(library.client_errno(client), .browsing)))
+            // The daemon counts it among this client's objects until it is let go; Avahi is still using it here.
+            loop.execute { self.unwatch(number) }
         default:
             break
         }

@@ -215,6 +215,7 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
     func publish(_ publication: Publication) {
         guard let core, let server else { return }
         isPublished = true
+        withdraw()
         publishAddresses()
         groupNumber += 1
         group = core.s_entry_group_new(
