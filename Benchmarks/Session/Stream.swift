@@ -64,7 +64,7 @@ final class StreamReceiver: @unchecked Sendable {
 /// `@unchecked Sendable`: sent from one task; the report comes after all was sent.
 final class Sending: @unchecked Sendable {
     /// So much is sent before others on the loop have their turn.
-    private static let bytesInTurn = 64 << 10
+    private static let bytesInTurn = 256 << 10
 
     private let setting: Setting
     private let session: Session

@@ -31,16 +31,12 @@ struct UVEventLoopTests {
         }
     }
 
-    private var openDescriptors: Int {
-        guard let folder = opendir("/proc/self/fd") else { return 0 }
-        defer { closedir(folder) }
-        var count = 0
-        while readdir(folder) != nil { count += 1 }
-        return count
-    }
+    private var openDescriptors: Int { entries(in: "/proc/self/fd") }
 
-    private var threads: Int {
-        guard let folder = opendir("/proc/self/task") else { return 0 }
+    private var threads: Int { entries(in: "/proc/self/task") }
+
+    private func entries(in path: String) -> Int {
+        guard let folder = opendir(path) else { return 0 }
         defer { closedir(folder) }
         var count = 0
         while readdir(folder) != nil { count += 1 }
