@@ -68,6 +68,13 @@ package final class LoopThread: @unchecked Sendable {
         }
     }
 
+    /// The time that every loop with a thread of its own goes by: `CLOCK_MONOTONIC`.
+    package static var now: Moment {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Moment(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+
     /// Whether the caller is on it.
     package var isCurrent: Bool { number.load(ordering: .relaxed) == UInt(pthread_self()) }
 

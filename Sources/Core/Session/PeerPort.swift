@@ -189,13 +189,14 @@ final class PeerPort: Sendable {
         _ count: Int, _ lane: Lane, _ isNext: Bool, _ state: inout State
     ) throws(NighError) {
         if let closed = state.closed { throw closed }
-        guard count <= messageLimit else { throw tooLarge(count) }
-        let isAdmitted = inRoom(of: lane) { room in
-            guard room.admits(limit, isNext: isNext) else { return false }
-            room.byOthers.wrappingAdd(SendLane.cost(of: count), ordering: .relaxed)
-            return true
-        }
-        if !isAdmitted { throw full }
+        let isAdmitted =
+            count <= messageLimit
+            && inRoom(of: lane) { room in
+                guard room.admits(limit, isNext: isNext) else { return false }
+                room.byOthers.wrappingAdd(SendLane.cost(of: count), ordering: .relaxed)
+                return true
+            }
+        if !isAdmitted { throw refusal(of: count) }
     }
 
     private func append(_ run: StagedRun, _ state: inout State) {

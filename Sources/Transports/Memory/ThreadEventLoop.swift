@@ -38,7 +38,7 @@ public final class ThreadEventLoop: @unchecked Sendable {
         pthread_cond_init(condition, &attributes)
         pthread_condattr_destroy(&attributes)
         pthread_mutex_init(mutex, nil)
-        turnMoment = Self.clock()
+        turnMoment = LoopThread.now
         thread.startOrStopProgram { self.run() }
     }
 
@@ -79,7 +79,7 @@ public final class ThreadEventLoop: @unchecked Sendable {
         while !isStopping.load(ordering: .relaxed) {
             waitForWork(into: &batch)
             // Read behind the wait: what runs in this turn must not take the time at which the loop fell asleep for now.
-            turnMoment = Self.clock()
+            turnMoment = LoopThread.now
             while let due = timers.takeDue(at: turnMoment) {
                 due.run()
                 if isStopping.load(ordering: .relaxed) { break }
@@ -107,7 +107,7 @@ public final class ThreadEventLoop: @unchecked Sendable {
                 pthread_cond_wait(condition, mutex)
                 continue
             }
-            guard due > Self.clock() else { break }
+            guard due > LoopThread.now else { break }
             var until = timespec(
                 tv_sec: Int(due.nanoseconds / 1_000_000_000), tv_nsec: Int(due.nanoseconds % 1_000_000_000))
             isAsleep = true
@@ -117,18 +117,12 @@ public final class ThreadEventLoop: @unchecked Sendable {
         swap(&incoming, &batch)
         pthread_mutex_unlock(mutex)
     }
-
-    private static func clock() -> Moment {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Moment(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
-    }
 }
 
 // What these do stands with the protocol.
 // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
 extension ThreadEventLoop: EventLoop {
-    public var now: Moment { isCurrent ? turnMoment : Self.clock() }
+    public var now: Moment { isCurrent ? turnMoment : LoopThread.now }
 
     public var isCurrent: Bool { thread.isCurrent }
 

@@ -135,6 +135,14 @@ public final class TCPTransport: @unchecked Sendable {
         }
     }
 
+    /// Listens no more, and does not try to.
+    private func stopListening() {
+        if let listenTimer { running?.loop.cancel(listenTimer) }
+        listenTimer = nil
+        listener?.close()
+        listener = nil
+    }
+
     /// Lets others find what listens.
     private func publish() {
         guard let listener, let advertisement else { return }
@@ -165,8 +173,7 @@ public final class TCPTransport: @unchecked Sendable {
     /// Where descriptors or memory have run out, libuv would ask the kernel again and again, and nothing else would be done on
     /// the loop until somebody gives some back. So listening is given up for a while.
     private func acceptFailed(_ error: UVError) {
-        listener?.close()
-        listener = nil
+        stopListening()
         listenFailed(error.listenError(port: drawnPort, interface: options.interface))
         tellListening()
     }
@@ -295,12 +302,9 @@ extension TCPTransport: Transport {
 
     public func stopAdvertising() {
         advertisement = nil
-        if let listenTimer { running?.loop.cancel(listenTimer) }
-        listenTimer = nil
         listenError = nil
         running?.finder?.unpublish()
-        listener?.close()
-        listener = nil
+        stopListening()
         tellListening()
     }
 
@@ -358,10 +362,7 @@ extension TCPTransport: Transport {
         guard let running else { return }
         running.dialler.stop()
         running.finder?.shutdown()
-        if let listenTimer { running.loop.cancel(listenTimer) }
-        listenTimer = nil
-        listener?.close()
-        listener = nil
+        stopListening()
         running.network.stop()
         self.running = nil
         let open = pipes.values

@@ -182,7 +182,7 @@ public final class UVEventLoop: @unchecked Sendable {
         var expirations: UInt64 = 0
         read(timerDescriptor, &expirations, MemoryLayout<UInt64>.size)
         armedFor = .never
-        let now = Self.clock()
+        let now = LoopThread.now
         turnMoment = now
         while !isStopping.load(ordering: .relaxed), let due = timers.takeDue(at: now) { due.run() }
         armTimer()
@@ -231,21 +231,15 @@ public final class UVEventLoop: @unchecked Sendable {
     private static func close(_ handle: UnsafeMutablePointer<some Any>) {
         uv_close(UnsafeMutableRawPointer(handle).assumingMemoryBound(to: uv_handle_t.self), nil)
     }
-
-    private static func clock() -> Moment {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Moment(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
-    }
 }
 
 // What these do stands with the protocol.
 // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
 extension UVEventLoop: EventLoop {
     public var now: Moment {
-        guard isCurrent else { return Self.clock() }
+        guard isCurrent else { return LoopThread.now }
         if let turnMoment { return turnMoment }
-        let moment = Self.clock()
+        let moment = LoopThread.now
         turnMoment = moment
         return moment
     }
