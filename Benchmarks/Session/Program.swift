@@ -76,14 +76,14 @@ struct Setting: @unchecked Sendable {
     ) {
         let told = Once()
         session.start(
-            onEvent: { [weak session] event in
+            onEvent: { [unowned session] event in
                 switch event {
                 case .listening(_, let addresses):
                     guard let port = addresses.first?.value.split(separator: ":").last, told.isFirst() else {
                         return
                     }
                     listening(String(port))
-                case .invited(let invitation): session?.accept(invitation)
+                case .invited(let invitation): session.accept(invitation)
                 case .stateChanged(let peer, _, _) where peer.state == .connected: connected(peer.id)
                 case .stateChanged(_, from: .connected, let cause?): Self.fail(unlessLeaving: cause)
                 case .transportFailed(let error): Self.fail("\(error)")

@@ -7,6 +7,8 @@ package final class Conversation {
     let peer: PeerID
     /// The part of it that other threads may touch.
     let port: PeerPort
+    /// The same, for who looks at it without taking a reference.
+    let unretainedPort: Unmanaged<PeerPort>
 
     // What is touched for each message is not checked for overlapping access at run time, which would cost as much as
     // the message: everything here is confined to the loop, and nothing is called back while it is being changed.
@@ -42,6 +44,7 @@ package final class Conversation {
         self.id = id
         self.peer = peer.peer
         self.port = port
+        unretainedPort = .passUnretained(port)
         let chunks = port.largeChunks
         sending = [SendLane(lane: .main, chunks: chunks), SendLane(lane: .bulk, chunks: chunks)]
         receiving = [ReceiveLane(chunks: chunks), ReceiveLane(chunks: chunks)]
@@ -60,6 +63,9 @@ package final class Conversation {
     /// Whether its link knows that there is something to write: from the first message after a `gather` on.
     @exclusivity(unchecked) var isAnnounced = false
 
+    /// The link that carries it now, for who has a message for it. Kept by the peer's record; nil from the end on.
+    @exclusivity(unchecked) var carrier: Link?
+
     /// No more messages are accepted; who waits for room is told why. What is staged can still be taken.
     func stopAccepting(_ error: NighError) {
         acceptsMessages = false
@@ -70,6 +76,7 @@ package final class Conversation {
     func end(_ error: NighError) {
         isActive = false
         acceptsMessages = false
+        carrier = nil
         port.close(error)
         becameRead(port.takeRead())
     }
@@ -104,11 +111,18 @@ package final class Conversation {
         sending[Int(lane.rawValue)].append(large: payload, isCopy: isCopy)
     }
 
-    /// Takes a small message that is encoded already, for several peers at once.
-    func accept(_ encoded: ByteSlice, size: Int, on lane: Lane) {
+    /// Takes a small message that is encoded already, for several peers at once, if it can go at once and as it is.
+    @inline(__always)
+    func takes(_ encoded: ByteSlice, size: Int, on lane: Lane) -> Bool {
+        guard size <= pieceLimit,
+            unretainedPort._withUnsafeGuaranteedRef({
+                !$0.hasStaged && $0.admitsAtOnce(size, on: lane, isNext: false)
+            })
+        else { return false }
         statistics.messagesSent &+= 1
         statistics.bytesSent &+= size
         sending[Int(lane.rawValue)].append(encoded: encoded, messages: 1)
+        return true
     }
 
     /// Takes messages that another thread staged and the port has admitted.

@@ -6,7 +6,9 @@ import Synchronization
 final class Inbox<Element: Sendable>: Sendable {
     private struct State {
         var waiting = Ring<Element>()
-        var reader: CheckedContinuation<Bool, Never>?
+        /// Unchecked, which would take memory each time: whoever takes it out of here, with the lock held, resumes it, and
+        /// nothing else sets it to nil.
+        var reader: UnsafeContinuation<Bool, Never>?
         /// Which of those who came to wait `reader` is.
         var readerNumber: UInt64 = 0
         var isFinished = false
@@ -19,7 +21,7 @@ final class Inbox<Element: Sendable>: Sendable {
 
     /// Adds an element, and wakes the task that waits.
     func append(_ element: Element) {
-        let reader = state.withLock { state -> CheckedContinuation<Bool, Never>? in
+        let reader = state.withLock { state -> UnsafeContinuation<Bool, Never>? in
             guard !state.isFinished else { return nil }
             state.waiting.append(element)
             return state.reader.take()
@@ -60,7 +62,7 @@ final class Inbox<Element: Sendable>: Sendable {
     nonisolated(nonsending) func wait(unless isElsewhere: () -> Bool = { false }) async -> Bool {
         let number = readersSeen.wrappingAdd(1, ordering: .relaxed).newValue
         return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
+            await withUnsafeContinuation { continuation in
                 let answer = state.withLock { state -> Bool? in
                     if !state.waiting.isEmpty || isElsewhere() { return true }
                     if state.isFinished || state.reader != nil || Task.isCancelled { return false }
@@ -76,13 +78,13 @@ final class Inbox<Element: Sendable>: Sendable {
     }
 
     /// Takes reader `number` off its place, if it is the one that waits.
-    private func cancelReader(_ number: UInt64) -> CheckedContinuation<Bool, Never>? {
+    private func cancelReader(_ number: UInt64) -> UnsafeContinuation<Bool, Never>? {
         state.withLock { state in state.readerNumber == number ? state.reader.take() : nil }
     }
 
     /// Nothing more will come; what waits can still be read.
     func finish() {
-        let reader = state.withLock { state -> CheckedContinuation<Bool, Never>? in
+        let reader = state.withLock { state -> UnsafeContinuation<Bool, Never>? in
             state.isFinished = true
             return state.reader.take()
         }

@@ -87,13 +87,12 @@ final class MessageInbox: @unchecked Sendable {
         return pollAtMark()
     }
 
-    /// The next message; nil when the inbox is finished and empty, or the task is cancelled.
-    nonisolated(nonsending) func next() async -> Message? {
-        while true {
+    /// The next message when `poll` has just had none; nil when the inbox is finished and empty, or the task is cancelled.
+    nonisolated(nonsending) func waitForNext() async -> Message? {
+        while await runs.wait(unless: { isOpen.load(ordering: .relaxed) }) {
             if let message = poll() { return message }
-            let isThere = await runs.wait(unless: { isOpen.load(ordering: .relaxed) })
-            guard isThere else { return nil }
         }
+        return nil
     }
 
     /// The message at the mark of the open run, or the first of the next run.

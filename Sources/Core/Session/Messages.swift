@@ -49,7 +49,7 @@ public struct MessageSequence: AsyncSequence, Sendable {
     /// its caller runs, and where a message is there already it does not wait for anybody's turn.
     public nonisolated(nonsending) func next() async -> Message? {
         if let message = inbox.poll() { return message }
-        return await inbox.next()
+        return await inbox.waitForNext()
     }
 
     /// What `for await` reads with.

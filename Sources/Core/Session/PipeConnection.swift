@@ -42,11 +42,11 @@ extension SessionDriver {
     @inline(__always)
     func deliver(from connection: PipeConnection, now: Moment) {
         let link = connection.link
-        let handler = onMessage
+        let door = messageDoor
         while true {
             if let conversation = link.conversation {
-                if let handler {
-                    handOver(from: link, in: conversation, to: handler, now: now)
+                if let door {
+                    handOver(from: link, in: conversation, to: door, now: now)
                 } else {
                     keepAll(from: link, in: conversation, now: now)
                 }
@@ -56,7 +56,7 @@ extension SessionDriver {
                 carryOutDirectives()
                 guard delivery.conversation.isActive else { continue }
             }
-            hand(delivery, from: link, to: handler)
+            hand(delivery, from: link, to: door)
         }
         machine.finishReceiving(on: link, now: now)
         if !link.machine.wantsToRead, !connection.isPaused, link.purpose != .finished {
@@ -68,18 +68,18 @@ extension SessionDriver {
     /// The short way for messages that came whole: it takes no reference for any of them.
     @inline(__always)
     private func handOver(
-        from link: Link, in conversation: Conversation, to handler: MessageHandler, now: Moment
+        from link: Link, in conversation: Conversation, to door: MessageDoor, now: Moment
     ) {
         let peer = conversation.peer
         while let frame = machine.nextWholeMessage(from: link, in: conversation, now: now) {
-            handler(frame.bytes.bytes, MessageOrigin(peer: peer, frameType: frame.type))
+            door.handler(frame.bytes.bytes, MessageOrigin(peer: peer, frameType: frame.type))
         }
     }
 
     @inline(__always)
-    private func hand(_ delivery: Delivery, from link: Link, to handler: MessageHandler?) {
-        guard let handler else { return keep(delivery, from: link) }
-        handler(delivery.bytes.bytes, delivery.origin)
+    private func hand(_ delivery: Delivery, from link: Link, to door: MessageDoor?) {
+        guard let door else { return keep(delivery, from: link) }
+        door.handler(delivery.bytes.bytes, delivery.origin)
     }
 
     /// Keeps messages that came whole: they lie one behind the other and stay so, with one reference for all.

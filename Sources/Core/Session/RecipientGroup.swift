@@ -5,25 +5,18 @@ struct RecipientGroup {
     /// The same, for who looks at them without taking a reference.
     private var unretained: ContiguousArray<Unmanaged<Conversation>> = []
 
-    /// Calls `body` with the conversation that the recipient `id`, the `index`-th, has; false when it has none.
+    /// The conversation the `index`-th recipient had last time, if that is `id` and can still be sent to. For the time of a
+    /// call that ends no conversation.
     @inline(__always)
-    mutating func with(
-        _ index: Int, _ id: PeerID, among peers: [PeerID: PeerRecord], _ body: (Conversation) -> Bool
-    ) -> Bool {
-        if index < unretained.count {
-            var isKnown = false
-            let result = unretained[index]._withUnsafeGuaranteedRef { conversation in
-                isKnown = conversation.peer == id && conversation.acceptsMessages
-                return isKnown && body(conversation)
-            }
-            if isKnown { return result }
-        }
-        guard let conversation = peers[id]?.conversation, conversation.acceptsMessages else { return false }
-        keep(conversation, at: index)
-        return body(conversation)
+    func remembered(_ index: Int, _ id: PeerID) -> Unmanaged<Conversation>? {
+        guard index < unretained.count else { return nil }
+        let candidate = unretained[index]
+        let isRight = candidate._withUnsafeGuaranteedRef { $0.peer == id && $0.acceptsMessages }
+        return isRight ? candidate : nil
     }
 
-    private mutating func keep(_ conversation: Conversation, at index: Int) {
+    /// Remembers whom the `index`-th recipient turned out to be.
+    mutating func keep(_ conversation: Conversation, at index: Int) {
         if index < conversations.count {
             conversations[index] = conversation
             unretained[index] = .passUnretained(conversation)

@@ -66,7 +66,7 @@ final class PeerRecord {
     /// The incarnation the conversation is with.
     var incarnation: UInt64 = 0
     /// The link that carries the conversation.
-    var link: Link?
+    var link: Link? { didSet { conversation?.carrier = link } }
 
     /// This session's own request under way.
     var attempt: Attempt?

@@ -13,7 +13,7 @@ final class SessionDriver: @unchecked Sendable {
     private(set) var advertisement: Advertisement
     private let role: SessionRole
 
-    private(set) var onMessage: MessageHandler?
+    private(set) var messageDoor: MessageDoor?
     private var onEvent: EventHandler?
     private var hasStarted = false
     private(set) var isClosed = false
@@ -80,6 +80,13 @@ final class SessionDriver: @unchecked Sendable {
         @exclusivity(unchecked) fileprivate(set) var driver: SessionDriver?
     }
 
+    /// The program's handler, in an object of its own to take references to: what the closure has captured may be an object
+    /// that somebody holds weakly, the session itself mostly, and pays for that with every reference taken.
+    final class MessageDoor {
+        let handler: MessageHandler
+        init(_ handler: @escaping MessageHandler) { self.handler = handler }
+    }
+
     // MARK: Life
 
     func start(onEvent: EventHandler?, onMessage: MessageHandler?) {
@@ -87,7 +94,7 @@ final class SessionDriver: @unchecked Sendable {
         hasStarted = true
         access.driver = self
         self.onEvent = onEvent
-        self.onMessage = onMessage
+        messageDoor = onMessage.map(MessageDoor.init)
         for transport in transports { transport.start(on: loop, events: self) }
         if role.advertises { setAdvertising(true) }
         if role.browses { setBrowsing(true) }
@@ -150,7 +157,7 @@ final class SessionDriver: @unchecked Sendable {
         if hasStarted { for transport in transports { transport.shutdown() } }
         tell(.closed)
         onEvent = nil
-        onMessage = nil
+        messageDoor = nil
         inbox.finish()
         events.finish()
         let error = NighError(.conversing, .closed)
@@ -169,7 +176,7 @@ final class SessionDriver: @unchecked Sendable {
     /// Takes everything down in the middle of whatever is going on, telling nobody.
     func die() {
         onEvent = nil
-        onMessage = nil
+        messageDoor = nil
         finishClosing()
     }
 
@@ -177,7 +184,7 @@ final class SessionDriver: @unchecked Sendable {
     func abandon() {
         guard !isClosed else { return }
         onEvent = nil
-        onMessage = nil
+        messageDoor = nil
         // What waits for the end keeps the driver until then.
         close { withExtendedLifetime(self) {} }
     }
@@ -244,26 +251,40 @@ final class SessionDriver: @unchecked Sendable {
     func send(
         _ payload: ByteSlice, to peers: [PeerID], on lane: Lane, failures: inout [PeerID: NighError]
     ) {
-        let encoded = payload.count <= machine.limits.frame ? encodeShared(payload, on: lane) : nil
-        let size = payload.count
+        guard payload.count <= machine.limits.frame else {
+            for id in peers { sendSingly(payload, to: id, on: lane, failures: &failures) }
+            return
+        }
+        let encoded = encodeShared(payload, on: lane)
         for (index, id) in peers.enumerated() {
-            if let encoded {
-                let isSent = group.with(index, id, among: machine.peers) { conversation in
-                    guard size <= conversation.largestWholeMessage, !conversation.port.hasStaged,
-                        conversation.port.admitsAtOnce(size, on: lane, isNext: false)
-                    else { return false }
-                    conversation.accept(encoded, size: size, on: lane)
-                    announce(conversation)
-                    return true
-                }
-                if isSent { continue }
-            }
-            do throws(NighError) {
-                try send(payload, to: id, on: lane, isNext: false)
-            } catch {
-                failures[id] = error
+            if let conversation = group.remembered(index, id) ?? remember(id, at: index),
+                conversation._withUnsafeGuaranteedRef({ $0.takes(encoded, size: payload.count, on: lane) })
+            {
+                conversation._withUnsafeGuaranteedRef { announce($0) }
+            } else {
+                sendSingly(payload, to: id, on: lane, failures: &failures)
             }
         }
+    }
+
+    @inline(never)
+    private func sendSingly(
+        _ payload: ByteSlice, to id: PeerID, on lane: Lane, failures: inout [PeerID: NighError]
+    ) {
+        do throws(NighError) {
+            try send(payload, to: id, on: lane, isNext: false)
+        } catch {
+            failures[id] = error
+        }
+    }
+
+    @inline(never)
+    private func remember(_ id: PeerID, at index: Int) -> Unmanaged<Conversation>? {
+        guard let conversation = machine.peers[id]?.conversation, conversation.acceptsMessages else {
+            return nil
+        }
+        group.keep(conversation, at: index)
+        return .passUnretained(conversation)
     }
 
     private func encodeShared(_ payload: ByteSlice, on lane: Lane) -> ByteSlice {
@@ -294,9 +315,13 @@ final class SessionDriver: @unchecked Sendable {
     /// Sees to it that the link writes what the conversation has accepted; mostly that is seen to already.
     @inline(__always)
     private func announce(_ conversation: Conversation) {
-        guard !conversation.isAnnounced else { return }
+        if !conversation.isAnnounced { announceAnew(conversation) }
+    }
+
+    @inline(never)
+    private func announceAnew(_ conversation: Conversation) {
         conversation.isAnnounced = true
-        if let link = machine.peers[conversation.peer]?.link { writeSoon(link) }
+        if let link = conversation.carrier { writeSoon(link) }
     }
 
     private func writeSoon(_ link: Link) {

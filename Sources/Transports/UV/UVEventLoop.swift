@@ -43,7 +43,10 @@ public final class UVEventLoop: @unchecked Sendable {
     private let timerDescriptor = timerfd_create(
         CLOCK_MONOTONIC, Int32(TFD_NONBLOCK | TFD_CLOEXEC))
     private let timerPoll = UnsafeMutablePointer<uv_poll_t>.allocate(capacity: 1)
+    /// What the loop itself has handed over, and `batch`: what is being run.
+    @exclusivity(unchecked) private var own = ContiguousArray<LoopWork>()
     @exclusivity(unchecked) private var batch = ContiguousArray<LoopWork>()
+    @exclusivity(unchecked) private var hasEnded = false
     @exclusivity(unchecked) private var timers = TimerQueue<TimedWork>()
     @exclusivity(unchecked) private var armedFor = Moment.never
     @exclusivity(unchecked) private var turnMoment: Moment?
@@ -115,14 +118,20 @@ public final class UVEventLoop: @unchecked Sendable {
         lock.withLock { if takesWork { uv_async_send(wakeHandle) } }
     }
 
+    @inline(__always)
     private func add(_ work: LoopWork) {
+        guard thread.isCurrent else { return addFromElsewhere(work) }
+        if !hasEnded { own.append(work) }
+    }
+
+    private func addFromElsewhere(_ work: LoopWork) {
         lock.withLock {
             guard takesWork else { return }
             incoming.append(work)
             hasWork.store(true, ordering: .relaxed)
             guard !isWoken else { return }
             isWoken = true
-            if !thread.isCurrent { uv_async_send(wakeHandle) }
+            uv_async_send(wakeHandle)
         }
     }
 
@@ -162,20 +171,29 @@ public final class UVEventLoop: @unchecked Sendable {
         wake()
     }
 
+    /// Moves what waits to `batch`: first what the loop has handed over itself. False when there is none.
     @inline(__always)
     private func takeWork() -> Bool {
+        swap(&own, &batch)
         // What another thread adds behind this look comes with a wake.
-        guard isTaking || hasWork.load(ordering: .relaxed) else { return false }
+        if isTaking || hasWork.load(ordering: .relaxed) { takeIncoming() }
+        return !batch.isEmpty
+    }
+
+    private func takeIncoming() {
         isTaking = lock.withLock {
-            isWoken = false
             hasWork.store(false, ordering: .relaxed)
-            guard !incoming.isEmpty else { return false }
-            // While it runs, the loop's own work needs no wake: it is taken in the next round.
-            isWoken = true
-            swap(&incoming, &batch)
+            // As long as some comes, there will be another look, and nobody has to wake the loop.
+            isWoken = !incoming.isEmpty
+            guard isWoken else { return false }
+            if batch.isEmpty {
+                swap(&incoming, &batch)
+            } else {
+                batch.append(contentsOf: incoming)
+                incoming.removeAll(keepingCapacity: incoming.count <= Self.keptCapacity)
+            }
             return true
         }
-        return isTaking
     }
 
     private func timerFired() {
@@ -208,7 +226,9 @@ public final class UVEventLoop: @unchecked Sendable {
             swap(&incoming, &dropped)
         }
         // Letting go of closures may run any code, so it happens here on the loop and without the lock.
+        hasEnded = true
         dropped.removeAll()
+        own.removeAll()
         batch.removeAll()
         timers.removeAll()
         Self.close(wakeHandle)

@@ -200,3 +200,10 @@ import Testing
         for number in UInt8(0)..<100 { #expect(seen.count { $0 == number } == count) }
     }
 }
+
+extension MessageInbox {
+    /// As the program reads.
+    nonisolated(nonsending) fileprivate func next() async -> Message? {
+        await MessageSequence(inbox: self).next()
+    }
+}
