@@ -42,7 +42,8 @@ let package = Package(
         .executableTarget(name: "lab", dependencies: ["CHeap", "Nigh", "NighUV"], path: "Tests/Lab/Program"),
         .executableTarget(name: "soak", dependencies: ["NighTestKit"], path: "Sources/Tools/soak"),
         .testTarget(
-            name: "CoreTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Core"),
+            name: "CoreTests", dependencies: ["COpenSSL", "NighCore", "NighMemory", "NighTestKit"],
+            path: "Tests/Core"),
         .testTarget(name: "FuzzTests", dependencies: ["fuzz"], path: "Tests/Fuzz"),
         .testTarget(name: "GreetTests", dependencies: ["Nigh", "greet"], path: "Tests/Greet"),
         .testTarget(name: "LabTests", dependencies: ["lab"], path: "Tests/Lab/Scenarios"),

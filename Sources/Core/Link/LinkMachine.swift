@@ -128,7 +128,7 @@ package final class LinkMachine {
             guard let kind = settings.offer.accepted.strongestCommon(with: preface.security) else {
                 return finish(.noCommonSecurity, code: nil)
             }
-            let channel = settings.offer.make(kind, side)
+            let channel = settings.offer.make(kind, side, nil, nil)
             self.channel = channel
             phase = .securing
             begin(channel)

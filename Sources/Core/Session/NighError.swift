@@ -125,6 +125,8 @@ public struct NighError: Error, Hashable, Sendable {
         case noCommonVersion(ours: ClosedRange<UInt8>, theirs: ClosedRange<UInt8>)
         /// The sides share no kind of security.
         case noCommonSecurity
+        /// The link could not be made secure, or is not secure any more.
+        case insecure(SecurityFault)
         /// A named limit was reached.
         case limit(String, Int)
         /// A value that cannot be.
@@ -199,6 +201,7 @@ extension NighError.Cause: CustomStringConvertible {
             "no common protocol version: this side speaks \(ours.lowerBound) to \(ours.upperBound), "
                 + "the other \(theirs.lowerBound) to \(theirs.upperBound)"
         case .noCommonSecurity: "the two sides share no kind of security"
+        case .insecure(let fault): fault.description
         case .limit(let name, let value): "the limit \"\(name)\" of \(value) is reached"
         case .invalid(let what): "invalid \(what)"
         case .unavailable(let what): what

@@ -197,14 +197,21 @@ import Testing
     @Test func aChannelThatFailsEndsTheLink() {
         final class Broken: SecureChannel {
             let isEstablished = false
+            let provenPeer: PeerID? = nil
+            let wasResumed = false
+            let heldByteCount = 0
             func begin(wire: inout ByteQueue) throws(NighError) { throw NighError(.securing, .refused) }
             func receive(_ bytes: ByteSlice, plain: inout ByteQueue, wire: inout ByteQueue) {
                 Issue.record("a channel that did not begin was fed")
             }
             func seal(_ plain: inout ByteQueue, into wire: inout ByteQueue) {}
+            func end(wire: inout ByteQueue) {}
+            func keyingMaterial(label: String, context: [UInt8], count: Int) -> SecretBytes? { nil }
+            func takeTicket() -> ResumptionTicket? { nil }
+            func releaseIdleMemory() {}
         }
         var settings = LinkPair.settings(seed: 1)
-        settings.offer = SecureChannelOffer(accepted: .plaintext) { _, _ in Broken() }
+        settings.offer = SecureChannelOffer(accepted: .plaintext) { _, _, _, _ in Broken() }
         let pair = LinkPair(dialling: settings)
         pair.dialling.receive(Preface(security: .plaintext).bytes + [1, 2, 3], now: pair.now)
         #expect(pair.dialling.closed?.cause == .refused)

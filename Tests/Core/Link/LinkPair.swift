@@ -110,7 +110,7 @@ final class LinkPair {
         adjust(&limits, &timings)
         return LinkMachine.Settings(
             hello: hello ?? Frames.hello(seed: seed), limits: limits, timings: timings,
-            offer: SecureChannelOffer(accepted: security) { _, _ in PlaintextChannel() })
+            offer: SecureChannelOffer(accepted: security) { _, _, _, _ in PlaintextChannel() })
     }
 
     /// A pair whose hellos are exchanged and whose first pings are answered.

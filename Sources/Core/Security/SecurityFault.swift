@@ -1,0 +1,122 @@
+import COpenSSL
+
+/// Why a link could not be made secure, or is not secure any more.
+public enum SecurityFault: Hashable, Sendable {
+    /// The other side showed no certificate, or has none of the only kind that counts, Ed25519.
+    case noCertificate
+    /// The other side showed a chain of this many certificates where one is due.
+    case severalCertificates(Int)
+    /// The other side's certificate was valid once.
+    case certificateExpired
+    /// The other side's certificate will be valid some day.
+    case certificateNotYetValid
+    /// The key in the other side's certificate is of this kind.
+    case wrongKeyKind(String)
+    /// The other side's certificate is not signed with its own key.
+    case notSelfSigned
+    /// The other side does not speak TLS 1.3.
+    case versionTooOld
+    /// The other side speaks TLS, but not for Nigh.
+    case noCommonProtocol
+    /// The other side refused the certificate of this one, as these words say.
+    case certificateRefused(String)
+    /// The other side broke the handshake or the link off, as these words say.
+    case refused(String)
+    /// Bytes were changed, left out or repeated on the way, or sent by somebody else.
+    case damaged
+    /// The other side broke TLS's own rules.
+    case malformed(String)
+}
+
+extension SecurityFault: CustomStringConvertible {
+    /// The fault in words.
+    public var description: String {
+        switch self {
+        case .noCertificate: "the other side showed no Ed25519 certificate"
+        case .severalCertificates(let count): "the other side showed \(count) certificates instead of one"
+        case .certificateExpired: "the other side's certificate has expired"
+        case .certificateNotYetValid: "the other side's certificate is not valid yet"
+        case .wrongKeyKind(let kind): "the other side's key is not Ed25519 but \(kind)"
+        case .notSelfSigned: "the other side's certificate is not signed with its own key"
+        case .versionTooOld: "the other side does not speak TLS 1.3"
+        case .noCommonProtocol: "the other side speaks TLS, but not for Nigh"
+        case .certificateRefused(let words): "the other side refused our certificate: \(words)"
+        case .refused(let words): "the other side broke off: \(words)"
+        case .damaged: "bytes were changed on the way, or are not the other side's"
+        case .malformed(let words): "the other side broke the rules of TLS: \(words)"
+        }
+    }
+
+    /// The fault without its particulars: what statistics count under.
+    var label: String {
+        switch self {
+        case .noCertificate: "no certificate"
+        case .severalCertificates: "several certificates"
+        case .certificateExpired: "certificate expired"
+        case .certificateNotYetValid: "certificate not yet valid"
+        case .wrongKeyKind: "wrong kind of key"
+        case .notSelfSigned: "certificate not self-signed"
+        case .versionTooOld: "TLS too old"
+        case .noCommonProtocol: "no common application protocol"
+        case .certificateRefused: "own certificate refused"
+        case .refused: "TLS refused"
+        case .damaged: "TLS damaged"
+        case .malformed: "TLS malformed"
+        }
+    }
+
+    /// What the person in front of it can do, where there is something.
+    var advice: String? {
+        switch self {
+        case .certificateExpired, .certificateNotYetValid: "check the clocks of both devices"
+        case .noCertificate, .wrongKeyKind, .severalCertificates, .notSelfSigned:
+            "the other side needs one self-signed Ed25519 certificate"
+        case .versionTooOld, .noCommonProtocol: "check that the other program speaks Nigh"
+        case .certificateRefused, .refused, .damaged, .malformed: nil
+        }
+    }
+
+    /// What an alert of the other side means (RFC 8446, section 6).
+    init(alert: Int32) {
+        switch alert {
+        case 42: self = .certificateRefused("it is bad, or somebody else was expected")
+        case 43: self = .certificateRefused("it is of an unsupported kind")
+        case 44: self = .certificateRefused("it was revoked")
+        case 45: self = .certificateRefused("it has expired, says its clock")
+        case 46: self = .certificateRefused("unknown reason")
+        case 48: self = .certificateRefused("its issuer is unknown")
+        case 49: self = .certificateRefused("access denied")
+        case 116: self = .certificateRefused("it saw none")
+        case 70: self = .versionTooOld
+        case 120: self = .noCommonProtocol
+        default: self = .refused(Self.words[alert] ?? "alert \(alert)")
+        }
+    }
+
+    private static let words: [Int32: String] = [
+        0: "it closed the link", 10: "unexpected message", 20: "bytes were changed on the way",
+        22: "a record was too long", 40: "no common way to secure the link", 47: "a value that cannot be",
+        50: "it could not read a message", 51: "a signature or key did not fit", 71: "insufficient security",
+        80: "an error inside the other side", 86: "a fallback it does not allow", 90: "the user gave up",
+        109: "an extension was missing", 110: "an unsupported extension", 112: "an unknown server name",
+        115: "an unknown shared key",
+    ]
+
+    /// What an entry of libssl's error queue means.
+    init(libssl code: UInt) {
+        let reason = ERR_GET_REASON(code)
+        if reason > SSL_AD_REASON_OFFSET {
+            self.init(alert: reason - SSL_AD_REASON_OFFSET)
+            return
+        }
+        switch reason {
+        case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE: self = .noCertificate
+        case SSL_R_UNSUPPORTED_PROTOCOL, SSL_R_WRONG_SSL_VERSION, SSL_R_VERSION_TOO_LOW: self = .versionTooOld
+        case SSL_R_NO_APPLICATION_PROTOCOL: self = .noCommonProtocol
+        case SSL_R_DECRYPTION_FAILED_OR_BAD_RECORD_MAC, SSL_R_BAD_SIGNATURE, SSL_R_DIGEST_CHECK_FAILED:
+            self = .damaged
+        default:
+            self = .malformed(ERR_reason_error_string(code).map { String(cString: $0) } ?? "error \(code)")
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import COpenSSL
+import Glibc
+
+/// The certificates of Nigh: one self-signed Ed25519 key and nothing else that counts.
+enum TLSCertificate {
+    /// An `X509` for `keyPair`, owned by the caller; nil if libcrypto cannot make one.
+    ///
+    /// It tells nothing about its user, and is valid at any time, so that a device without a clock can use it. Its
+    /// length is always the same.
+    static func selfSigned(_ keyPair: KeyPair) -> OpaquePointer? {
+        guard let certificate = X509_new() else { return nil }
+        let name = X509_get_subject_name(certificate)
+        // Positive and of eight bytes each time: the two highest bits are 01.
+        let serial = UInt64.random(in: .min ... .max) >> 2 | 1 << 62
+        let isDone =
+            X509_set_version(certificate, Int(X509_VERSION_3)) == 1
+            && ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), serial) == 1
+            && ASN1_TIME_set_string_X509(X509_getm_notBefore(certificate), "19700101000000Z") == 1
+            && ASN1_TIME_set_string_X509(X509_getm_notAfter(certificate), "99991231235959Z") == 1
+            && X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, "nigh", -1, -1, 0) == 1
+            && X509_set_issuer_name(certificate, name) == 1
+            && keyPair.withPointer { key in
+                X509_set_pubkey(certificate, key) == 1 && X509_sign(certificate, key, nil) > 0
+            }
+        guard isDone else {
+            X509_free(certificate)
+            return nil
+        }
+        return certificate
+    }
+
+    /// Why a certificate is refused: the fault for this side's program, the code that makes libssl send the right alert.
+    struct Refusal: Error {
+        let cause: NighError.Cause
+        let code: Int32
+
+        init(_ fault: SecurityFault, _ code: Int32) {
+            cause = .insecure(fault)
+            self.code = code
+        }
+
+        init(_ cause: NighError.Cause, _ code: Int32) {
+            self.cause = cause
+            self.code = code
+        }
+    }
+
+    /// Whose certificate `chain`, a stack of `X509`, is, at `now` in seconds since 1970. That the other side holds the
+    /// private key is for the handshake to prove; names and extensions count for nothing.
+    static func peer(
+        of chain: OpaquePointer?, expected: PeerID?, now: time_t
+    ) throws(Refusal) -> PeerID {
+        let count = max(0, OPENSSL_sk_num(chain))
+        guard count > 0, let first = OPENSSL_sk_value(chain, 0) else {
+            throw Refusal(.noCertificate, X509_V_ERR_UNSPECIFIED)
+        }
+        guard count == 1 else {
+            throw Refusal(.severalCertificates(Int(count)), X509_V_ERR_CERT_CHAIN_TOO_LONG)
+        }
+        let certificate = OpaquePointer(first)
+        guard let key = X509_get0_pubkey(certificate), let peer = PeerID(key: key) else {
+            throw Refusal(.wrongKeyKind(keyKind(of: certificate)), X509_V_ERR_INVALID_PURPOSE)
+        }
+        var now = now
+        guard X509_cmp_time(X509_get0_notBefore(certificate), &now) < 0 else {
+            throw Refusal(.certificateNotYetValid, X509_V_ERR_CERT_NOT_YET_VALID)
+        }
+        guard X509_cmp_time(X509_get0_notAfter(certificate), &now) > 0 else {
+            throw Refusal(.certificateExpired, X509_V_ERR_CERT_HAS_EXPIRED)
+        }
+        guard X509_verify(certificate, key) == 1 else {
+            throw Refusal(.notSelfSigned, X509_V_ERR_CERT_SIGNATURE_FAILURE)
+        }
+        guard expected == nil || expected == peer else {
+            throw Refusal(.wrongPeer(expected: expected ?? peer, found: peer), X509_V_ERR_HOSTNAME_MISMATCH)
+        }
+        return peer
+    }
+
+    private static func keyKind(of certificate: OpaquePointer) -> String {
+        var algorithm: OpaquePointer?
+        X509_PUBKEY_get0_param(&algorithm, nil, nil, nil, X509_get_X509_PUBKEY(certificate))
+        guard let algorithm, let name = OBJ_nid2ln(OBJ_obj2nid(algorithm)) else { return "unknown" }
+        return String(cString: name)
+    }
+}

@@ -1,0 +1,226 @@
+import COpenSSL
+
+/// One link's TLS 1.3: libssl over memory, both sides with a certificate, the accepting one as the server.
+///
+/// The link machine owns it and calls it on the session's loop. Once warm it takes nothing from the heap itself.
+final class TLSChannel: SecureChannel {
+    private let context: TLSContext
+    private let transport: TLSTransport
+    private let ssl: OpaquePointer
+    private(set) var isEstablished = false
+    private(set) var provenPeer: PeerID?
+    private(set) var wasResumed = false
+    /// Why the channel is of no use any more.
+    private var failure: NighError?
+    /// The two directions end one by one, as TLS has it.
+    private var hasEnded = false
+    private var peerHasEnded = false
+    private var isActive = false
+    /// Where plain bytes go.
+    private var plainChunk: Chunk?
+    private var recordsSealed = 0
+
+    /// A channel that has not begun. A ticket that somebody else than `expected` gave is not used.
+    init(_ context: TLSContext, side: LinkSide, expected: PeerID?, ticket: ResumptionTicket?) {
+        self.context = context
+        transport = TLSTransport(context, expected: expected)
+        guard let ssl = transport.makeSSL() else { fatalError("out of memory") }
+        self.ssl = ssl
+        switch side {
+        case .accepting:
+            context.rotateTicketKeys()
+            SSL_set_accept_state(ssl)
+        case .dialling:
+            SSL_set_connect_state(ssl)
+            guard let ticket, ticket.peer == expected, let session = ticket.take() else { break }
+            SSL_set_session(ssl, session)
+            SSL_SESSION_free(session)
+        }
+    }
+
+    deinit {
+        becomeIdle()
+        SSL_free(ssl)
+        ERR_clear_error()
+    }
+
+    func begin(wire: inout ByteQueue) throws(NighError) {
+        becomeActive()
+        defer { transport.collect(into: &wire) }
+        try shakeHands()
+    }
+
+    func receive(_ bytes: ByteSlice, plain: inout ByteQueue, wire: inout ByteQueue) throws(NighError) {
+        if let failure { throw failure }
+        // Nothing counts after the other side has said that nothing follows (RFC 8446, 6.1).
+        guard !peerHasEnded else { return }
+        becomeActive()
+        defer { transport.collect(into: &wire) }
+        try transport.lend(bytes) { () throws(NighError) in
+            if !isEstablished { try shakeHands() }
+            if isEstablished { try open(into: &plain) }
+        }
+    }
+
+    private func shakeHands() throws(NighError) {
+        ERR_clear_error()
+        let result = SSL_do_handshake(ssl)
+        guard result != 1 else { return try handshakeIsDone() }
+        guard SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ else { throw failed(after: result) }
+        guard transport.handshakeAllowance > 0 else {
+            throw fail(.limit("bytes of a handshake", TLSContext.handshakeLimit))
+        }
+    }
+
+    private func handshakeIsDone() throws(NighError) {
+        transport.isHandshaking = false
+        // A resumed handshake shows no certificate: the one of the ticket's handshake counts, verified then.
+        guard let certificate = SSL_get0_peer_certificate(ssl), let key = X509_get0_pubkey(certificate),
+            let peer = PeerID(key: key)
+        else { throw fail(.insecure(.noCertificate)) }
+        if let expected = transport.expected, expected != peer {
+            throw fail(.wrongPeer(expected: expected, found: peer))
+        }
+        guard TLSTransport.hasOurProtocol(ssl) else { throw fail(.insecure(.noCommonProtocol)) }
+        provenPeer = peer
+        wasResumed = SSL_session_reused(ssl) == 1
+        isEstablished = true
+    }
+
+    private func open(into plain: inout ByteQueue) throws(NighError) {
+        if plainChunk != nil { _ = Chunk.rewindIfUnshared(&plainChunk!) }
+        ERR_clear_error()
+        repeat {
+            let chunk = roomyPlainChunk()
+            let start = chunk.filled
+            var count = 0
+            let result = SSL_read_ex(ssl, chunk.base + start, chunk.room, &count)
+            guard result == 1 else {
+                switch SSL_get_error(ssl, result) {
+                case SSL_ERROR_WANT_READ: return
+                case SSL_ERROR_ZERO_RETURN: return peerHasEnded = true
+                default: throw failed(after: result)
+                }
+            }
+            _ = chunk.claim(count)
+            plain.append(chunk.slice(from: start))
+        } while !transport.isInputTaken || SSL_pending(ssl) > 0
+    }
+
+    private func roomyPlainChunk() -> Chunk {
+        if let chunk = plainChunk {
+            if chunk.room > 0 { return chunk }
+            context.withMemory { $0.plain.recycle(chunk) }
+        }
+        let chunk = context.withMemory { $0.plain.take() }
+        plainChunk = chunk
+        return chunk
+    }
+
+    func seal(_ plain: inout ByteQueue, into wire: inout ByteQueue) throws(NighError) {
+        if let failure { throw failure }
+        guard isEstablished, !hasEnded else { throw NighError(.sending, .closed) }
+        becomeActive()
+        transport.prepareOutput()
+        ERR_clear_error()
+        defer { transport.collect(into: &wire) }
+        while let first = plain.first {
+            if first.count >= TLSContext.recordSize {
+                // Full records straight from where the bytes lie; libssl makes several of them at once.
+                let count = first.count & ~(TLSContext.recordSize - 1)
+                try first.withUnsafeBytes { bytes throws(NighError) in
+                    try seal(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+                }
+                plain.drop(count)
+            } else if plain.sliceCount == 1 {
+                try first.withUnsafeBytes { bytes throws(NighError) in try seal(bytes) }
+                plain.removeAll()
+            } else {
+                let record = context.withMemory { $0.emptyStaging() }
+                while record.room > 0, let slice = plain.popFirst(atMost: record.room) {
+                    slice.withUnsafeBytes { record.append($0) }
+                }
+                try seal(UnsafeRawBufferPointer(start: record.base, count: record.filled))
+            }
+        }
+    }
+
+    private func seal(_ bytes: UnsafeRawBufferPointer) throws(NighError) {
+        recordsSealed &+= (bytes.count &+ TLSContext.recordSize &- 1) / TLSContext.recordSize
+        if recordsSealed >= context.recordsPerKey {
+            recordsSealed = 0
+            SSL_key_update(ssl, SSL_KEY_UPDATE_NOT_REQUESTED)
+        }
+        var count = 0
+        let result = SSL_write_ex(ssl, bytes.baseAddress, bytes.count, &count)
+        guard result == 1, count == bytes.count else { throw failed(after: result) }
+    }
+
+    func end(wire: inout ByteQueue) {
+        guard isEstablished, failure == nil, !hasEnded else { return }
+        hasEnded = true
+        SSL_shutdown(ssl)
+        ERR_clear_error()
+        transport.collect(into: &wire)
+    }
+
+    func keyingMaterial(label: String, context: [UInt8], count: Int) -> SecretBytes? {
+        guard isEstablished, count > 0 else { return nil }
+        let secret = SecretBytes(count: count)
+        let done = secret.withBytes { bytes in
+            SSL_export_keying_material(
+                ssl, bytes.baseAddress, bytes.count, label, label.utf8.count, context, context.count, 1)
+        }
+        ERR_clear_error()
+        return done == 1 ? secret : nil
+    }
+
+    func takeTicket() -> ResumptionTicket? {
+        guard let provenPeer, let session = transport.takeTicket() else { return nil }
+        return ResumptionTicket(owning: session, peer: provenPeer)
+    }
+
+    // MARK: Memory
+
+    func releaseIdleMemory() {
+        // Refused where a part of a record is held, which the rest will follow.
+        SSL_free_buffers(ssl)
+        plainChunk = nil
+        transport.releaseIdleMemory()
+        becomeIdle()
+    }
+
+    var heldByteCount: Int { SSL_pending(ssl) > 0 || SSL_has_pending(ssl) == 1 ? TLSContext.recordSize : 0 }
+
+    @inline(__always)
+    private func becomeActive() {
+        guard !isActive else { return }
+        isActive = true
+        context.channelBecameActive()
+    }
+
+    private func becomeIdle() {
+        guard isActive else { return }
+        isActive = false
+        context.channelBecameIdle()
+    }
+
+    // MARK: Failing
+
+    private func fail(_ cause: NighError.Cause) -> NighError {
+        let advice: String? = if case .insecure(let fault) = cause { fault.advice } else { nil }
+        let error = NighError(isEstablished ? .receiving : .securing, cause, advice: advice)
+        failure = error
+        return error
+    }
+
+    /// What libssl means by failing with `result`.
+    private func failed(after result: Int32) -> NighError {
+        defer { ERR_clear_error() }
+        if let problem = transport.problem { return fail(problem) }
+        if SSL_get_error(ssl, result) == SSL_ERROR_ZERO_RETURN {
+            return fail(.insecure(SecurityFault(alert: 0)))
+        }
+        return fail(.insecure(SecurityFault(libssl: ERR_peek_last_error())))
+    }
+}

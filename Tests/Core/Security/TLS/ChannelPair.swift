@@ -1,0 +1,94 @@
+import Testing
+
+@testable import NighCore
+
+/// Two channels with nothing between them but their bytes, cut as the test wants.
+final class ChannelPair {
+    static let dialler = Identity.ephemeral(seed: 1)
+    static let accepter = Identity.ephemeral(seed: 2)
+
+    let dialling: TLSChannel
+    let accepting: TLSChannel
+    /// What each side wrote and the other has not got yet.
+    var toAccepting = ByteQueue()
+    var toDialling = ByteQueue()
+    /// All that each side wrote.
+    private(set) var fromDialling: [UInt8] = []
+    private(set) var fromAccepting: [UInt8] = []
+    /// What each side could read.
+    var readByDialling = ByteQueue()
+    var readByAccepting = ByteQueue()
+    /// The most bytes handed over at once.
+    var split: Int
+
+    init(
+        _ dialler: TLSContext, _ accepter: TLSContext, expected: PeerID? = nil,
+        ticket: ResumptionTicket? = nil, split: Int = .max
+    ) {
+        dialling = TLSChannel(dialler, side: .dialling, expected: expected, ticket: ticket)
+        accepting = TLSChannel(accepter, side: .accepting, expected: nil, ticket: nil)
+        self.split = split
+    }
+
+    convenience init(split: Int = .max) throws {
+        try self.init(TLSContext(Self.dialler), TLSContext(Self.accepter), split: split)
+    }
+
+    /// A pair whose handshake is done.
+    static func established() throws -> ChannelPair {
+        let pair = try ChannelPair()
+        try pair.shakeHands()
+        return pair
+    }
+
+    func shakeHands() throws(NighError) {
+        try dialling.begin(wire: &toAccepting)
+        try accepting.begin(wire: &toDialling)
+        try pump()
+    }
+
+    /// Hands over what was written until nothing is left.
+    func pump() throws(NighError) {
+        while !toAccepting.isEmpty || !toDialling.isEmpty {
+            while let bytes = toAccepting.popFirst(atMost: split) {
+                fromDialling += bytes.bytes
+                try accepting.receive(bytes, plain: &readByAccepting, wire: &toDialling)
+            }
+            while let bytes = toDialling.popFirst(atMost: split) {
+                fromAccepting += bytes.bytes
+                try dialling.receive(bytes, plain: &readByDialling, wire: &toAccepting)
+            }
+        }
+    }
+
+    /// What the dialling side puts on the pipe for `bytes`.
+    func sealed(_ bytes: [UInt8]) throws -> [UInt8] {
+        var plain = ByteQueue()
+        plain.append(ByteSlice(bytes))
+        var wire = ByteQueue()
+        try dialling.seal(&plain, into: &wire)
+        return wire.bytes
+    }
+
+    /// Sends `slices` from the dialling side; what the other side read.
+    func send(_ slices: [[UInt8]]) throws -> [UInt8] {
+        var plain = ByteQueue()
+        for slice in slices { plain.append(ByteSlice(slice)) }
+        try dialling.seal(&plain, into: &toAccepting)
+        try #require(plain.isEmpty)
+        try pump()
+        defer { readByAccepting.removeAll() }
+        return readByAccepting.bytes
+    }
+
+    /// Sends `slices` from the accepting side; what the other side read.
+    func sendBack(_ slices: [[UInt8]]) throws -> [UInt8] {
+        var plain = ByteQueue()
+        for slice in slices { plain.append(ByteSlice(slice)) }
+        try accepting.seal(&plain, into: &toDialling)
+        try #require(plain.isEmpty)
+        try pump()
+        defer { readByDialling.removeAll() }
+        return readByDialling.bytes
+    }
+}
