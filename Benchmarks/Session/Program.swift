@@ -53,6 +53,7 @@ struct Setting: @unchecked Sendable {
     func session(_ role: SessionRole) -> Session {
         var configuration = SessionConfiguration(
             service: "bench", name: DisplayName(fitting: "bench"), role: role)
+        configuration.security = .none
         configuration.limits.peers = max(configuration.limits.peers, peers)
         configuration.limits.knownPeers = max(configuration.limits.knownPeers, peers)
         configuration.limits.unauthenticatedPipes = max(configuration.limits.unauthenticatedPipes, peers)

@@ -11,13 +11,16 @@ extension LinkClose {
         case .cancelled: .cancelled
         case .silent: .silent
         case .noCommonVersion: .protocolViolation("the other side speaks no common version")
-        case .noCommonSecurity: .noCommonSecurity
+        case .noCommonSecurity: .noCommonSecurity(theyEncrypt: true)
         case .wrongService: .wrongService(words)
         case .wrongPeer: .unknownPeer
         case .restarted: .restarted
         case .tooManyLinks: .busy
         case .tooSlow: .timedOut
         case .other: .linkLost
+        case .notPaired: .notPaired
+        case .claimsAnotherPeer: .protocolViolation("the other side knows this one by another PeerID")
+        case .prefaceChanged: .insecure(.prefaceChanged)
         }
     }
 }

@@ -50,6 +50,10 @@ package final class LinkMachine {
         var limits: SessionLimits
         var timings: SessionTimings
         var offer: SecureChannelOffer
+        /// Whom the pipe was dialled for, where that is known.
+        var expected: PeerID?
+        /// From an earlier link with them.
+        var ticket: ResumptionTicket?
     }
 
     package let side: LinkSide
@@ -64,6 +68,7 @@ package final class LinkMachine {
 
     private let settings: Settings
     private let openedAt: Moment
+    private let ownPreface: Preface
     private var prefaceBytes: [UInt8] = []
     @exclusivity(unchecked) private var channel: (any SecureChannel)?
     @exclusivity(unchecked) private var decoder: FrameDecoder
@@ -73,11 +78,11 @@ package final class LinkMachine {
 
     /// Bytes for the pipe itself: the preface and the channel's handshake.
     @exclusivity(unchecked) private var wire = ByteQueue()
-    @exclusivity(unchecked) private var control: ControlWriter
+    @exclusivity(unchecked) var control: ControlWriter
     @exclusivity(unchecked) private var unreliable: ControlWriter
-    private var pingsSent: [UInt64: Moment] = [:]
-    private var nextAutomaticPing = LinkMachine.firstAutomaticPing
-    private static let firstAutomaticPing: UInt64 = 1 << 63
+    var pingsSent: [UInt64: Moment] = [:]
+    var nextAutomaticPing = LinkMachine.firstAutomaticPing
+    static let firstAutomaticPing: UInt64 = 1 << 63
 
     /// The most control bytes that may wait before the link stops reading: a flood of pings is answered at the
     /// speed at which the answers are taken.
@@ -93,12 +98,15 @@ package final class LinkMachine {
         self.side = side
         self.settings = settings
         openedAt = now
+        ownPreface = Preface(security: settings.offer.accepted)
         decoder = FrameDecoder(maximumPayload: Self.helloLimit)
         keepAlive = KeepAlive(
             askAfter: settings.timings.askAfter, loseAfter: settings.timings.loseAfter, now: now)
         control = ControlWriter()
         unreliable = ControlWriter(chunkSize: 16 << 10, keepAtMost: 8)
-        wire.append(ByteSlice(Preface(security: settings.offer.accepted).bytes))
+        wire.append(ByteSlice(ownPreface.bytes))
+        // Where there is nothing to choose, the handshake need not wait for the other side's preface.
+        if side == .dialling, settings.offer.accepted == .tls13 { beginSecuring(.tls13) }
     }
 
     // MARK: Receiving
@@ -108,11 +116,12 @@ package final class LinkMachine {
         guard phase != .closed else { return }
         statistics.bytesReceived &+= bytes.count
         if keepAlive.heard(at: now) { heardAgain = true }
-        if let channel {
+        if phase != .preface, let channel {
             feed(bytes, through: channel)
         } else {
             receivePreface(bytes)
         }
+        if isResting { rest(after: bytes.count) }
     }
 
     @exclusivity(unchecked) private var heardAgain = false
@@ -126,20 +135,21 @@ package final class LinkMachine {
                 try Preface(reading: bytes)
             }
             guard let kind = settings.offer.accepted.strongestCommon(with: preface.security) else {
-                return finish(.noCommonSecurity, code: nil)
+                return finish(
+                    .noCommonSecurity(theyEncrypt: preface.security.contains(.tls13)), code: nil)
             }
-            let channel = settings.offer.make(kind, side, nil, nil)
-            self.channel = channel
+            if channel == nil { beginSecuring(kind) }
+            guard phase == .preface, let channel else { return }
             phase = .securing
-            begin(channel)
-            guard phase == .securing else { return }
             feed(bytes[min(missing, bytes.count)..<bytes.count], through: channel)
         } catch {
             finish(error.asViolation, code: nil)
         }
     }
 
-    private func begin(_ channel: any SecureChannel) {
+    private func beginSecuring(_ kind: Preface.Security) {
+        let channel = settings.offer.make(kind, side, settings.expected, settings.ticket)
+        self.channel = channel
         do throws(NighError) {
             try channel.begin(wire: &wire)
         } catch {
@@ -155,9 +165,30 @@ package final class LinkMachine {
         }
         if phase == .securing, channel.isEstablished {
             phase = .greeting
-            control.write(.hello, payload: settings.hello.payload)
+            var hello = settings.hello
+            if channel.provenPeer != nil { hello.prefaces = prefaces }
+            control.write(.hello, payload: hello.payload)
         }
         while let slice = plain.popFirst() { decoder.feed(slice) }
+    }
+
+    /// Both prefaces as this side knows them, the dialling side's first.
+    private var prefaces: [UInt8] {
+        side == .dialling ? ownPreface.bytes + prefaceBytes : prefaceBytes + ownPreface.bytes
+    }
+
+    /// Who is at the other end, proven by its key; nil before the handshake is done, and always in plaintext.
+    var provenPeer: PeerID? { channel?.provenPeer }
+
+    /// Whether the handshake was shortened by a ticket.
+    package var wasResumed: Bool { channel?.wasResumed ?? false }
+
+    /// A ticket for the next link to this peer, once.
+    func takeTicket() -> ResumptionTicket? { channel?.takeTicket() }
+
+    /// What only the two ends of this link can compute; nil in plaintext.
+    func keyingMaterial(label: String) -> SecretBytes? {
+        channel?.keyingMaterial(label: label, context: [], count: 32)
     }
 
     /// What comes next, where it is a message that came whole; else nil, and `next` tells what it is. The bytes are
@@ -266,6 +297,14 @@ package final class LinkMachine {
             return finish(
                 .noCommonVersion(ours: own.versions, theirs: hello.versions), code: .noCommonVersion)
         }
+        if let proven = provenPeer {
+            guard hello.peer == proven else {
+                return finish(.insecure(.claimsAnotherPeer(hello.peer)), code: .claimsAnotherPeer)
+            }
+            guard hello.prefaces == prefaces else {
+                return finish(.insecure(.prefaceChanged), code: .prefaceChanged)
+            }
+        }
         guard hello.peer != own.peer else {
             let isSelf = hello.incarnation == own.incarnation
             return finish(isSelf ? .selfDial : .sameIdentity, code: isSelf ? .selfDial : .sameIdentity)
@@ -287,52 +326,10 @@ package final class LinkMachine {
 
     // MARK: Sending
 
-    func send(_ request: ConversationRequest, isResume: Bool) {
-        guard phase == .open else { return }
-        control.write(isResume ? .resume : .invite, payload: request.payload)
-    }
-
-    func send(_ acceptance: ConversationAcceptance) {
-        guard phase == .open else { return }
-        control.write(.accept, payload: acceptance.payload)
-    }
-
-    func send(_ refusal: ConversationRefusal) {
-        guard phase == .open else { return }
-        control.write(.decline, payload: refusal.payload)
-    }
-
-    /// Tells the other side where this one stands; allocates nothing.
-    func send(_ standing: Standing) {
-        guard phase == .open else { return }
-        standing.write(to: control.reserve(.acknowledge, payloadLength: Standing.byteCount))
-    }
-
-    /// Sends a ping whose pong will be a `Step.pong` with `token`; the highest bit of tokens is the link's own.
-    package func ping(token: UInt64, payload: [UInt8], now: Moment) {
-        guard phase == .open else { return }
-        if pingsSent.count >= Self.pingsRemembered,
-            let oldest = pingsSent.min(by: { $0.value < $1.value })
-        {
-            pingsSent.removeValue(forKey: oldest.key)
-        }
-        pingsSent[token] = now
-        var writer = FieldWriter()
-        writer.write(token)
-        writer.write(raw: payload)
-        control.write(.ping, payload: writer.bytes)
-    }
-
     /// Bytes it holds: received and not parsed, or to be written. What bounds a peer's use of memory is bounded by this.
     package var heldByteCount: Int {
         decoder.unparsedByteCount + plain.byteCount + wire.byteCount + control.byteCount
-            + unreliable.byteCount
-    }
-
-    /// Has the other side answer, and with the answer say what it has received.
-    func sendAutomaticPing(now: Moment) {
-        ping(token: nextAutomaticPing, payload: [], now: now)
-        nextAutomaticPing = (nextAutomaticPing &+ 1) | Self.firstAutomaticPing
+            + unreliable.byteCount + (channel?.heldByteCount ?? 0)
     }
 
     /// Queues an unreliable message for this turn's write; the caller has looked whether the pipe is backed up.
@@ -375,12 +372,26 @@ package final class LinkMachine {
         if phase == .open, let conversation {
             conversation.gather(into: &plain, budget: budget &- plain.byteCount, header: &control)
         }
-        guard !plain.isEmpty else { return }
-        do throws(NighError) {
-            try channel.seal(&plain, into: &queue)
-        } catch {
-            finish(error.cause, code: nil)
+        if !plain.isEmpty {
+            do throws(NighError) {
+                try channel.seal(&plain, into: &queue)
+            } catch {
+                finish(error.cause, code: nil)
+            }
         }
+        if phase == .closed { channel.end(wire: &queue) }
+        if isResting { rest(after: queue.byteCount &- before) }
+    }
+
+    /// Whether nothing but keep-alive passes: then the channel gives up after each use what only traffic needs.
+    @exclusivity(unchecked) private var isResting = false
+
+    /// More than this at once is more than keep-alive.
+    private static let restingLimit = 256
+
+    @inline(never)
+    private func rest(after byteCount: Int) {
+        if byteCount > Self.restingLimit { isResting = false } else { channel?.releaseIdleMemory() }
     }
 
     // MARK: Time and end
@@ -402,7 +413,9 @@ package final class LinkMachine {
             return false
         }
         switch keepAlive.check(at: now) {
-        case .ask: sendAutomaticPing(now: now)
+        case .ask:
+            isResting = true
+            sendAutomaticPing(now: now)
         case .suspect: return true
         case .lose: finish(.silent, code: .silent)
         case .wait: break

@@ -22,6 +22,10 @@ public enum SecurityFault: Hashable, Sendable {
     case certificateRefused(String)
     /// The other side broke the handshake or the link off, as these words say.
     case refused(String)
+    /// The other side's hello names this PeerID, which is not that of its key.
+    case claimsAnotherPeer(PeerID)
+    /// What the two sides said to each other before the link was secure was changed on the way.
+    case prefaceChanged
     /// Bytes were changed, left out or repeated on the way, or sent by somebody else.
     case damaged
     /// The other side broke TLS's own rules.
@@ -42,6 +46,9 @@ extension SecurityFault: CustomStringConvertible {
         case .noCommonProtocol: "the other side speaks TLS, but not for Nigh"
         case .certificateRefused(let words): "the other side refused our certificate: \(words)"
         case .refused(let words): "the other side broke off: \(words)"
+        case .claimsAnotherPeer(let peer):
+            "the other side calls itself \(peer.short), which its key does not prove"
+        case .prefaceChanged: "somebody on the way changed what the two sides would accept"
         case .damaged: "bytes were changed on the way, or are not the other side's"
         case .malformed(let words): "the other side broke the rules of TLS: \(words)"
         }
@@ -60,6 +67,8 @@ extension SecurityFault: CustomStringConvertible {
         case .noCommonProtocol: "no common application protocol"
         case .certificateRefused: "own certificate refused"
         case .refused: "TLS refused"
+        case .claimsAnotherPeer: "claimed another PeerID"
+        case .prefaceChanged: "preface changed"
         case .damaged: "TLS damaged"
         case .malformed: "TLS malformed"
         }
@@ -72,7 +81,8 @@ extension SecurityFault: CustomStringConvertible {
         case .noCertificate, .wrongKeyKind, .severalCertificates, .notSelfSigned:
             "the other side needs one self-signed Ed25519 certificate"
         case .versionTooOld, .noCommonProtocol: "check that the other program speaks Nigh"
-        case .certificateRefused, .refused, .damaged, .malformed: nil
+        case .prefaceChanged: "do not use this network for what matters"
+        case .certificateRefused, .refused, .claimsAnotherPeer, .damaged, .malformed: nil
         }
     }
 

@@ -123,8 +123,10 @@ public struct NighError: Error, Hashable, Sendable {
         case protocolViolation(String)
         /// The sides share no protocol version.
         case noCommonVersion(ours: ClosedRange<UInt8>, theirs: ClosedRange<UInt8>)
-        /// The sides share no kind of security.
-        case noCommonSecurity
+        /// One side wants an encrypted link, the other one without encryption; `theyEncrypt` tells which is which.
+        case noCommonSecurity(theyEncrypt: Bool)
+        /// The two have not been paired, and one of them talks to paired peers only.
+        case notPaired
         /// The link could not be made secure, or is not secure any more.
         case insecure(SecurityFault)
         /// A named limit was reached.
@@ -200,7 +202,11 @@ extension NighError.Cause: CustomStringConvertible {
         case .noCommonVersion(let ours, let theirs):
             "no common protocol version: this side speaks \(ours.lowerBound) to \(ours.upperBound), "
                 + "the other \(theirs.lowerBound) to \(theirs.upperBound)"
-        case .noCommonSecurity: "the two sides share no kind of security"
+        case .noCommonSecurity(theyEncrypt: true):
+            "the other side wants an encrypted link, this session was made without encryption"
+        case .noCommonSecurity(theyEncrypt: false):
+            "the other side offers no encryption that this session accepts"
+        case .notPaired: "the two devices are not paired"
         case .insecure(let fault): fault.description
         case .limit(let name, let value): "the limit \"\(name)\" of \(value) is reached"
         case .invalid(let what): "invalid \(what)"

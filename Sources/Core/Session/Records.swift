@@ -77,6 +77,9 @@ final class PeerRecord {
     /// How many links in a row have broken shortly after they began to carry the conversation.
     var briefLinks = 0
 
+    /// What shortens the handshake of the next link to it.
+    var ticket: ResumptionTicket?
+
     /// The highest request number seen from the peer, in the incarnation below.
     var requestsSeen: UInt64 = 0
     var requestsSeenFrom: UInt64 = 0

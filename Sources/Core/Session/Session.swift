@@ -28,7 +28,7 @@ public final class Session: Sendable {
 
     /// A session that uses `transports` and calls back on `loop`. Nothing happens before `start`. The transports belong
     /// to the session from here on; they are shut down with it. Two transports of one scheme, or limits that cannot be (see
-    /// `SessionLimits`), are mistakes of the program and stop it.
+    /// `SessionLimits`), are mistakes of the program and stop it, and so does a libssl without TLS 1.3.
     ///
     /// - Parameter identity: the key pair whose hash is this session's PeerID; load it from an `IdentityFile` to be the
     ///   same peer at every start.
@@ -48,7 +48,7 @@ public final class Session: Sendable {
         let machine = SessionMachine(
             hello: hello, limits: configuration.limits, timings: configuration.timings,
             transports: transports.map { .init(scheme: $0.scheme, priority: $0.capabilities.priority) },
-            offer: .plaintext, seed: seeds.next())
+            offer: Self.offer(configuration.security, identity), seed: seeds.next())
         let advertisement = Advertisement(
             service: configuration.service, peer: identity.peerID, name: configuration.name,
             info: configuration.info)
@@ -64,6 +64,15 @@ public final class Session: Sendable {
         self.attention = attention
         messages = MessageSequence(inbox: driver.inbox)
         events = EventSequence(inbox: driver.events)
+    }
+
+    private static func offer(_ security: SessionSecurity, _ identity: Identity) -> SecureChannelOffer {
+        guard security != .none else { return .plaintext }
+        do throws(NighError) {
+            return .tls(try TLSContext(identity))
+        } catch {
+            fatalError("\(error)")
+        }
     }
 
     deinit {

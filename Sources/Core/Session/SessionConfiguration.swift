@@ -12,6 +12,17 @@ public enum SessionRole: String, Hashable, Sendable, CaseIterable {
     var browses: Bool { self != .server }
 }
 
+/// Whom a session talks to, and how it makes sure of that.
+public enum SessionSecurity: String, Hashable, Sendable, CaseIterable {
+    /// With any peer, over TLS 1.3: nobody listens in, and the peer has proven the key its PeerID is the hash of.
+    case encrypted
+    /// The same, with peers only that were paired before.
+    case paired
+    /// With any peer, readable and changeable by everybody on the way, and nobody proves anything. For measurements; refused by
+    /// sessions of the other two kinds.
+    case none
+}
+
 /// What a session is to be.
 public struct SessionConfiguration: Sendable {
     /// What it offers and looks for.
@@ -22,6 +33,8 @@ public struct SessionConfiguration: Sendable {
     public var role: SessionRole
     /// What it advertises about itself at first; see `Session.update`.
     public var info: DiscoveryInfo
+    /// Whom it talks to, and how it makes sure of that.
+    public var security = SessionSecurity.encrypted
     /// Its bounds.
     public var limits: SessionLimits
     /// Its spans of time.

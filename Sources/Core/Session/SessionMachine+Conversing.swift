@@ -68,7 +68,8 @@ extension SessionMachine {
             // The invitation was taken back while the yes to it was on its way.
             return endConversation(of: peer, cause: .peerLeft)
         case nil, .superseded?, .selfDial?, .sameIdentity?, .silent?, .noCommonVersion?,
-            .noCommonSecurity?, .wrongService?, .wrongPeer?, .tooManyLinks?, .tooSlow?, .other?:
+            .noCommonSecurity?, .wrongService?, .wrongPeer?, .tooManyLinks?, .tooSlow?, .other?, .notPaired?,
+            .claimsAnotherPeer?, .prefaceChanged?:
             break
         }
         if let departure = peer.departure, peer.conversation?.isDrained ?? true || departure.deadline <= now {

@@ -162,6 +162,7 @@ extension SessionMachine {
             guard let peer = peers[id], peer.attempt?.dial == dial else { return close(link, .cancelled) }
             link.belongs(to: peer)
             peer.name = hello.name
+            peer.ticket = link.machine.takeTicket() ?? peer.ticket
             sendRequest(on: link, to: peer, now: now)
         }
     }

@@ -120,7 +120,11 @@ final class SessionMachine {
                 return nil
             }
         }
-        let settings = LinkMachine.Settings(hello: hello, limits: limits, timings: timings, offer: offer)
+        var settings = LinkMachine.Settings(hello: hello, limits: limits, timings: timings, offer: offer)
+        if let dial, case .peer(let id)? = dials[dial]?.purpose {
+            settings.expected = id
+            settings.ticket = peers[id]?.ticket.take()
+        }
         let machine = LinkMachine(side: dial == nil ? .accepting : .dialling, settings: settings, now: now)
         let link = Link(number: nextNumber(), machine: machine, transport: transport, dial: dial, now: now)
         links[link.number] = link

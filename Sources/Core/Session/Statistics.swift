@@ -108,6 +108,7 @@ extension NighError.Cause {
         case .protocolViolation: "protocol violation"
         case .noCommonVersion: "no common version"
         case .noCommonSecurity: "no common security"
+        case .notPaired: "not paired"
         case .insecure(let fault): fault.label
         case .limit: "limit"
         case .invalid: "invalid"

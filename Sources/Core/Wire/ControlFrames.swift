@@ -169,6 +169,9 @@ package struct LinkClose: Hashable {
         case sessionClosed = 14
         /// What stays for codes of later versions.
         case other = 15
+        case notPaired = 16
+        case claimsAnotherPeer = 17
+        case prefaceChanged = 18
     }
 
     var code: Code

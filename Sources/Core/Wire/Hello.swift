@@ -14,6 +14,9 @@ struct Hello: Equatable {
     var maximumFrame: Int
     /// The longest message the sender takes.
     var maximumMessage: Int
+    /// The dialling side's preface and the accepting side's, as the sender of the hello knows them: prefaces go unprotected,
+    /// so that both sides compare what they sent and saw once nobody can change it any more. Nil in plaintext.
+    var prefaces: [UInt8]?
 
     /// The highest version in both ranges.
     func commonVersion(with other: Hello) -> UInt8? {
@@ -32,8 +35,16 @@ struct Hello: Equatable {
         writer.write(UInt32(maximumMessage))
         writer.write(short: service.description)
         writer.write(short: name.description)
+        if let prefaces {
+            writer.write(Self.prefacesTag)
+            writer.write(UInt16(prefaces.count))
+            writer.write(raw: prefaces)
+        }
         return writer.bytes
     }
+
+    /// What the field with both prefaces begins with.
+    private static let prefacesTag: UInt8 = 0x01
 }
 
 extension Hello {
@@ -69,8 +80,9 @@ extension Hello {
         self.name = name
         while reader.remaining > 0 {
             let tag = try reader.number(UInt8.self, "a hello field's tag")
-            _ = try reader.take(
+            let content = try reader.take(
                 Int(try reader.number(UInt16.self, "a hello field's length")), "a hello field")
+            if tag == Self.prefacesTag { prefaces = Array(content) }
             guard tag < 0x80 else { throw .malformed("the hello has an unknown critical field \(tag)") }
         }
     }

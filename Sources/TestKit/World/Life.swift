@@ -93,6 +93,7 @@ final class Life: @unchecked Sendable {
         var configuration = SessionConfiguration(
             service: "world", name: DisplayName(fitting: "peer \(owner.index)"), role: member.role)
         configuration.seed = world.generator.next()
+        configuration.security = world.plan.security
         configuration.limits = member.limits
         configuration.timings = member.timings
         let session = Session(

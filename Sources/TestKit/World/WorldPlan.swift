@@ -44,6 +44,8 @@ struct WorldPlan {
     let settling: Duration
     /// Between two strokes of bad weather, at most, in milliseconds.
     let weatherPace: Int
+    /// How its sessions make sure of each other.
+    var security = SessionSecurity.none
     /// Whether limits are so narrow that not everybody can be connected, or known, to everybody.
     let isNarrow: Bool
 

@@ -53,6 +53,7 @@ struct Company {
     ) -> Session {
         var configuration = SessionConfiguration(
             service: "bench", name: DisplayName(fitting: name), role: role)
+        configuration.security = .none
         // Room for the bursts of the largest messages; for others the default stays.
         configuration.limits.sendBuffer = max(configuration.limits.sendBuffer, 8 * messageSize)
         let session = Session(

@@ -72,8 +72,8 @@ import Testing
     @Test func withoutCommonSecurityBothAreTold() throws {
         let pair = LinkPair(accepting: LinkPair.settings(seed: 2, security: .tls13))
         try pair.settle()
-        #expect(pair.dialling.closed?.cause == .noCommonSecurity)
-        #expect(pair.accepting.closed?.cause == .noCommonSecurity)
+        #expect(pair.dialling.closed?.cause == .noCommonSecurity(theyEncrypt: true))
+        #expect(pair.accepting.closed?.cause == .noCommonSecurity(theyEncrypt: false))
     }
 
     @Test func anotherServiceIsTurnedAway() throws {

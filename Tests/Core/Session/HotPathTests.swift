@@ -44,9 +44,11 @@ import Testing
                 opened(watched)
                 return watched
             }
+            var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: name))
+            // The pipe shows what the session does with the bytes themselves.
+            configuration.security = .none
             return Session(
-                SessionConfiguration(service: "test", name: DisplayName(fitting: name)),
-                identity: .ephemeral(), transports: [transport], loop: loop)
+                configuration, identity: .ephemeral(), transports: [transport], loop: loop)
         }
     }
 

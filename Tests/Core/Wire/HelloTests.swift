@@ -70,7 +70,7 @@ import Testing
 
     @Test func extensionFieldsAreSkippedUnlessTheyAreCritical() throws {
         let hello = Frames.hello()
-        let optional: [UInt8] = [0x01, 0, 3, 9, 9, 9, 0x7F, 0, 0]
+        let optional: [UInt8] = [0x02, 0, 3, 9, 9, 9, 0x7F, 0, 0]
         #expect(try read(hello.payload + optional) == hello)
         #expect(throws: WireError.malformed("the hello has an unknown critical field 128")) {
             try read(hello.payload + [0x80, 0, 1, 5])

@@ -1,0 +1,45 @@
+// What a link says besides messages: requests and answers, standings, pings.
+
+extension LinkMachine {
+    func send(_ request: ConversationRequest, isResume: Bool) {
+        guard phase == .open else { return }
+        control.write(isResume ? .resume : .invite, payload: request.payload)
+    }
+
+    func send(_ acceptance: ConversationAcceptance) {
+        guard phase == .open else { return }
+        control.write(.accept, payload: acceptance.payload)
+    }
+
+    func send(_ refusal: ConversationRefusal) {
+        guard phase == .open else { return }
+        control.write(.decline, payload: refusal.payload)
+    }
+
+    /// Tells the other side where this one stands; allocates nothing.
+    func send(_ standing: Standing) {
+        guard phase == .open else { return }
+        standing.write(to: control.reserve(.acknowledge, payloadLength: Standing.byteCount))
+    }
+
+    /// Sends a ping whose pong will be a `Step.pong` with `token`; the highest bit of tokens is the link's own.
+    package func ping(token: UInt64, payload: [UInt8], now: Moment) {
+        guard phase == .open else { return }
+        if pingsSent.count >= Self.pingsRemembered,
+            let oldest = pingsSent.min(by: { $0.value < $1.value })
+        {
+            pingsSent.removeValue(forKey: oldest.key)
+        }
+        pingsSent[token] = now
+        var writer = FieldWriter()
+        writer.write(token)
+        writer.write(raw: payload)
+        control.write(.ping, payload: writer.bytes)
+    }
+
+    /// Has the other side answer, and with the answer say what it has received.
+    func sendAutomaticPing(now: Moment) {
+        ping(token: nextAutomaticPing, payload: [], now: now)
+        nextAutomaticPing = (nextAutomaticPing &+ 1) | Self.firstAutomaticPing
+    }
+}
