@@ -2,23 +2,27 @@ import COpenSSL
 
 /// One link's TLS 1.3: libssl over memory, both sides with a certificate, the accepting one as the server.
 ///
-/// The link machine owns it and calls it on the session's loop. Once warm it takes nothing from the heap itself.
-final class TLSChannel: SecureChannel {
+/// The link machine owns it and calls it on the session's loop. Once warm it takes nothing from the heap itself; libssl takes
+/// and gives back two small blocks a record each way.
+///
+/// What every record asks is not checked for overlapping access at run time: it is reached on the loop alone, and no
+/// callback of libssl comes here.
+package final class TLSChannel: SecureChannel {
     private let context: TLSContext
     private let transport: TLSTransport
     private let ssl: OpaquePointer
-    private(set) var isEstablished = false
-    private(set) var provenPeer: PeerID?
+    @exclusivity(unchecked) package private(set) var isEstablished = false
+    package private(set) var provenPeer: PeerID?
     private(set) var wasResumed = false
     /// Why the channel is of no use any more.
-    private var failure: NighError?
+    @exclusivity(unchecked) private var failure: NighError?
     /// The two directions end one by one, as TLS has it.
-    private var hasEnded = false
-    private var peerHasEnded = false
-    private var isActive = false
+    @exclusivity(unchecked) private var hasEnded = false
+    @exclusivity(unchecked) private var peerHasEnded = false
+    @exclusivity(unchecked) private var isActive = false
     /// Where plain bytes go.
-    private var plainChunk: Chunk?
-    private var recordsSealed = 0
+    @exclusivity(unchecked) private var plainChunk: Chunk?
+    @exclusivity(unchecked) private var recordsSealed = 0
 
     /// A channel that has not begun. A ticket that somebody else than `expected` gave is not used.
     init(_ context: TLSContext, side: LinkSide, expected: PeerID?, ticket: ResumptionTicket?) {
@@ -38,19 +42,25 @@ final class TLSChannel: SecureChannel {
         }
     }
 
+    /// A channel that belongs to no link, for whoever tries channels by themselves.
+    package convenience init(_ context: TLSContext, side: LinkSide) {
+        self.init(context, side: side, expected: nil, ticket: nil)
+    }
+
     deinit {
         becomeIdle()
         SSL_free(ssl)
         ERR_clear_error()
     }
 
-    func begin(wire: inout ByteQueue) throws(NighError) {
+    package func begin(wire: inout ByteQueue) throws(NighError) {
         becomeActive()
         defer { transport.collect(into: &wire) }
         try shakeHands()
     }
 
-    func receive(_ bytes: ByteSlice, plain: inout ByteQueue, wire: inout ByteQueue) throws(NighError) {
+    package func receive(_ bytes: ByteSlice, plain: inout ByteQueue, wire: inout ByteQueue) throws(NighError)
+    {
         if let failure { throw failure }
         // Nothing counts after the other side has said that nothing follows (RFC 8446, 6.1).
         guard !peerHasEnded else { return }
@@ -63,7 +73,7 @@ final class TLSChannel: SecureChannel {
     }
 
     private func shakeHands() throws(NighError) {
-        ERR_clear_error()
+        Self.forgetErrors()
         let result = SSL_do_handshake(ssl)
         guard result != 1 else { return try handshakeIsDone() }
         guard SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ else { throw failed(after: result) }
@@ -89,7 +99,7 @@ final class TLSChannel: SecureChannel {
 
     private func open(into plain: inout ByteQueue) throws(NighError) {
         if plainChunk != nil { _ = Chunk.rewindIfUnshared(&plainChunk!) }
-        ERR_clear_error()
+        Self.forgetErrors()
         repeat {
             let chunk = roomyPlainChunk()
             let start = chunk.filled
@@ -117,12 +127,12 @@ final class TLSChannel: SecureChannel {
         return chunk
     }
 
-    func seal(_ plain: inout ByteQueue, into wire: inout ByteQueue) throws(NighError) {
+    package func seal(_ plain: inout ByteQueue, into wire: inout ByteQueue) throws(NighError) {
         if let failure { throw failure }
         guard isEstablished, !hasEnded else { throw NighError(.sending, .closed) }
         becomeActive()
         transport.prepareOutput()
-        ERR_clear_error()
+        Self.forgetErrors()
         defer { transport.collect(into: &wire) }
         while let first = plain.first {
             if first.count >= TLSContext.recordSize {
@@ -156,7 +166,7 @@ final class TLSChannel: SecureChannel {
         guard result == 1, count == bytes.count else { throw failed(after: result) }
     }
 
-    func end(wire: inout ByteQueue) {
+    package func end(wire: inout ByteQueue) {
         guard isEstablished, failure == nil, !hasEnded else { return }
         hasEnded = true
         SSL_shutdown(ssl)
@@ -182,7 +192,7 @@ final class TLSChannel: SecureChannel {
 
     // MARK: Memory
 
-    func releaseIdleMemory() {
+    package func releaseIdleMemory() {
         // Refused where a part of a record is held, which the rest will follow.
         SSL_free_buffers(ssl)
         plainChunk = nil
@@ -190,7 +200,9 @@ final class TLSChannel: SecureChannel {
         becomeIdle()
     }
 
-    var heldByteCount: Int { SSL_pending(ssl) > 0 || SSL_has_pending(ssl) == 1 ? TLSContext.recordSize : 0 }
+    package var heldByteCount: Int {
+        SSL_pending(ssl) > 0 || SSL_has_pending(ssl) == 1 ? TLSContext.recordSize : 0
+    }
 
     @inline(__always)
     private func becomeActive() {
@@ -206,6 +218,13 @@ final class TLSChannel: SecureChannel {
     }
 
     // MARK: Failing
+
+    /// libssl judges its own calls by the thread's queue of errors, to which others may have added. Looking first costs
+    /// far less than clearing an empty queue.
+    @inline(__always)
+    private static func forgetErrors() {
+        if ERR_peek_error() != 0 { ERR_clear_error() }
+    }
 
     private func fail(_ cause: NighError.Cause) -> NighError {
         let advice: String? = if case .insecure(let fault) = cause { fault.advice } else { nil }

@@ -6,13 +6,13 @@ import Glibc
 ///
 /// `@unchecked Sendable`: made on any thread and handed to the session's loop before the first channel is made; from then
 /// on it and its channels are used on that loop alone.
-final class TLSContext: @unchecked Sendable {
+package final class TLSContext: @unchecked Sendable {
     /// The only protocol offered and accepted (ALPN, RFC 7301).
     static let applicationProtocol = Array("nigh/1".utf8)
     /// The longest content of a record (RFC 8446, 5.1).
-    static let recordSize = 16_384
+    package static let recordSize = 16_384
     /// How many bytes of a handshake are taken from somebody who has not proven anything yet.
-    static let handshakeLimit = 16_384
+    package static let handshakeLimit = 16_384
     /// The longest list of certificates that is looked at; ours has some 250 bytes.
     static let certificateLimit = 4_096
     /// Seconds a ticket is good for.
@@ -28,7 +28,7 @@ final class TLSContext: @unchecked Sendable {
     let pointer: OpaquePointer
     let recordsPerKey: Int
     /// Where records are sealed to, and where they are opened to.
-    private(set) var memory = Memory()
+    @exclusivity(unchecked) private var memory = Memory()
     private var activeChannels = 0
     private var ticketKeysMadeAt: time_t
 
@@ -49,7 +49,12 @@ final class TLSContext: @unchecked Sendable {
     }
 
     /// A context that shows a new certificate of `identity`. Fails where libssl lacks what it takes.
-    init(_ identity: Identity, recordsPerKey: Int = TLSContext.recordsPerKey) throws(NighError) {
+    package convenience init(_ identity: Identity) throws(NighError) {
+        try self.init(identity, recordsPerKey: Self.recordsPerKey)
+    }
+
+    /// As above, with keys renewed after another number of records. Fails where libssl lacks what it takes.
+    init(_ identity: Identity, recordsPerKey: Int) throws(NighError) {
         defer { ERR_clear_error() }
         guard let pointer = SSL_CTX_new(TLS_method()) else { throw Self.failure("cannot make a context") }
         let certificate = TLSCertificate.selfSigned(identity.keyPair)

@@ -6,6 +6,9 @@ import Glibc
 ///
 /// libssl has a plain pointer to it (in its `BIO` and its `SSL`), which is sound because the channel that owns it frees
 /// the `SSL` first, and because callbacks run inside calls of the channel alone.
+///
+/// What every record asks is not checked for overlapping access at run time: it is reached on the loop alone, and never
+/// across a call into libssl.
 final class TLSTransport {
     private let context: TLSContext
     let expected: PeerID?
@@ -15,16 +18,16 @@ final class TLSTransport {
     private var ticket: OpaquePointer?
 
     /// What was received and libssl has not taken; borrowed for the time of one call.
-    private var input = UnsafeRawBufferPointer(start: nil, count: 0)
+    @exclusivity(unchecked) private var input = UnsafeRawBufferPointer(start: nil, count: 0)
     /// How many bytes libssl may still take before the other side must have proven who it is.
-    private(set) var handshakeAllowance = TLSContext.handshakeLimit
-    var isHandshaking = true
+    @exclusivity(unchecked) private(set) var handshakeAllowance = TLSContext.handshakeLimit
+    @exclusivity(unchecked) var isHandshaking = true
 
     /// The chunk libssl's bytes go to; from `outputStart` on they are not handed out yet.
-    private var output: Chunk?
-    private var outputStart = 0
+    @exclusivity(unchecked) private var output: Chunk?
+    @exclusivity(unchecked) private var outputStart = 0
     /// What did not fit into one chunk, handed out before the rest.
-    private var fullOutput = ByteQueue()
+    @exclusivity(unchecked) private var fullOutput = ByteQueue()
 
     init(_ context: TLSContext, expected: PeerID?) {
         self.context = context

@@ -17,6 +17,8 @@ enum Target: String, CaseIterable {
     case neighbours
     /// Addresses of TCP.
     case addresses
+    /// A TLS channel, in its handshake and after it.
+    case tls
 
     /// Feeds it what follows from `seed`; throws a finding where something is as it must not be.
     func run(seed: UInt64, corpus: [Scenario], frames: [[UInt8]]) throws {
@@ -29,6 +31,7 @@ enum Target: String, CaseIterable {
         case .directory: try DirectoryTarget.run(&mutator)
         case .neighbours: try NeighbourTarget.run(&mutator)
         case .addresses: try AddressTarget.run(&mutator)
+        case .tls: try TLSTarget.run(&mutator)
         }
     }
 

@@ -31,9 +31,6 @@ static inline void openssl_set_longest_certificate_list(SSL_CTX *context, long b
     SSL_CTX_set_max_cert_list(context, byteCount);
 }
 
-static inline void openssl_set_read_ahead(SSL_CTX *context, long readAhead) {
-    SSL_CTX_set_read_ahead(context, readAhead);
-}
 
 static inline int openssl_set_ticket_keys(SSL_CTX *context, void *keys, size_t byteCount) {
     return (int)SSL_CTX_set_tlsext_ticket_keys(context, keys, byteCount);

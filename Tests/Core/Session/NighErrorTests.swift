@@ -20,6 +20,12 @@ import Testing
             "securing the link to Puma over tcp: 77777777 answered instead of aaaaaaaa"
         ),
         (
+            NighError(
+                .securing, .insecure(.certificateExpired), peer: "Puma",
+                advice: "check the clocks of both devices"),
+            "securing the link to Puma: the other side's certificate has expired; check the clocks of both devices"
+        ),
+        (
             NighError(.greeting, .noCommonVersion(ours: 2...3, theirs: 1...1), peer: "Puma"),
             "greeting Puma: no common protocol version: this side speaks 2 to 3, the other 1 to 1"
         ),

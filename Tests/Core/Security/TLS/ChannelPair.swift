@@ -18,6 +18,8 @@ final class ChannelPair {
     /// What each side could read.
     var readByDialling = ByteQueue()
     var readByAccepting = ByteQueue()
+    /// A byte to be changed on its way, counted from the first that its side wrote.
+    var tampering: (side: LinkSide, position: Int)?
     /// The most bytes handed over at once.
     var split: Int
 
@@ -51,14 +53,25 @@ final class ChannelPair {
     func pump() throws(NighError) {
         while !toAccepting.isEmpty || !toDialling.isEmpty {
             while let bytes = toAccepting.popFirst(atMost: split) {
+                let changed = tampered(bytes, .dialling, offset: fromDialling.count)
                 fromDialling += bytes.bytes
-                try accepting.receive(bytes, plain: &readByAccepting, wire: &toDialling)
+                try accepting.receive(changed, plain: &readByAccepting, wire: &toDialling)
             }
             while let bytes = toDialling.popFirst(atMost: split) {
+                let changed = tampered(bytes, .accepting, offset: fromAccepting.count)
                 fromAccepting += bytes.bytes
-                try dialling.receive(bytes, plain: &readByDialling, wire: &toAccepting)
+                try dialling.receive(changed, plain: &readByDialling, wire: &toAccepting)
             }
         }
+    }
+
+    private func tampered(_ bytes: ByteSlice, _ side: LinkSide, offset: Int) -> ByteSlice {
+        guard let tampering, tampering.side == side, tampering.position >= offset,
+            tampering.position < offset + bytes.count
+        else { return bytes }
+        var changed = bytes.bytes
+        changed[tampering.position - offset] ^= 1
+        return ByteSlice(changed)
     }
 
     /// What the dialling side puts on the pipe for `bytes`.

@@ -1,3 +1,4 @@
+import COpenSSL
 import Testing
 
 @testable import NighCore
@@ -28,5 +29,150 @@ import Testing
         #expect(try pair.sendBack([bytes]) == bytes)
         pair.split = 777
         #expect(try pair.send([bytes]) == bytes)
+    }
+
+    @Test func manySmallSlicesBecomeFewRecords() throws {
+        let pair = try ChannelPair.established()
+        let slices = (0..<1_000).map { Self.pattern($0 % 90, seed: $0) }
+        let count = slices.reduce(0) { $0 + $1.count }
+        let before = pair.fromDialling.count
+        #expect(try pair.send(slices) == slices.flatMap { $0 })
+        let records = (count + TLSContext.recordSize - 1) / TLSContext.recordSize
+        #expect(pair.fromDialling.count - before == count + records * 22)
+    }
+
+    @Test func headersBetweenPayloadsFillTheRecords() throws {
+        let pair = try ChannelPair.established()
+        let slices = (0..<8).flatMap { [[UInt8($0)], Self.pattern(16_384, seed: $0)] }
+        let before = pair.fromDialling.count
+        #expect(try pair.send(slices) == slices.flatMap { $0 })
+        #expect(pair.fromDialling.count - before == 8 * 16_385 + 9 * 22)
+    }
+
+    @Test func nothingOfWhatIsSaidCanBeReadOnTheWay() throws {
+        let pair = try ChannelPair.established()
+        let secret = Array("a secret that nobody else may read".utf8)
+        _ = try pair.send([secret, [UInt8](repeating: 0, count: 100_000), secret])
+        _ = try pair.sendBack([secret])
+        for bytes in [pair.fromDialling, pair.fromAccepting] {
+            for hidden in [secret, ChannelPair.dialler.publicKey, ChannelPair.accepter.publicKey] {
+                #expect(!contains(bytes, hidden))
+            }
+        }
+        #expect(contains(pair.fromDialling, Array("nigh/1".utf8)), "the search finds what is there")
+    }
+
+    private func contains(_ bytes: [UInt8], _ part: [UInt8]) -> Bool {
+        bytes.indices.contains { bytes[$0] == part[0] && bytes[$0...].starts(with: part) }
+    }
+
+    @Test func theEndIsToldAndTheOtherDirectionGoesOn() throws {
+        let pair = try ChannelPair.established()
+        pair.dialling.end(wire: &pair.toAccepting)
+        #expect(!pair.toAccepting.isEmpty)
+        try pair.pump()
+        #expect(pair.readByAccepting.isEmpty)
+        let error = #expect(throws: NighError.self) { try pair.send([[1]]) }
+        #expect(error?.cause == .closed)
+        // Said once; what comes after it does not count.
+        pair.dialling.end(wire: &pair.toAccepting)
+        #expect(pair.toAccepting.isEmpty)
+        pair.toAccepting.append(ByteSlice([1, 2, 3]))
+        try pair.pump()
+        #expect(pair.readByAccepting.isEmpty)
+        #expect(try pair.sendBack([[5]]) == [5])
+        pair.accepting.end(wire: &pair.toDialling)
+        try pair.pump()
+    }
+
+    @Test func anEndBeforeTheHandshakeSaysNothing() throws {
+        let pair = try ChannelPair()
+        try pair.dialling.begin(wire: &pair.toAccepting)
+        let before = pair.toAccepting.byteCount
+        pair.dialling.end(wire: &pair.toAccepting)
+        #expect(pair.toAccepting.byteCount == before)
+        #expect(throws: NighError.self) { try pair.send([[1]]) }
+    }
+
+    @Test func keysAreRenewedBeforeTheyAreWornOut() throws {
+        let often = ChannelPair(
+            try TLSContext(ChannelPair.dialler, recordsPerKey: 3), try TLSContext(ChannelPair.accepter))
+        try often.shakeHands()
+        let before = often.fromDialling.count
+        for number in 0..<UInt8(30) {
+            #expect(try often.send([[number]]) == [number])
+            #expect(try often.sendBack([[number, 1]]) == [number, 1])
+        }
+        #expect(often.fromDialling.count - before == 30 * 23 + 10 * 27, "a record that says so each time")
+    }
+
+    @Test func bothEndsAndNobodyElseComputeTheSameSecret() throws {
+        func secret(_ channel: TLSChannel, _ label: String = "EXPORTER-nigh", _ context: [UInt8] = [1])
+            -> [UInt8]?
+        {
+            channel.keyingMaterial(label: label, context: context, count: 32)?.withBytes { Array($0) }
+        }
+        let pair = try ChannelPair()
+        #expect(secret(pair.dialling) == nil)
+        try pair.shakeHands()
+        let ours = try #require(secret(pair.dialling))
+        #expect(ours.count == 32 && secret(pair.accepting) == ours)
+        #expect(secret(pair.dialling, "EXPORTER-other") != ours)
+        #expect(secret(pair.dialling, "EXPORTER-nigh", [2]) != ours)
+        #expect(secret(pair.dialling, "EXPORTER-nigh", []) != ours)
+        #expect(secret(try ChannelPair.established().dialling) != ours, "another handshake, another secret")
+    }
+
+    @Test func whoeverSitsBetweenTwoSharesASecretWithEachButTheyHaveNone() throws {
+        let middle = try TLSContext(.ephemeral(seed: 66))
+        let left = ChannelPair(try TLSContext(ChannelPair.dialler), middle)
+        let right = ChannelPair(middle, try TLSContext(ChannelPair.accepter))
+        try left.shakeHands()
+        try right.shakeHands()
+        func secret(_ channel: TLSChannel) -> [UInt8]? {
+            channel.keyingMaterial(label: "EXPORTER-nigh", context: [], count: 32)?.withBytes { Array($0) }
+        }
+        #expect(secret(left.dialling) != secret(right.accepting))
+        #expect(left.dialling.provenPeer == middle.peerID)
+        #expect(right.accepting.provenPeer == middle.peerID)
+    }
+
+    @Test func anIdleChannelGoesOnWhenThereIsTraffic() throws {
+        let pair = try ChannelPair.established()
+        let bytes = Self.pattern(200_000)
+        for _ in 0..<3 {
+            #expect(try pair.send([bytes]) == bytes)
+            #expect(try pair.sendBack([bytes]) == bytes)
+            pair.dialling.releaseIdleMemory()
+            pair.accepting.releaseIdleMemory()
+        }
+    }
+
+    @Test func whatIsStillReadIsNotOverwritten() throws {
+        let pair = try ChannelPair.established()
+        var kept: [(ByteSlice, UInt8)] = []
+        for number in 0..<UInt8(100) {
+            let count = 1_000 + Int(number) * 100
+            pair.toAccepting.append(ByteSlice(try pair.sealed([UInt8](repeating: number, count: count))))
+            try pair.pump()
+            while let slice = pair.readByAccepting.popFirst() { kept.append((slice, number)) }
+            if number % 3 == 0 { kept.removeFirst() }
+        }
+        for (slice, number) in kept { #expect(slice.bytes.allSatisfy { $0 == number }) }
+    }
+
+    @Test func whatOthersLeftInTheQueueOfErrorsDoesNoHarm() throws {
+        let pair = try ChannelPair.established()
+        // A call of libcrypto that fails, as another part of the program may have made it.
+        #expect(PEM_read_bio_X509(nil, nil, nil, nil) == nil)
+        try #require(ERR_peek_error() != 0)
+        #expect(try pair.send([[1]]) == [1])
+        #expect(ERR_peek_error() == 0)
+    }
+
+    @Test func plaintextProvesNothing() {
+        let channel = PlaintextChannel()
+        #expect(channel.provenPeer == nil && channel.takeTicket() == nil && !channel.wasResumed)
+        #expect(channel.keyingMaterial(label: "EXPORTER-nigh", context: [], count: 32) == nil)
     }
 }

@@ -1,0 +1,156 @@
+import COpenSSL
+
+@testable import NighCore
+
+/// A peer made of libssl alone, which breaks Nigh's rules as a test wants.
+final class RawPeer {
+    /// A key and a certificate, as a test wants them.
+    final class Credentials {
+        let key: OpaquePointer
+        let certificate: OpaquePointer
+
+        /// A certificate for `key`, signed with `signer` or, where that is nil, with the key itself.
+        init(
+            _ key: OpaquePointer = RawPeer.key(EVP_PKEY_ED25519), signer: OpaquePointer? = nil,
+            from: String = "20000101000000Z", until: String = "20990101000000Z"
+        ) {
+            self.key = key
+            certificate = X509_new()!
+            X509_set_version(certificate, 2)
+            ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), 7)
+            ASN1_TIME_set_string_X509(X509_getm_notBefore(certificate), from)
+            ASN1_TIME_set_string_X509(X509_getm_notAfter(certificate), until)
+            X509_NAME_add_entry_by_txt(
+                X509_get_subject_name(certificate), "CN", MBSTRING_UTF8, "raw", -1, -1, 0)
+            X509_set_issuer_name(certificate, X509_get_subject_name(certificate))
+            X509_set_pubkey(certificate, key)
+            let signs = signer ?? key
+            let digest = EVP_PKEY_get_base_id(signs) == EVP_PKEY_ED25519 ? nil : EVP_sha256()
+            precondition(X509_sign(certificate, signs, digest) > 0)
+        }
+
+        deinit {
+            X509_free(certificate)
+            EVP_PKEY_free(key)
+        }
+
+        var peerID: PeerID? { PeerID(key: key) }
+    }
+
+    /// A new key of a kind such as `EVP_PKEY_RSA`, owned by the caller.
+    static func key(_ kind: Int32) -> OpaquePointer {
+        let context = EVP_PKEY_CTX_new_id(kind, nil)
+        defer { EVP_PKEY_CTX_free(context) }
+        var key: OpaquePointer?
+        EVP_PKEY_keygen_init(context)
+        if kind == EVP_PKEY_EC { EVP_PKEY_CTX_set_group_name(context, "P-256") }
+        EVP_PKEY_keygen(context, &key)
+        return key!
+    }
+
+    private let context: OpaquePointer
+    let ssl: OpaquePointer
+    private let incoming = BIO_new(BIO_s_mem())!
+    private let outgoing = BIO_new(BIO_s_mem())!
+    /// Why it gave up, in libssl's words.
+    private(set) var failure: String?
+    private(set) var received: [UInt8] = []
+
+    /// A peer that shows `credentials`, offers `protocols` and believes anybody.
+    init(
+        _ side: LinkSide, _ credentials: Credentials? = Credentials(),
+        protocols: [String] = ["nigh/1"], configure: (OpaquePointer) -> Void = { _ in }
+    ) {
+        context = SSL_CTX_new(TLS_method())
+        if let credentials {
+            SSL_CTX_use_certificate(context, credentials.certificate)
+            SSL_CTX_use_PrivateKey(context, credentials.key)
+        }
+        SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
+        SSL_CTX_set_cert_verify_callback(context, { _, _ in 1 }, nil)
+        let offers = protocols.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
+        if side == .dialling, !offers.isEmpty {
+            SSL_CTX_set_alpn_protos(context, offers, UInt32(offers.count))
+        } else if protocols == ["nigh/1"] {
+            SSL_CTX_set_alpn_select_cb(
+                context,
+                { _, selected, count, offered, _, _ in
+                    selected?.pointee = offered.map { $0 + 1 }
+                    count?.pointee = 6
+                    return SSL_TLSEXT_ERR_OK
+                }, nil)
+        }
+        configure(context)
+        ssl = SSL_new(context)
+        SSL_set_bio(ssl, incoming, outgoing)
+        if side == .dialling { SSL_set_connect_state(ssl) } else { SSL_set_accept_state(ssl) }
+    }
+
+    deinit {
+        SSL_free(ssl)
+        SSL_CTX_free(context)
+    }
+
+    /// Whether it thinks that the handshake is done.
+    var isEstablished: Bool { SSL_is_init_finished(ssl) == 1 }
+
+    /// Whether the other side has shown it a certificate.
+    var sawCertificate: Bool { SSL_get0_peer_certificate(ssl) != nil }
+
+    /// Takes `bytes`, and does with them what it can; what it writes in turn.
+    func exchange(_ bytes: [UInt8]) -> [UInt8] {
+        if !bytes.isEmpty { BIO_write(incoming, bytes, Int32(bytes.count)) }
+        ERR_clear_error()
+        if SSL_is_init_finished(ssl) == 0, SSL_do_handshake(ssl) != 1 { noteFailure() }
+        var buffer = [UInt8](repeating: 0, count: 20_000)
+        while SSL_is_init_finished(ssl) == 1 {
+            let count = SSL_read(ssl, &buffer, Int32(buffer.count))
+            guard count > 0 else {
+                noteFailure()
+                break
+            }
+            received += buffer[..<Int(count)]
+        }
+        ERR_clear_error()
+        return takeOutput()
+    }
+
+    /// What it puts on the pipe for `bytes`.
+    func seal(_ bytes: [UInt8]) -> [UInt8] {
+        SSL_write(ssl, bytes, Int32(bytes.count))
+        return takeOutput()
+    }
+
+    private func takeOutput() -> [UInt8] {
+        var output = [UInt8](repeating: 0, count: BIO_ctrl_pending(outgoing))
+        if !output.isEmpty { BIO_read(outgoing, &output, Int32(output.count)) }
+        return output
+    }
+
+    private func noteFailure() {
+        let code = ERR_peek_last_error()
+        guard failure == nil, code != 0 else { return }
+        failure = ERR_reason_error_string(code).map { String(cString: $0) } ?? "?"
+    }
+
+    /// Shakes hands with `channel` and hands over what both have to say; why the channel gave up, if it did.
+    func meet(_ channel: TLSChannel) -> NighError? {
+        var wire = ByteQueue()
+        var plain = ByteQueue()
+        var error: NighError?
+        do throws(NighError) {
+            try channel.begin(wire: &wire)
+            var answer = exchange(wire.bytes)
+            for _ in 0..<10 {
+                wire.removeAll()
+                if !answer.isEmpty { try channel.receive(ByteSlice(answer), plain: &plain, wire: &wire) }
+                answer = exchange(wire.bytes)
+                if answer.isEmpty, wire.isEmpty { break }
+            }
+        } catch let failure {
+            error = failure
+            _ = exchange(wire.bytes)
+        }
+        return error
+    }
+}
