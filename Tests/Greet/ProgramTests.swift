@@ -53,6 +53,23 @@ struct ProgramTests {
         }
     }
 
+    @Test func aHostInTheTransportsOptionsIsMetWithoutDiscovery() throws {
+        let puma = try start("Puma", over: Self.withoutDiscovery)
+        let address = try #require(address(of: puma).split(separator: "/").last)
+        let parts = address.split(separator: ":")
+        let spec = "\(Self.withoutDiscovery),host=\(parts[0]),port=\(parts[1])"
+        let lynx = try Child(["--service", Self.service, "--transport", spec])
+        try lynx.line(with: "sees Puma")
+        try lynx.line(with: "hears from Puma")
+        try puma.line(with: "hears from")
+        puma.send(SIGINT)
+        #expect(try puma.end().status == 0)
+        try lynx.line(with: "no longer sees Puma")
+        try lynx.line(with: "has trouble", "nobody listens there")
+        lynx.send(SIGINT)
+        #expect(try lynx.end().status == 0)
+    }
+
     @Test func anAddressIsEnoughToMeet() throws {
         let puma = try start("Puma", over: Self.withoutDiscovery)
         let lynx = try start("Lynx", over: Self.withoutDiscovery, ["--connect", address(of: puma)])

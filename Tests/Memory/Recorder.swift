@@ -35,6 +35,9 @@ final class Recorder: TransportEvents, @unchecked Sendable {
         log.append("changed \(sighting.address) \(sighting.advertisement.name)")
     }
     func routeLost(_ address: TransportAddress, by transport: any Transport) { log.append("lost \(address)") }
+    func addressKnown(_ address: TransportAddress, by transport: any Transport) {
+        log.append("known \(address)")
+    }
     func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
         log.append(dial.map { "dialled \($0.number)" } ?? "accepted")
         pipes.append(PipeRecorder(pipe))

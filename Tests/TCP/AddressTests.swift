@@ -97,17 +97,30 @@ struct AddressTests {
         #expect(
             try TCPOptions(spec) == TCPOptions(port: 4000, interface: "wlan0", discovery: .off))
         #expect(try TCPOptions(TransportSpec(parsing: "tcp")) == TCPOptions())
+        for (host, value) in [
+            ("10.0.0.1", "10.0.0.1:4000"), ("2001:db8::7", "[2001:db8::7]:4000"),
+            ("[::1]", "[::1]:4000"), ("puma.local", "puma.local:4000"),
+        ] {
+            let options = try TCPOptions(TransportSpec(parsing: "tcp:host=\(host),port=4000,interface=eth0"))
+            // The port is the other side's; where this one listens is the system's choice.
+            let known = TransportAddress(scheme: "tcp", value: value)
+            #expect(options == TCPOptions(interface: "eth0", knownAddresses: [known]))
+            #expect(try TCPDestination(known).address == known)
+        }
     }
 
     @Test(arguments: [
         ("tcp:port=x", "0 to 65535"), ("tcp:port=65536", "0 to 65535"),
         ("tcp:mdns=avahi", "daemon, embedded, off"),
         ("tcp:interface=", "ip link"), ("tcp:interface=a/b", "ip link"),
-        ("tcp:colour=red", "interface, mdns, port"),
+        ("tcp:colour=red", "host, interface, mdns, port"), ("tcp:host=x", "without a port"),
+        ("tcp:host=x,port=0", "1 to 65535"), ("tcp:host=,port=1", "host \"\""),
+        ("tcp:host=a b,port=1", "host \"a b\""), ("tcp:host=fe80::1,port=1", "name the interface"),
     ])
     func wrongOptionsAreRefused(_ text: String, _ words: String) throws {
         let registry = TransportRegistry([TCPTransport.registryEntry])
         let error = #expect(throws: NighError.self) { try registry.makeAll(text) }
         #expect(error?.description.contains(words) == true, "\(String(describing: error))")
+        #expect(error?.stage == .configuring)
     }
 }

@@ -11,6 +11,7 @@ final class Neighbour: TransportEvents, PipeHandler, @unchecked Sendable {
     let transport: TCPTransport
     let monitor = Monitor()
     private(set) var listening: [TransportAddress] = []
+    private(set) var known: [TransportAddress] = []
     private(set) var inbound: [any Pipe] = []
     private(set) var dialled: [any Pipe] = []
     private(set) var failures: [NighError] = []
@@ -85,6 +86,9 @@ final class Neighbour: TransportEvents, PipeHandler, @unchecked Sendable {
     func routeFound(_ sighting: Sighting, by transport: any Transport) {}
     func routeChanged(_ sighting: Sighting, by transport: any Transport) {}
     func routeLost(_ address: TransportAddress, by transport: any Transport) {}
+    func addressKnown(_ address: TransportAddress, by transport: any Transport) {
+        monitor.change { known.append(address) }
+    }
     func browsingFailed(_ error: NighError, by transport: any Transport) {}
     func advertised(as name: DisplayName, by transport: any Transport) {}
 

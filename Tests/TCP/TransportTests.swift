@@ -103,6 +103,23 @@ struct TransportTests {
         guest.shutdown()
     }
 
+    /// The session dials, and only while it looks for somebody.
+    @Test func knownAddressesAreToldWhileBrowsing() {
+        let addresses = ["10.0.0.1:4000", "puma.local:1"].map { TransportAddress(scheme: "tcp", value: $0) }
+        let neighbour = Neighbour(TCPOptions(interface: "lo", discovery: .off, knownAddresses: addresses))
+        neighbour.call { neighbour in
+            neighbour.transport.browse("tests")
+            neighbour.transport.stopBrowsing()
+        }
+        #expect(neighbour.call { $0.known }.isEmpty)
+        for _ in 0..<2 {
+            neighbour.call { $0.transport.browse("tests") }
+            neighbour.call { $0.transport.stopBrowsing() }
+        }
+        #expect(neighbour.call { $0.known } == addresses + addresses)
+        neighbour.shutdown()
+    }
+
     // MARK: Listening
 
     @Test func aPortInUseIsSaidAndTakenWhenItIsFree() throws {

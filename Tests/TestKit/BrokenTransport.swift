@@ -109,6 +109,9 @@ extension BrokenTransport: TransportEvents {
     func routeLost(_ address: TransportAddress, by transport: any Transport) {
         if defect != .forgetsLost { events?.routeLost(address, by: self) }
     }
+    func addressKnown(_ address: TransportAddress, by transport: any Transport) {
+        events?.addressKnown(address, by: self)
+    }
     func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
         let broken = BrokenPipe(pipe, owner: self, loop: loop)
         if defect == .keepsPipes || defect == .stoppingClosesPipes { pipes.append(broken) }

@@ -13,6 +13,14 @@ public enum PeerState: String, Hashable, Sendable, CaseIterable {
     /// The conversation is over. Passed through on the way to `available` or `unavailable`.
     case disconnected
 
+    /// Whether there is a conversation, or one is asked for.
+    var isEngaged: Bool {
+        switch self {
+        case .connecting, .connected, .reconnecting: true
+        case .unavailable, .available, .disconnected: false
+        }
+    }
+
     /// Whether a peer may go from this state to `next` in one move.
     public func mayMove(to next: PeerState) -> Bool {
         switch (self, next) {
@@ -82,7 +90,8 @@ public enum SessionEvent: Sendable {
     /// Others can see this session on that transport under `name`: another than its own where somebody else there has that
     /// already. Who it is remains its PeerID.
     case advertised(scheme: String, DisplayName)
-    /// Advertising or browsing failed on one transport. The session goes on; the transport tries again where that helps.
+    /// Advertising or browsing failed on one transport, or nobody answers at an address it was given. The session goes on;
+    /// it is tried again where that helps, and told again when the reason is another.
     case transportFailed(NighError)
     /// So many events were dropped here because nobody read them; look at `Session.peers` for how things stand.
     case missed(Int)

@@ -147,6 +147,11 @@ extension SessionDriver: TransportEvents {
         inTurn { machine.routeLost(address) }
     }
 
+    func addressKnown(_ address: TransportAddress, by transport: any Transport) {
+        guard let index = index(of: transport), !isClosed else { return }
+        inTurn { machine.addressKnown(address, transport: index, now: loop.now) }
+    }
+
     func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
         guard let index = index(of: transport), !isClosed,
             let link = machine.pipeOpened(transport: index, dial: dial, now: loop.now)
@@ -187,8 +192,11 @@ extension SessionDriver: TransportEvents {
     func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
         guard let index = index(of: transport), !isClosed else { return }
         inTurn {
-            if case .down = condition { machine.routesLost(transport: index) }
             machine.output(.tell(.transportChanged(scheme: transport.scheme, condition)))
+            switch condition {
+            case .up: machine.visitAddresses(transport: index, now: loop.now)
+            case .down: machine.routesLost(transport: index)
+            }
         }
     }
 }

@@ -170,6 +170,8 @@ enum DialPurpose {
     case peer(PeerID)
     /// Nobody knows yet who will answer at this address.
     case address(AddressCall)
+    /// To learn who is there, and nothing else.
+    case introduction(KnownAddress)
 }
 
 /// A conversation asked for by address alone.

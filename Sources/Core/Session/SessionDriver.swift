@@ -115,6 +115,7 @@ final class SessionDriver: @unchecked Sendable {
                     transport.browse(advertisement.service)
                 } else {
                     transport.stopBrowsing()
+                    machine.addressesForgotten(transport: index)
                     machine.routesLost(transport: index)
                 }
             }

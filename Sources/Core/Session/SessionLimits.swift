@@ -4,6 +4,8 @@ public struct SessionLimits: Hashable, Sendable {
     public var peers = 64
     /// Peers known at once by discovery or by an open link. Sightings beyond it are ignored and counted.
     public var knownPeers = 1_024
+    /// Addresses dialled to learn who is there, because a transport was given them. Further ones are ignored and counted.
+    public var knownAddresses = 16
     /// Routes kept for one peer.
     public var routesPerPeer = 8
     /// Pipes that have not said hello yet, or have no conversation yet. More are closed at once.
@@ -62,6 +64,13 @@ public struct SessionTimings: Hashable, Sendable {
     public var firstRetry: Duration = .milliseconds(250)
     /// The longest pause between two such attempts.
     public var longestRetry: Duration = .seconds(2)
+    /// Before an address that a transport was given is dialled again after nobody has answered; doubles each time, with
+    /// jitter.
+    public var addressRetry: Duration = .seconds(1)
+    /// The longest pause between two such dials.
+    public var longestAddressRetry: Duration = .seconds(30)
+    /// How often it is looked whether a peer is still at such an address, while there is no conversation with it.
+    public var addressCheck: Duration = .seconds(15)
     /// How long leaving waits for messages to be acknowledged before it gives them up.
     public var linger: Duration = .seconds(5)
     /// How long a closing session waits at most for its last bytes to leave the process.

@@ -69,7 +69,7 @@ extension SessionMachine {
             }
             if isResume { return refuse(request, on: link, .unknownConversation) }
             // The peer would not invite if it still knew of the conversation.
-            endConversation(of: peer, cause: .peerLeft)
+            endConversation(of: peer, cause: .peerLeft, now: now)
         } else if isResume {
             return refuse(request, on: link, .unknownConversation)
         }

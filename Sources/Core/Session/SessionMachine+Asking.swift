@@ -70,9 +70,7 @@ extension SessionMachine {
     func cancel(_ token: CallToken, now: Moment) {
         for (dial, dialled) in dials {
             guard case .address(let call) = dialled.purpose, call.token == token else { continue }
-            dials[dial] = nil
-            if let link = links.values.first(where: { $0.dial == dial }) { close(link, .cancelled) }
-            output(.cancelDial(dial, transport: dialled.transport))
+            takeBack(dial)
             return output(
                 .finish(token, .failure(NighError(.inviting, .cancelled, peer: call.address.description))))
         }
@@ -106,7 +104,11 @@ extension SessionMachine {
         let dial = DialID(number: nextNumber())
         dials[dial] = Dial(transport: transport, purpose: purpose)
         statistics.dials += 1
-        if case .peer(let id) = purpose { peers[id]?.attempt?.dial = dial }
+        switch purpose {
+        case .peer(let id): peers[id]?.attempt?.dial = dial
+        case .introduction(let known): known.dial = dial
+        case .address: break
+        }
         let left = (deadline - now).duration
         output(
             .dial(
@@ -137,6 +139,7 @@ extension SessionMachine {
         switch purpose {
         case .address(let call):
             output(.finish(call.token, .failure(error.about(call.address.description))))
+        case .introduction(let known): visitFailed(known, error: error, now: now)
         case .peer(let id):
             guard let peer = peers[id], peer.attempt?.dial == dial else { return }
             peer.attempt?.dial = nil
@@ -250,7 +253,7 @@ extension SessionMachine {
         case (.resume, .unknownConversation):
             close(link, .cancelled)
             peer.attempt = nil
-            endConversation(of: peer, cause: .unknownConversation)
+            endConversation(of: peer, cause: .unknownConversation, now: now)
         case (_, .outOfDate):
             let dial = attempt.dial
             close(link, .cancelled)
@@ -281,6 +284,7 @@ extension SessionMachine {
             for token in attempt.tokens { output(.finish(token, .failure(error))) }
             dropManualRoutes(of: peer)
             settle(peer)
+            visitAddresses(of: peer.id, now: now)
         case .resume: pauseRecovery(of: peer, failures: attempt.failures, now: now)
         }
     }
@@ -290,10 +294,14 @@ extension SessionMachine {
         guard let attempt = peer.attempt else { return }
         peer.attempt = nil
         if let link = attempt.link { close(link, code) }
-        if let dial = attempt.dial, let unanswered = dials.removeValue(forKey: dial) {
-            if let link = links.values.first(where: { $0.dial == dial }) { close(link, code) }
-            output(.cancelDial(dial, transport: unanswered.transport))
-        }
+        if let dial = attempt.dial { takeBack(dial, code: code) }
+    }
+
+    /// Takes a dial back that is not answered yet, and the link it may have led to.
+    func takeBack(_ dial: DialID, code: LinkClose.Code = .cancelled) {
+        guard let unanswered = dials.removeValue(forKey: dial) else { return }
+        if let link = links.values.first(where: { $0.dial == dial }) { close(link, code) }
+        output(.cancelDial(dial, transport: unanswered.transport))
     }
 
     func dropManualRoutes(of peer: PeerRecord) {

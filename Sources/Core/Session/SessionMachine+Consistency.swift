@@ -8,9 +8,17 @@ extension SessionMachine {
         for (id, peer) in peers { check(peer, id: id, &found) }
         for (number, link) in links { check(link, number: number, &found) }
         for (id, dial) in dials {
-            guard case .peer(let peer) = dial.purpose else { continue }
-            if peers[peer]?.attempt?.dial != id { found.append("a dial for nobody") }
+            switch dial.purpose {
+            case .peer(let peer): if peers[peer]?.attempt?.dial != id { found.append("a dial for nobody") }
+            case .introduction(let known): if known.dial != id { found.append("a visit nobody makes") }
+            case .address: break
+            }
         }
+        for known in knownAddresses {
+            let isLookedAfter = known.dial.map { dials[$0] != nil } ?? (known.dueAt < .never)
+            if !isLookedAfter { found.append("\(known.address) is forgotten") }
+        }
+        check(knownAddresses.count, atMost: limits.knownAddresses, "addresses known", &found)
         for (number, ping) in pings where ping.link.purpose != .carrying {
             found.append("ping \(number) waits on a link that carries no conversation")
         }

@@ -30,7 +30,7 @@ extension SessionMachine {
             try conversation.startLink(peerStanding: peerStanding, pool: &pool)
         } catch {
             close(link, .protocolViolation, error.words)
-            endConversation(of: peer, cause: error.asViolation)
+            endConversation(of: peer, cause: error.asViolation, now: now)
             return false
         }
         link.purpose = .carrying
@@ -63,10 +63,10 @@ extension SessionMachine {
         peer.link = nil
         switch end.code {
         case .left?, .sessionClosed?, .restarted?, .protocolViolation?:
-            return endConversation(of: peer, cause: end.cause)
+            return endConversation(of: peer, cause: end.cause, now: now)
         case .cancelled?:
             // The invitation was taken back while the yes to it was on its way.
-            return endConversation(of: peer, cause: .peerLeft)
+            return endConversation(of: peer, cause: .peerLeft, now: now)
         case nil, .superseded?, .selfDial?, .sameIdentity?, .silent?, .noCommonVersion?,
             .noCommonSecurity?, .wrongService?, .wrongPeer?, .tooManyLinks?, .tooSlow?, .other?, .notPaired?,
             .claimsAnotherPeer?, .prefaceChanged?:
@@ -112,7 +112,7 @@ extension SessionMachine {
     }
 
     /// Between three quarters and five quarters of `duration`.
-    private func jittered(_ duration: Duration) -> Moment.Span {
+    func jittered(_ duration: Duration) -> Moment.Span {
         let whole = max(Moment.Span(duration).nanoseconds, 4)
         return Moment.Span(nanoseconds: Int64.random(in: whole / 4 * 3...whole / 4 * 5, using: &generator))
     }
@@ -121,11 +121,13 @@ extension SessionMachine {
     func giveUpRecovery(of peer: PeerRecord, now: Moment) {
         guard let recovery = peer.recovery else { return }
         let failures = recovery.failures + (peer.attempt?.failures ?? [])
-        endConversation(of: peer, cause: recovery.cause, attempts: failures)
+        endConversation(of: peer, cause: recovery.cause, attempts: failures, now: now)
     }
 
     /// Ends the conversation on this side, whatever state it is in, and tells the program why.
-    func endConversation(of peer: PeerRecord, cause: NighError.Cause, attempts: [NighError] = []) {
+    func endConversation(
+        of peer: PeerRecord, cause: NighError.Cause, attempts: [NighError] = [], now: Moment
+    ) {
         guard let conversation = peer.conversation else { return }
         abandonAttempt(of: peer)
         let error = NighError(.conversing, cause, peer: peer.label, attempts: attempts)
@@ -154,6 +156,7 @@ extension SessionMachine {
         for token in tokens { output(.finish(token, departureResult(of: peer, undelivered: undelivered))) }
         dropManualRoutes(of: peer)
         settle(peer)
+        visitAddresses(of: peer.id, now: now)
         if isClosing, !peers.values.contains(where: { $0.conversation != nil }) { output(.allLeft) }
     }
 
@@ -207,13 +210,14 @@ extension SessionMachine {
 
     func finishDeparture(of peer: PeerRecord, now: Moment) {
         guard peer.departure != nil else { return }
-        endConversation(of: peer, cause: .left)
+        endConversation(of: peer, cause: .left, now: now)
     }
 
     /// Leaves everybody and takes part in nothing new. `Directive.allLeft` follows, at the latest after `linger`.
     func close(now: Moment) {
         guard !isClosing else { return }
         isClosing = true
+        for index in transports.indices { addressesForgotten(transport: index) }
         for dial in dials.keys.sorted(by: { $0.number < $1.number }) {
             guard let dialled = dials[dial], case .address(let call) = dialled.purpose else { continue }
             dials[dial] = nil

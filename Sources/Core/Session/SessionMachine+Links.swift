@@ -148,11 +148,12 @@ extension SessionMachine {
     /// The hellos are exchanged: find out what the link is for.
     private func opened(_ link: Link, now: Moment) {
         guard let hello = link.machine.peerHello else { return }
-        noteIncarnation(of: hello)
+        noteIncarnation(of: hello, now: now)
         guard let dial = link.dial else { return acceptedLinkOpened(link, hello: hello, now: now) }
         guard let dialled = dials.removeValue(forKey: dial) else { return close(link, .cancelled) }
         switch dialled.purpose {
         case .address(let call): addressAnswered(call, link: link, hello: hello, now: now)
+        case .introduction(let known): introduced(hello, at: known, on: link, now: now)
         case .peer(let id):
             guard hello.peer == id else {
                 close(link, .wrongPeer)
@@ -175,12 +176,12 @@ extension SessionMachine {
     }
 
     /// A peer that was started anew knows nothing of the conversation it had: end it at once.
-    private func noteIncarnation(of hello: Hello) {
+    private func noteIncarnation(of hello: Hello, now: Moment) {
         guard let peer = peers[hello.peer], peer.conversation != nil, peer.incarnation != hello.incarnation
         else {
             return
         }
-        endConversation(of: peer, cause: .restarted)
+        endConversation(of: peer, cause: .restarted, now: now)
     }
 
     /// The other side broke the protocol: the link ends, and the conversation with it, since nothing that came is to be

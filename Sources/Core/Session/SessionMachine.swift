@@ -21,6 +21,8 @@ final class SessionMachine {
     var peers: [PeerID: PeerRecord] = [:]
     /// Whom discovery last saw at an address.
     var peerByAddress: [TransportAddress: PeerID] = [:]
+    /// Where somebody may be whom nothing announces.
+    var knownAddresses: [KnownAddress] = []
     var links: [UInt64: Link] = [:]
     var dials: [DialID: Dial] = [:]
     var pings: [UInt64: (token: CallToken, link: Link)] = [:]
@@ -50,6 +52,7 @@ final class SessionMachine {
     private enum Wakeup {
         case link(UInt64)
         case peer(PeerID)
+        case address(UInt64)
         case largeChunks
     }
 
@@ -188,6 +191,7 @@ final class SessionMachine {
                 peer.wakesAt = .never
                 peerTimeArrived(peer, now: now)
                 if peers[id] === peer { watch(peer) }
+            case .address(let number): addressTimeArrived(number, now: now)
             case .largeChunks:
                 watchesLargeChunks = false
                 if largeChunks.giveUpUnused() { watchLargeChunks(now: now) }
@@ -203,6 +207,9 @@ final class SessionMachine {
         link.wakesAt = deadline
         wakeups.add(.link(link.number), at: deadline)
     }
+
+    /// Sees to it that the address is looked at again when that is due.
+    func watch(_ known: KnownAddress) { wakeups.add(.address(known.number), at: known.dueAt) }
 
     /// Sees to it that memory kept for large messages is given up when there are none any more.
     @inline(__always)
@@ -318,14 +325,7 @@ final class SessionMachine {
     }
 
     /// How many peers count against `limits.peers`.
-    var engagedPeers: Int {
-        peers.values.reduce(0) { count, peer in
-            switch peer.state {
-            case .connecting, .connected, .reconnecting: count + 1
-            case .unavailable, .available, .disconnected: count
-            }
-        }
-    }
+    var engagedPeers: Int { peers.values.reduce(0) { $1.state.isEngaged ? $0 + 1 : $0 } }
 
     /// Counts by cause, and by peer with what their links know.
     func statisticsSnapshot() -> SessionStatistics {

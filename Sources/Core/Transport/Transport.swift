@@ -37,7 +37,8 @@ public protocol Transport: AnyObject, Sendable {
     func stopAdvertising()
 
     /// Looks for advertisements of `service`, until `stopBrowsing`: each is told once by `routeFound`, then by `routeChanged`
-    /// and `routeLost`. What is advertised already is told as found. Called again, it replaces the search.
+    /// and `routeLost`. What is advertised already is told as found. Addresses that the transport was given, at which somebody
+    /// may answer though nothing is seen there, are told by `addressKnown`. Called again, it replaces the search.
     func browse(_ service: ServiceName)
 
     /// Stops looking. Routes told so far count as lost from here, without an event each.
@@ -65,6 +66,10 @@ public protocol TransportEvents: AnyObject {
     func routeChanged(_ sighting: Sighting, by transport: any Transport)
     /// Whoever was seen at `address` is no longer.
     func routeLost(_ address: TransportAddress, by transport: any Transport)
+    /// Somebody may answer at `address`, which the transport was given; who that is, and whether anybody is there, it does not
+    /// know. Told after `browse`, and counts until `stopBrowsing`: until then the session dials it from time to time, and has
+    /// a route to whoever says hello there. A second telling changes nothing, but has it dialled at once.
+    func addressKnown(_ address: TransportAddress, by transport: any Transport)
     /// A pipe is open: with `dial`, the one dialled under that number; without, one that came in. Reading begins when
     /// the pipe is given its handler.
     func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport)

@@ -248,6 +248,13 @@ final class Station: TransportEvents, @unchecked Sendable {
         }
     }
 
+    func addressKnown(_ address: TransportAddress, by transport: any Transport) {
+        guard enter("addressKnown") else { return }
+        checkIdentity(transport)
+        if address.scheme != transport.scheme { bench.violated("addressKnown with another scheme") }
+        monitor.change { if !isBrowsing { bench.violated("addressKnown without browsing") } }
+    }
+
     func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
         guard enter("pipeOpened") else { return }
         checkIdentity(transport)

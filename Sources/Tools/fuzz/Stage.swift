@@ -24,6 +24,7 @@ enum Event {
 enum Action: CaseIterable {
     case invite
     case inviteByAddress
+    case knowAddress
     case cancel
     case sendSmall
     case sendLarge
@@ -151,6 +152,7 @@ final class Stage: @unchecked Sendable {
         case .invite:
             session.invite(other.peerID, context: [1, 2, 3], timeout: .seconds(20)) { _ in }
         case .inviteByAddress: session.invite(at: Self.address, timeout: .seconds(20)) { _ in }
+        case .knowAddress: transport.events?.addressKnown(Self.address, by: transport)
         case .cancel: session.cancelInvitation(of: other.peerID)
         case .sendSmall: send(100, .reliable)
         case .sendLarge: send(10_000, .reliable)

@@ -13,18 +13,25 @@ struct Options {
     var wantsHelp = false
 
     /// Whether this is one program of several, which stays until it is told to leave.
-    var stays: Bool { name != nil || identity != nil || !addresses.isEmpty }
+    var stays: Bool { name != nil || identity != nil || !addresses.isEmpty || namesHost }
+
+    /// Whether the transports are told where somebody is.
+    private var namesHost: Bool {
+        let specs = (try? TransportSpec.list(parsing: transports)) ?? []
+        return specs.contains { $0.options["host"] != nil }
+    }
 
     static let help = """
         usage: greet [--name NAME] [--transport LIST] [--service NAME] [--identity FILE|ephemeral]
                      [--connect ADDRESS]
 
-        Without a name, two sessions in this program find each other, talk, and leave. With one it is one program of
-        several: start it in two terminals, or on two machines, under two names. It greets everybody it finds and tells
-        what happens, until Ctrl-C.
+        Without a name, two sessions in this program find each other, talk, and leave. With one, or with somebody to
+        meet, it is one program of several: start it in two terminals, or on two machines, under two names. It greets
+        everybody it finds and tells what happens, until Ctrl-C.
 
           --name NAME         what others see it as; the device's name where another option asks it to stay
-          --transport LIST    what carries it (default tcp); with options as in tcp:port=4000,interface=eth0
+          --transport LIST    what carries it (default tcp); with options as in tcp:port=4000,interface=eth0, or
+                              with somebody to meet, as in tcp:host=192.168.1.7,port=4000
           --service NAME      whom it greets: those of the same service (default greet)
           --identity FILE     the file that makes it the same peer at every start; or ephemeral (the default), a new one
           --connect ADDRESS   whom to call without looking for anybody, as in tcp://192.168.1.7:4000; may be given often

@@ -160,6 +160,10 @@ extension FaultyTransport {
             owner.events?.routeLost(address, by: owner)
         }
 
+        func addressKnown(_ address: TransportAddress, by transport: any Transport) {
+            owner.events?.addressKnown(address, by: owner)
+        }
+
         func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
             owner.adopt(pipe, dial)
         }

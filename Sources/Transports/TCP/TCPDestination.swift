@@ -35,7 +35,16 @@ package enum TCPDestination: Hashable {
             self = .found(peer)
             return
         }
-        let (host, portText) = try value.contains("=") ? Self.readOptions(value) : Self.readPair(value)
+        let (host, port) = try value.contains("=") ? Self.readOptions(value) : Self.readPair(value)
+        try self.init(host: host, port: port, in: value)
+    }
+
+    /// What `host=` and `port=` say, or what is wrong with it.
+    init(host: String, port: String) throws(NighError) {
+        try self.init(host: Self.withoutBrackets(host), port: port, in: "host=\(host),port=\(port)")
+    }
+
+    private init(host: String, port portText: String, in value: String) throws(NighError) {
         guard let port = UInt16(digits: portText), port != 0 else {
             throw Self.invalid("port \"\(portText)\" in \"\(value)\"", "a port is a number from 1 to 65535")
         }
@@ -57,6 +66,16 @@ package enum TCPDestination: Hashable {
         }
     }
 
+    /// The address that says this, as `tcp://`.
+    var address: TransportAddress {
+        switch self {
+        case .found(let peer): Self.address(of: peer)
+        case .number(let address): address.transportAddress
+        case .name(let name, let port):
+            TransportAddress(scheme: TCPTransport.schemeName, value: "\(name):\(port)")
+        }
+    }
+
     /// The address under which somebody found is dialled.
     package static func address(of peer: PeerID) -> TransportAddress {
         TransportAddress(scheme: TCPTransport.schemeName, value: "\(peer)\(foundSuffix)")
@@ -66,14 +85,13 @@ package enum TCPDestination: Hashable {
         guard let colon = value.lastIndex(of: ":") else {
             throw invalid("address \"\(value)\", which has no port", advice)
         }
-        var host = value[..<colon]
-        let port = value[value.index(after: colon)...]
-        if host.hasPrefix("["), host.hasSuffix("]") {
-            host = host.dropFirst().dropLast()
-        } else if host.contains(":") {
+        let written = String(value[..<colon])
+        let port = String(value[value.index(after: colon)...])
+        let host = withoutBrackets(written)
+        guard host != written || !host.contains(":") else {
             throw invalid("address \"\(value)\"", "an IPv6 address stands in brackets: [\(host)]:\(port)")
         }
-        return (String(host), String(port))
+        return (host, port)
     }
 
     private static func readOptions(_ value: String) throws(NighError) -> (host: String, port: String) {
@@ -81,7 +99,11 @@ package enum TCPDestination: Hashable {
         guard let host = options["host"], let port = options["port"], options.count == 2 else {
             throw invalid("address \"\(value)\"", "as options, an address is tcp:host=HOST,port=PORT")
         }
-        return (host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host, port)
+        return (withoutBrackets(host), port)
+    }
+
+    private static func withoutBrackets(_ host: String) -> String {
+        host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
     }
 
     /// Whether the system could be asked for it: labels of letters, digits, `-` and `_`.

@@ -31,16 +31,25 @@ public struct TCPOptions: Hashable, Sendable {
     /// How peers are found.
     public var discovery: Discovery
 
+    /// Where peers may be that are to be seen without discovery, such as `tcp://192.168.1.7:4000`. The session dials them while
+    /// it browses.
+    public var knownAddresses: [TransportAddress]
+
     /// All of it.
-    public init(port: UInt16 = 0, interface: String? = nil, discovery: Discovery = .automatic) {
+    public init(
+        port: UInt16 = 0, interface: String? = nil, discovery: Discovery = .automatic,
+        knownAddresses: [TransportAddress] = []
+    ) {
         self.port = port
         self.interface = interface
         self.discovery = discovery
+        self.knownAddresses = knownAddresses
     }
 
     /// The options a spec may carry, for the registry.
     static let keys = [
-        "port": "where to listen; a free port when left out",
+        "host": "a peer known by hand, a name or an address in numbers; port= is its port then",
+        "port": "where to listen, or with host= where the peer listens; a free port when left out",
         "interface": "the one network interface to use, such as wlan0; all when left out",
         "mdns":
             "daemon, embedded or off: who finds peers; avahi-daemon if it runs, else embedded, when left out",
@@ -49,7 +58,9 @@ public struct TCPOptions: Hashable, Sendable {
     /// What the options of a spec say.
     init(_ spec: TransportSpec) throws(NighError) {
         self.init()
-        if let text = spec.options["port"] {
+        if let host = spec.options["host"] {
+            knownAddresses = [try Self.knownAddress(host, port: spec.options["port"])]
+        } else if let text = spec.options["port"] {
             guard let port = UInt16(digits: text) else {
                 throw Self.invalid("port \"\(text)\"", "a port is a number from 0 to 65535")
             }
@@ -67,6 +78,19 @@ public struct TCPOptions: Hashable, Sendable {
                 throw Self.invalid("mdns \"\(text)\"", "known are: \(known)")
             }
             self.discovery = discovery
+        }
+    }
+
+    private static func knownAddress(
+        _ host: String, port: String?
+    ) throws(NighError) -> TransportAddress {
+        guard let port else {
+            throw Self.invalid("host \"\(host)\" without a port", "name the port the peer listens on: port=")
+        }
+        do throws(NighError) {
+            return try TCPDestination(host: host, port: port).address
+        } catch {
+            throw NighError(.configuring, error.cause, transport: error.transport, advice: error.advice)
         }
     }
 

@@ -11,7 +11,7 @@ import NighUV
 public final class TCPTransport: @unchecked Sendable {
     static let schemeName = "tcp"
 
-    /// For the registry: `tcp`, `tcp:port=4000,interface=wlan0`.
+    /// For the registry: `tcp`, `tcp:port=4000,interface=wlan0`, `tcp:host=192.168.1.7,port=4000`.
     public static let registryEntry = TransportRegistry.Entry(
         scheme: schemeName, summary: "Wi-Fi, Ethernet and other networks, found by multicast DNS",
         options: TCPOptions.keys,
@@ -40,6 +40,7 @@ public final class TCPTransport: @unchecked Sendable {
     private var foreign: (loop: any EventLoop, events: any TransportEvents)?
 
     private var advertisement: Advertisement?
+    private var isBrowsing = false
     private var listener: TCPListener?
     private var listenTimer: LoopTimer?
     private var listenError: NighError?
@@ -227,6 +228,13 @@ public final class TCPTransport: @unchecked Sendable {
         }
     }
 
+    private func tellKnownAddresses() {
+        for address in options.knownAddresses {
+            guard let running, isBrowsing else { return }
+            running.events.addressKnown(address, by: self)
+        }
+    }
+
     private func addresses(of peer: PeerID) -> [SocketAddress] {
         guard let running, let finder = running.finder else { return [] }
         return finder.addresses(
@@ -308,9 +316,18 @@ extension TCPTransport: Transport {
         tellListening()
     }
 
-    public func browse(_ service: ServiceName) { running?.finder?.browse(service) }
+    public func browse(_ service: ServiceName) {
+        guard let running else { return }
+        isBrowsing = true
+        running.finder?.browse(service)
+        guard !options.knownAddresses.isEmpty else { return }
+        running.loop.execute { [weak self] in self?.tellKnownAddresses() }
+    }
 
-    public func stopBrowsing() { running?.finder?.stopBrowsing() }
+    public func stopBrowsing() {
+        isBrowsing = false
+        running?.finder?.stopBrowsing()
+    }
 
     public func dial(_ address: TransportAddress, as id: DialID, timeout: Duration) {
         if let running { return running.dialler.dial(address, as: id, timeout: timeout) }

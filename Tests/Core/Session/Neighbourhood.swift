@@ -14,18 +14,20 @@ final class Neighbourhood {
     /// A new session, started. By default it accepts every invitation.
     func join(
         _ name: String, role: SessionRole = .peer, seed: UInt64? = nil, reading: Member.Reading = .handler,
-        accepting: Bool = true, plan: FaultPlan = .none,
-        adjust: (inout SessionConfiguration) -> Void = { _ in }
+        accepting: Bool = true, plan: FaultPlan = .none, address: TransportAddress? = nil,
+        adjust: (inout SessionConfiguration) -> Void = { _ in },
+        through wrap: (any Transport) -> any Transport = { $0 }
     ) -> Member {
         count += 1
         var configuration = SessionConfiguration(
             service: "test", name: DisplayName(fitting: name), role: role)
         configuration.seed = count &* 7919
         adjust(&configuration)
-        let address = Member.addressName(name, Int(count))
+        let address = address?.value ?? Member.addressName(name, Int(count))
         let transport = FaultyTransport(MemoryTransport(hub: hub, address: address), plan: plan)
         let session = Session(
-            configuration, identity: .ephemeral(seed: seed ?? count), transports: [transport], loop: loop)
+            configuration, identity: .ephemeral(seed: seed ?? count), transports: [wrap(transport)],
+            loop: loop)
         let member = Member(number: Int(count), session: session, faults: transport.control)
         member.start(reading: reading, accepting: accepting)
         return member

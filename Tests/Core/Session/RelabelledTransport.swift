@@ -2,14 +2,19 @@ import NighMemory
 
 @testable import NighCore
 
-/// A transport under another scheme and priority, so that a test can give a session two ways over memory; or one whose
-/// pipes a test looks into.
+/// A transport under another scheme and priority, so that a test can give a session two ways over memory; one whose
+/// pipes a test looks into; or one that was given addresses and may find nobody by itself.
 final class RelabelledTransport: Transport, TransportEvents, @unchecked Sendable {
     // Confined to the virtual loop, like what it wraps.
     let scheme: String
     let capabilities: TransportCapabilities
     private let inner: any Transport
     private var events: (any TransportEvents)?
+    private var loop: (any EventLoop)?
+    /// Told while it browses.
+    var knownAddresses: [TransportAddress] = []
+    /// Whether it sees what is advertised.
+    var finds = true
     /// Put around each pipe.
     private let wrap: (any Pipe) -> any Pipe
 
@@ -27,13 +32,18 @@ final class RelabelledTransport: Transport, TransportEvents, @unchecked Sendable
 
     func start(on loop: any EventLoop, events: any TransportEvents) {
         self.events = events
+        self.loop = loop
         inner.start(on: loop, events: self)
     }
 
     func advertise(_ advertisement: Advertisement) { inner.advertise(advertisement) }
     func updateAdvertisement(_ advertisement: Advertisement) { inner.updateAdvertisement(advertisement) }
     func stopAdvertising() { inner.stopAdvertising() }
-    func browse(_ service: ServiceName) { inner.browse(service) }
+    func browse(_ service: ServiceName) {
+        if finds { inner.browse(service) }
+        loop?.execute { for address in self.knownAddresses { self.events?.addressKnown(address, by: self) } }
+    }
+
     func stopBrowsing() { inner.stopBrowsing() }
     func cancelDial(_ dial: DialID) { inner.cancelDial(dial) }
     func diagnose() -> [Diagnosis] { inner.diagnose() }
@@ -67,6 +77,10 @@ final class RelabelledTransport: Transport, TransportEvents, @unchecked Sendable
 
     func routeLost(_ address: TransportAddress, by transport: any Transport) {
         events?.routeLost(relabel(address), by: self)
+    }
+
+    func addressKnown(_ address: TransportAddress, by transport: any Transport) {
+        events?.addressKnown(relabel(address), by: self)
     }
 
     func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
