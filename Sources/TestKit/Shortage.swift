@@ -2,6 +2,21 @@ import Glibc
 
 /// Lets a process run out of something, for good: for tests in a process of their own.
 public enum Shortage {
+    /// From here on this many more descriptors can be had; raised again, more.
+    public static func ofDescriptors(butFor count: Int32 = 0) {
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        // A new descriptor has the lowest free number, so all numbers below the limit must be taken.
+        limit.rlim_cur = min(limit.rlim_max, 1_024)
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        var taken: [Int32] = []
+        for _ in 0..<count { taken.append(dup(STDERR_FILENO)) }
+        let next = dup(STDERR_FILENO)
+        for descriptor in taken + [next] { close(descriptor) }
+        limit.rlim_cur = rlim_t(next)
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    }
+
     /// From here on no thread can be made: the stack of a new one would be larger than there are addresses.
     public static func ofThreads() {
         var attributes = pthread_attr_t()

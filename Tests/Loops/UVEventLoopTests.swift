@@ -1,5 +1,6 @@
 import Glibc
 import NighCore
+import NighTestKit
 import NighUV
 import Synchronization
 import Testing
@@ -52,6 +53,32 @@ struct UVEventLoopTests {
 
     /// Other tests of this process open and close descriptors meanwhile, so the counts have some room; a leak would be 1,000
     /// times as large.
+    /// In a process of its own: descriptors run out for all of it.
+    @Test func withoutDescriptorsNoLoopIsMadeAndNothingLeft() async {
+        await #expect(processExitsWith: .success) {
+            func openCount() -> Int { (0..<Int32(1_024)).count { fcntl($0, F_GETFD) >= 0 } }
+            // What all loops share is made with the first.
+            UVEventLoop().shutdown()
+            let before = openCount()
+            var failures = 0
+            for count in 0..<16 {
+                Shortage.ofDescriptors(butFor: Int32(count))
+                do throws(NighError) {
+                    try UVEventLoop.make().shutdown()
+                } catch {
+                    failures += 1
+                    #expect(error.stage == .starting)
+                    #expect(error.advice?.contains("ulimit -n") == true)
+                }
+                #expect(openCount() == before, "with \(count) descriptors to be had")
+            }
+            #expect((1..<16).contains(failures))
+            Shortage.ofThreads()
+            #expect(throws: NighError.self) { try UVEventLoop.make() }
+            #expect(openCount() == before)
+        }
+    }
+
     @Test func aThousandStartsAndStopsLeaveNothingBehind() async {
         let sockets = SocketPair()
         let before = (descriptors: openDescriptors, threads: threads)

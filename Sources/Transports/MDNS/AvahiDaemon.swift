@@ -12,6 +12,8 @@ import NighUV
 final class AvahiDaemon: DiscoveryBackend, @unchecked Sendable {
     /// How long a call may take before the daemon counts as hung.
     static let patience = Moment.Span.seconds(2)
+    /// How long until a thread that could not be had is tried again.
+    static let threadRetry = Moment.Span.seconds(1)
 
     private let loop: any EventLoop
     private let interface: String?
@@ -37,9 +39,22 @@ final class AvahiDaemon: DiscoveryBackend, @unchecked Sendable {
 
     func start(_ events: any DiscoveryBackendEvents) {
         self.events = events
-        let line = AvahiDaemonLine(interface: interface) { event in self.loop.execute { self.heard(event) } }
-        self.line = line
-        send { $0.connect() }
+        open()
+    }
+
+    private func open() {
+        do throws(NighError) {
+            line = try AvahiDaemonLine(interface: interface) { event in
+                self.loop.execute { self.heard(event) }
+            }
+            send { $0.connect() }
+        } catch {
+            timer = loop.schedule(at: loop.now + Self.threadRetry) {
+                self.timer = nil
+                self.open()
+            }
+            goDown(error)
+        }
     }
 
     func shutdown() {

@@ -24,7 +24,7 @@ final class AvahiDaemonLine: @unchecked Sendable {
     static let firstRetry = Moment.Span.milliseconds(250)
     static let longestRetry = Moment.Span.seconds(5)
 
-    private let loop = UVEventLoop()
+    private let loop: UVEventLoop
     private let interfaceName: String?
     private let tell: @Sendable (Event) -> Void
     private let polling: AvahiPolling
@@ -54,7 +54,9 @@ final class AvahiDaemonLine: @unchecked Sendable {
         }
     }
 
-    init(interface: String?, tell: @escaping @Sendable (Event) -> Void) {
+    /// Fails where the system has no descriptor or no thread to give.
+    init(interface: String?, tell: @escaping @Sendable (Event) -> Void) throws(NighError) {
+        loop = try UVEventLoop.make()
         interfaceName = interface
         self.tell = tell
         polling = AvahiPolling(on: loop)
@@ -214,7 +216,7 @@ final class AvahiDaemonLine: @unchecked Sendable {
         guard let library, let watch = watches.removeValue(forKey: number), let browser = watch.browser else {
             return
         }
-        _ = library.record_browser_free(browser)
+        _ = withExtendedLifetime(watch) { library.record_browser_free(browser) }
     }
 
     private func told(

@@ -31,7 +31,7 @@ extension UVError {
         case ENODEV: "the interface is not there; `ip link` lists those that are"
         case ETIMEDOUT: Self.silenceAdvice(address.port)
         case EACCES, EPERM: Self.firewallAdvice(address.port)
-        default: general
+        default: shortageAdvice
         }
     }
 
@@ -45,16 +45,9 @@ extension UVError {
             case ENODEV: "there is no interface \(interface ?? ""); `ip link` lists those that are there"
             case EPERM where interface != nil:
                 "binding to an interface is not allowed here: leave interface= out"
-            default: general
+            default: shortageAdvice
             }
         return NighError(.advertising, cause, transport: TCPTransport.schemeName, advice: advice)
-    }
-
-    private var general: String? {
-        switch number {
-        case EMFILE, ENFILE: "too many descriptors are open: raise `ulimit -n`"
-        default: nil
-        }
     }
 
     static func silenceAdvice(_ port: UInt16) -> String {

@@ -55,24 +55,71 @@ public final class UVEventLoop: @unchecked Sendable {
     /// The last look for work found some: until one finds none, others add to it without waking the loop.
     @exclusivity(unchecked) private var isTaking = false
 
-    /// Starts the loop. Running out of descriptors here stops the program: a session cannot be without its loop.
-    public init() {
-        Self.demand(uv_loop_init(raw))
-        Self.demand(uv_async_init(raw, wakeHandle) { UVEventLoop.with($0?.pointee.data) { $0.woken() } })
-        Self.demand(uv_prepare_init(raw, beforeSleep))
-        Self.demand(uv_check_init(raw, afterSleep))
-        Self.demand(uv_poll_init(raw, timerPoll, timerDescriptor))
+    /// Starts the loop. Running out of descriptors here stops the program: a session cannot be without its loop. Who can do
+    /// without calls ``make()``.
+    public convenience init() {
+        do throws(NighError) {
+            try self.init(on: ())
+        } catch {
+            preconditionFailure("an event loop could not be made: \(error)")
+        }
+    }
+
+    /// Starts a loop. Fails where the system has no descriptor or no thread to give. The first loop of a program needs two
+    /// descriptors more for what libuv shares among all of them, and stops the program where it does not get these.
+    public static func make() throws(NighError) -> UVEventLoop { try UVEventLoop(on: ()) }
+
+    private init(on nothing: Void) throws(NighError) {
+        var status = timerDescriptor < 0 ? -errno : Self.lookForDescriptors(like: timerDescriptor)
+        if status == 0 { status = uv_loop_init(raw) }
+        guard status == 0 else {
+            if timerDescriptor >= 0 { Glibc.close(timerDescriptor) }
+            throw Self.failure(status)
+        }
+        do throws(NighError) {
+            try prepare()
+            try thread.start { self.run() }
+        } catch {
+            end()
+            throw error
+        }
+    }
+
+    /// Whether there are as many descriptors as libuv takes for a loop. Where it gets only some of them, libuv 1.44 never closes
+    /// the first again.
+    private static func lookForDescriptors(like one: Int32) -> Int32 {
+        var status: Int32 = 0
+        var copies: [Int32] = []
+        while status == 0, copies.count < 4 {
+            let copy = dup(one)
+            if copy < 0 { status = -errno } else { copies.append(copy) }
+        }
+        for copy in copies { Glibc.close(copy) }
+        return status
+    }
+
+    private static func failure(_ status: Int32) -> NighError {
+        let error = UVError(code: status)
+        return NighError(.starting, error.cause, advice: error.shortageAdvice)
+    }
+
+    /// Brings the loop's own handles to life; `end` takes away whatever was made of them.
+    private func prepare() throws(NighError) {
         let data = Unmanaged.passUnretained(self).toOpaque()
         wakeHandle.pointee.data = data
         beforeSleep.pointee.data = data
         afterSleep.pointee.data = data
         timerPoll.pointee.data = data
+        uv_prepare_init(raw, beforeSleep)
+        uv_check_init(raw, afterSleep)
+        var status = uv_async_init(raw, wakeHandle) { UVEventLoop.with($0?.pointee.data) { $0.woken() } }
+        if status == 0 { status = uv_poll_init(raw, timerPoll, timerDescriptor) }
+        guard status == 0 else { throw Self.failure(status) }
         uv_prepare_start(beforeSleep) { UVEventLoop.with($0?.pointee.data) { $0.sleeps() } }
         uv_poll_start(timerPoll, Int32(UV_READABLE.rawValue)) { handle, _, _ in
             UVEventLoop.with(handle?.pointee.data) { $0.timerFired() }
         }
         uv_check_start(afterSleep) { UVEventLoop.with($0?.pointee.data) { $0.runWork() } }
-        thread.startOrStopProgram { self.run() }
     }
 
     deinit {
@@ -88,10 +135,6 @@ public final class UVEventLoop: @unchecked Sendable {
         guard let data else { return }
         // The thread keeps its loop alive, so that no reference is taken.
         Unmanaged<UVEventLoop>.fromOpaque(data)._withUnsafeGuaranteedRef(body)
-    }
-
-    private static func demand(_ status: Int32) {
-        precondition(status == 0, "an event loop could not be made: \(UVError(code: status))")
     }
 
     /// Ends the loop: what is running is finished, what waits (work, timers, jobs of tasks) is dropped, handles that are
@@ -231,25 +274,19 @@ public final class UVEventLoop: @unchecked Sendable {
         own.removeAll()
         batch.removeAll()
         timers.removeAll()
-        Self.close(wakeHandle)
-        Self.close(beforeSleep)
-        Self.close(afterSleep)
-        Self.close(timerPoll)
         uv_walk(
             raw,
-            { handle, _ in
+            { handle, loop in
                 guard let handle, uv_is_closing(handle) == 0, let data = handle.pointee.data else { return }
+                // The loop's own handles have the loop for their data.
+                guard data != loop else { return uv_close(handle, nil) }
                 Unmanaged<UVHandle>.fromOpaque(data).takeUnretainedValue().close()
-            }, nil)
+            }, Unmanaged.passUnretained(self).toOpaque())
         // A program that was asked to stop before may still have the flag set: run until all handles are gone.
         while uv_run(raw, UV_RUN_DEFAULT) != 0 {}
         Glibc.close(timerDescriptor)
         let status = uv_loop_close(raw)
         assert(status == 0, "an event loop ended with something open: \(UVError(code: status))")
-    }
-
-    private static func close(_ handle: UnsafeMutablePointer<some Any>) {
-        uv_close(UnsafeMutableRawPointer(handle).assumingMemoryBound(to: uv_handle_t.self), nil)
     }
 }
 

@@ -74,6 +74,14 @@ public struct UVError: Error, Hashable, CustomStringConvertible {
     /// libuv's words.
     public var description: String { String(cString: uv_strerror(code)) }
 
+    /// What helps where it says that something has run out.
+    public var shortageAdvice: String? {
+        switch number {
+        case EMFILE, ENFILE: "too many descriptors are open: raise `ulimit -n`"
+        default: nil
+        }
+    }
+
     /// As the cause of an error, word for word.
     public var cause: NighError.Cause { .system(number, description) }
 }
