@@ -84,6 +84,19 @@ struct EmbeddedTests {
         #expect(sockets() < 20)
     }
 
+    @Test func whatIsLetGoOfWithoutAWordSaysGoodbyeToo() async throws {
+        let first = Neighbour(service)
+        let second = Neighbour(service)
+        first.browse()
+        second.publish("Second", port: 4_002, text: "b")
+        second.browse()
+        _ = try await first.wait { $0.found["Second"] }
+        second.letGo()
+        _ = try await first.wait { $0.losses.contains("Second") ? true : nil }
+        await first.end()
+        await second.end()
+    }
+
     @Test func multicastIsHeardOnLoopback() async throws {
         let loop = UVEventLoop()
         let verdict = await withCheckedContinuation { continuation in
@@ -150,6 +163,9 @@ private final class Neighbour: ServiceDiscoveryEvents, @unchecked Sendable {
     func browse() {
         loop.execute { self.discovery?.browse(ServiceType(tcp: self.service)) }
     }
+
+    /// Without a word to it.
+    func letGo() { loop.execute { self.discovery = nil } }
 
     /// With all goodbyes said.
     func end() async {

@@ -131,11 +131,13 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
     private func close() {
         guard let core, let server else { return }
         self.server = nil
-        watches = [:]
+        let watches = watches
+        self.watches = [:]
         group = nil
         addressGroups = [:]
         isPublished = false
-        core.server_free(server)
+        // Avahi holds the watches by their addresses until it has let go of everything.
+        withExtendedLifetime(watches) { core.server_free(server) }
     }
 
     func shutdown() {
@@ -183,7 +185,7 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
         guard let core, let watch = watches.removeValue(forKey: number), let browser = watch.browser else {
             return
         }
-        core.s_record_browser_free(browser)
+        withExtendedLifetime(watch) { core.s_record_browser_free(browser) }
     }
 
     private func told(_ number: UInt64, _ place: RecordChange.Place, _ isPresent: Bool, _ data: [UInt8]) {

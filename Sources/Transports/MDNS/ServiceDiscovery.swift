@@ -19,7 +19,7 @@ public protocol ServiceDiscoveryEvents: AnyObject {
 
 /// Lets others find a service on the local network, and finds theirs: DNS-SD over mDNS, as on any network with printers.
 ///
-/// A transport has one, and calls it on the loop only. It asks the avahi-daemon of the machine, or speaks mDNS itself, as the
+/// A transport has one, calls it on the loop only, and ends it with `shutdown`; one that is just let go of ends by itself, soon. It asks the avahi-daemon of the machine, or speaks mDNS itself, as the
 /// mode says, and says which. Nothing here knows sessions, peers or what the text of a service means.
 ///
 /// `@unchecked Sendable`: confined to the loop.
@@ -99,11 +99,46 @@ public final class ServiceDiscovery: @unchecked Sendable {
     private func connect() {
         let (directory, publisher) = (directory, publisher)
         directory.isOwn = { [unowned publisher] in publisher.isOwn($0) }
-        directory.found = { [unowned self] service in tellBrowser { $0.serviceFoundOrChanged(service) } }
-        directory.lost = { [unowned self] key in tellBrowser { $0.serviceLost(key) } }
-        directory.failed = { [unowned self] error in tellBrowser { $0.browsingFailed(error) } }
-        publisher.published = { [unowned self] name in tellPublisher { $0.published(as: name) } }
-        publisher.failed = { [unowned self] error in tellPublisher { $0.publishingFailed(error) } }
+        directory.found = { [weak self] service in self?.tellBrowser { $0.serviceFoundOrChanged(service) } }
+        directory.lost = { [weak self] key in self?.tellBrowser { $0.serviceLost(key) } }
+        directory.failed = { [weak self] error in self?.tellBrowser { $0.browsingFailed(error) } }
+        publisher.published = { [weak self] name in self?.tellPublisher { $0.published(as: name) } }
+        publisher.failed = { [weak self] error in self?.tellPublisher { $0.publishingFailed(error) } }
+    }
+
+    /// Avahi has the addresses of what it calls back: whoever is let go of without `shutdown` takes the parts down first. Where
+    /// the loop has ended, nobody calls anything back any more.
+    deinit {
+        guard isStarted, !isShutDown else { return }
+        let parts = Parts(of: self)
+        ground.loop.execute { parts.end() }
+    }
+
+    /// What has to be taken down, in this order.
+    ///
+    /// `@unchecked Sendable`: made where the last reference was let go of, used on the loop alone.
+    private struct Parts: @unchecked Sendable {
+        let check: (any MulticastChecking)?
+        let directory: ServiceDirectory
+        let publisher: ServicePublisher
+        let backends: [any DiscoveryBackend]
+
+        init(of discovery: ServiceDiscovery) {
+            check = discovery.check
+            directory = discovery.directory
+            publisher = discovery.publisher
+            backends = [discovery.daemon, discovery.embedded].compactMap(\.self)
+        }
+
+        func end() {
+            check?.shutdown()
+            // What is asked and published goes with the backends.
+            directory.backendWentDown()
+            publisher.backendWentDown()
+            directory.stop()
+            publisher.unpublish()
+            for backend in backends { backend.shutdown() }
+        }
     }
 
     // MARK: What the transport calls
@@ -187,14 +222,7 @@ public final class ServiceDiscovery: @unchecked Sendable {
         isShutDown = true
         events = nil
         if let daemonTimer { loop.cancel(daemonTimer) }
-        check?.shutdown()
-        // What is asked and published goes with the backends.
-        directory.backendWentDown()
-        publisher.backendWentDown()
-        directory.stop()
-        publisher.unpublish()
-        daemon?.shutdown()
-        embedded?.shutdown()
+        Parts(of: self).end()
         current = nil
     }
 
@@ -257,7 +285,7 @@ public final class ServiceDiscovery: @unchecked Sendable {
     private func begin() {
         guard !isStarted else { return }
         isStarted = true
-        check = ground.makeCheck { [unowned self] in checked($0) }
+        check = ground.makeCheck { [weak self] in self?.checked($0) }
         guard mode != .embedded else { return startEmbedded() }
         let daemon = ground.daemon()
         self.daemon = daemon
