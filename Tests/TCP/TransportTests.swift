@@ -195,6 +195,19 @@ struct TransportTests {
         neighbour.shutdown()
     }
 
+    /// What the other side said before it broke off would be lost if the break were told first.
+    @Test func aPausedPipeIsToldOfAResetBehindWhatCameBefore() throws {
+        let (neighbour, socket) = try connected()
+        neighbour.call { $0.dialled[0].pauseReading() }
+        _ = Glibc.send(socket.descriptor, "bye", 3, 0)
+        socket.reset()
+        neighbour.call { $0.dialled[0].resumeReading() }
+        // With bytes before it, libuv tells a reset as an end.
+        try #require(neighbour.wait { $0.ended + $0.closed.count > 0 })
+        #expect(neighbour.received == Array("bye".utf8))
+        neighbour.shutdown()
+    }
+
     /// Writing to what the other side has closed kills a process that does not see to it.
     @Test func writingIntoNothingIsAnErrorAndNoSignal() throws {
         let (neighbour, socket) = try connected()
