@@ -35,7 +35,7 @@ struct ServicePublisherTests {
             } else {
                 daemon.say(
                     DomainName(labels: [Array(name.utf8)])!.escaped + "._greet._tcp.local", .service, claim())
-                try network.run(.milliseconds(90))
+                try network.run(ServicePublisher.hearing.duration + .milliseconds(10))
             }
         }
         try network.run(.milliseconds(100))

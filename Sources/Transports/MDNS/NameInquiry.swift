@@ -16,7 +16,7 @@ protocol NameAsking: AnyObject {
 /// `@unchecked Sendable`: confined to the loop.
 final class NameInquiry: NameAsking, @unchecked Sendable {
     /// When it is asked, counted from the beginning.
-    static let attempts: [Moment.Span] = [.zero, .milliseconds(30)]
+    static let attempts: [Moment.Span] = [.zero, .milliseconds(15)]
 
     private let loop: UVEventLoop
     private let interface: String?

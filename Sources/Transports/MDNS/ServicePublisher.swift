@@ -9,7 +9,7 @@ import NighCore
 /// `@unchecked Sendable`: confined to the loop.
 final class ServicePublisher: @unchecked Sendable {
     /// How long to wait for somebody to claim the name.
-    static let hearing = Moment.Span.milliseconds(80)
+    static let hearing = Moment.Span.milliseconds(40)
     /// How long until a failed attempt is repeated.
     static let retry = Moment.Span.seconds(10)
     /// Where answers count as heard that came past the backend.
