@@ -51,4 +51,46 @@ struct PeerFinderTests {
         #expect(finding.changes == 99)
         #expect(finding.knockedAt == 1)
     }
+
+    /// Two that have found each other and do not talk would else knock at each other without end.
+    @Test func whoHasOnlyKnockedIsNotKnockedAt() throws {
+        let loop = UVEventLoop()
+        defer { loop.shutdown() }
+        let finding = Finding()
+        let knocked = Knocked()
+        // In the order in which those due are knocked at.
+        let peers = (1...2 as ClosedRange<UInt64>).map { Identity.ephemeral(seed: $0).peerID }.sorted()
+        loop.execute {
+            let finder = PeerFinder(mode: .embedded, interface: "nowhere0", on: loop, events: finding) {
+                peer, tell in
+                finding.monitor.change { knocked.peers.append(peer) }
+                tell(true)
+            }
+            knocked.finder = finder
+            finder.browse("game")
+            for (number, peer) in peers.enumerated() {
+                let text = [("v", "1"), ("id", peer.description)].compactMap {
+                    TextEntry(key: $0.0, value: $0.1)
+                }
+                finder.serviceFoundOrChanged(
+                    DiscoveredService(
+                        key: DiscoveredService.Key(name: "Puma \(number)", interface: 2), host: "h.local",
+                        port: 4000, text: text,
+                        addresses: [HostAddress(bytes: [10, 0, 0, UInt8(number)], interface: 2)].compactMap {
+                            $0
+                        }, isOwn: false))
+            }
+            finder.pipeEnded(to: nil, host: .v4(0x0A00_0000), saidSomething: false)
+            finder.pipeEnded(to: nil, host: .v4(0x0A00_0001), saidSomething: true)
+        }
+        try #require(finding.monitor.wait(within: .seconds(20)) { !knocked.peers.isEmpty })
+        #expect(knocked.peers == [peers[1]])
+        loop.execute { knocked.finder?.shutdown() }
+    }
+
+    /// `@unchecked Sendable`: guarded by the monitor, the finder used on the loop.
+    private final class Knocked: @unchecked Sendable {
+        var peers: [PeerID] = []
+        var finder: PeerFinder?
+    }
 }

@@ -89,13 +89,14 @@ final class PeerFinder: @unchecked Sendable {
     /// A pipe to a peer has opened.
     func pipeOpened(to peer: PeerID) { pipes[peer, default: 0] += 1 }
 
-    /// A pipe has ended: one to `peer`, or one that came in from `host`. Whoever was at its other end may be gone.
-    func pipeEnded(to peer: PeerID?, host: SocketAddress.Host?) {
+    /// A pipe has ended: one to `peer`, or one that came in from `host`. Whoever was at its other end may be gone, unless it
+    /// said nothing: then it has knocked, and is there. Knocking back would have it knock again, and so on.
+    func pipeEnded(to peer: PeerID?, host: SocketAddress.Host?, saidSomething: Bool) {
         if let peer {
             let left = (pipes[peer] ?? 1) - 1
             pipes[peer] = left > 0 ? left : nil
             presence.doubt(peer)
-        } else if let host {
+        } else if let host, saidSomething {
             for peer in neighbours.peers(at: host) { presence.doubt(peer) }
         }
     }

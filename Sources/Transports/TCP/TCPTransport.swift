@@ -212,9 +212,10 @@ public final class TCPTransport: @unchecked Sendable {
         let host = peer == nil ? pipe.otherAddress?.host : nil
         pipes[key] = pipe
         if let peer { running?.finder?.pipeOpened(to: peer) }
-        pipe.didFinish = { [weak self] _ in
+        pipe.didFinish = { [weak self] pipe in
             self?.pipes[key] = nil
-            self?.running?.finder?.pipeEnded(to: peer, host: host)
+            self?.running?.finder?.pipeEnded(
+                to: peer, host: host, saidSomething: pipe.counters.bytesReceived > 0)
         }
     }
 
