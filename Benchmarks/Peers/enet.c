@@ -184,20 +184,20 @@ static void subscribe(void) {
 
 // MARK: Connections
 
+static ENetHost *connecting_host;
+
+static intptr_t connect_once(const uint8_t *payload) {
+    ENetPeer *peer = connected(connecting_host);
+    post(connecting_host, peer, payload);
+    enet_packet_destroy(expect(connecting_host, ENET_EVENT_TYPE_RECEIVE).packet);
+    return (intptr_t)peer;
+}
+
+static void leave_once(intptr_t peer) { leave((ENetPeer *)peer); }
+
 static void connect_often(void) {
-    const uint8_t *payload = benchmark_payload(options.size, 0);
-    struct benchmark_trips trips;
-    benchmark_trips_begin(&trips, &options);
-    ENetHost *host = new_host(NULL);
-    for (int index = 0; index < options.count; index++) {
-        uint64_t begun = benchmark_now();
-        ENetPeer *peer = connected(host);
-        post(host, peer, payload);
-        enet_packet_destroy(expect(host, ENET_EVENT_TYPE_RECEIVE).packet);
-        benchmark_trips_add(&trips, benchmark_now() - begun);
-        leave(peer);
-    }
-    benchmark_trips_report(&trips);
+    connecting_host = new_host(NULL);
+    benchmark_connect_often(&options, connect_once, leave_once);
 }
 
 static void keep_idle(void) {

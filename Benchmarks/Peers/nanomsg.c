@@ -174,20 +174,14 @@ static void greet(int socket, const uint8_t *payload) {
     wait_for_word(socket);
 }
 
-static void connect_often(void) {
-    const uint8_t *payload = benchmark_payload(options.size, 0);
-    struct benchmark_trips trips;
-    benchmark_trips_begin(&trips, &options);
-    for (int index = 0; index < options.count; index++) {
-        uint64_t begun = benchmark_now();
-        int socket = opened(NN_REQ);
-        connect_to(socket, options.port);
-        greet(socket, payload);
-        benchmark_trips_add(&trips, benchmark_now() - begun);
-        nn_close(socket);
-    }
-    benchmark_trips_report(&trips);
+static intptr_t connect_once(const uint8_t *payload) {
+    int socket = opened(NN_REQ);
+    connect_to(socket, options.port);
+    greet(socket, payload);
+    return socket;
 }
+
+static void leave(intptr_t socket) { nn_close((int)socket); }
 
 /// One socket on either side with so many connections, for it has not so many sockets.
 static void keep_idle(void) {
@@ -233,7 +227,7 @@ int main(int argument_count, char **arguments) {
         options.work == BENCHMARK_STREAM ? send_all(&socket, 1) : ask(socket);
         break;
     case BENCHMARK_BROADCAST: subscribe(); break;
-    case BENCHMARK_CONNECT: connect_often(); break;
+    case BENCHMARK_CONNECT: benchmark_connect_often(&options, connect_once, leave); break;
     case BENCHMARK_IDLE: keep_idle(); break;
     case BENCHMARK_FOUND: benchmark_lacks("it finds nobody");
     }

@@ -216,19 +216,13 @@ static void greet(nng_socket socket, const uint8_t *payload) {
     wait_for_word(socket);
 }
 
-static void connect_often(void) {
-    const uint8_t *payload = benchmark_payload(options.size, 0);
-    struct benchmark_trips trips;
-    benchmark_trips_begin(&trips, &options);
-    for (int index = 0; index < options.count; index++) {
-        uint64_t begun = benchmark_now();
-        nng_socket socket = opened(nng_req0_open);
-        greet(socket, payload);
-        benchmark_trips_add(&trips, benchmark_now() - begun);
-        nng_close(socket);
-    }
-    benchmark_trips_report(&trips);
+static intptr_t connect_once(const uint8_t *payload) {
+    nng_socket socket = opened(nng_req0_open);
+    greet(socket, payload);
+    return (intptr_t)socket.id;
 }
+
+static void leave(intptr_t socket) { nng_close((nng_socket){.id = (uint32_t)socket}); }
 
 static void keep_idle(void) {
     uint64_t before = benchmark_resident();
@@ -268,7 +262,7 @@ int main(int argument_count, char **arguments) {
         options.work == BENCHMARK_STREAM ? send_stream(socket) : ask(socket);
         break;
     case BENCHMARK_BROADCAST: subscribe(); break;
-    case BENCHMARK_CONNECT: connect_often(); break;
+    case BENCHMARK_CONNECT: benchmark_connect_often(&options, connect_once, leave); break;
     case BENCHMARK_IDLE: keep_idle(); break;
     case BENCHMARK_FOUND: benchmark_lacks("it finds nobody");
     }

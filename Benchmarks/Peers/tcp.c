@@ -216,21 +216,16 @@ static void subscribe(void) {
 
 // MARK: Connections
 
-static void connect_often(void) {
-    uint8_t *room = allocated(BENCHMARK_LENGTH_PREFIX + options.size);
-    uint8_t *payload = benchmark_payload(options.size, 0);
-    struct benchmark_trips trips;
-    benchmark_trips_begin(&trips, &options);
-    for (int index = 0; index < options.count; index++) {
-        uint64_t begun = benchmark_now();
-        int descriptor = connected();
-        write_all(descriptor, payload - BENCHMARK_LENGTH_PREFIX, BENCHMARK_LENGTH_PREFIX + options.size);
-        demand(one_message(descriptor, room, options.size) != NULL, "read");
-        benchmark_trips_add(&trips, benchmark_now() - begun);
-        close(descriptor);
-    }
-    benchmark_trips_report(&trips);
+static intptr_t connect_once(const uint8_t *payload) {
+    static uint8_t *room;
+    if (room == NULL) room = allocated(BENCHMARK_LENGTH_PREFIX + options.size);
+    int descriptor = connected();
+    write_all(descriptor, payload - BENCHMARK_LENGTH_PREFIX, BENCHMARK_LENGTH_PREFIX + options.size);
+    demand(one_message(descriptor, room, options.size) != NULL, "read");
+    return descriptor;
 }
+
+static void leave(intptr_t descriptor) { close((int)descriptor); }
 
 /// Connects or accepts so many peers, has one message go there and back on each, and says what they take in memory.
 static void keep_idle(int listener) {
@@ -282,7 +277,7 @@ int main(int argument_count, char **arguments) {
         break;
     }
     case BENCHMARK_BROADCAST: subscribe(); break;
-    case BENCHMARK_CONNECT: connect_often(); break;
+    case BENCHMARK_CONNECT: benchmark_connect_often(&options, connect_once, leave); break;
     case BENCHMARK_IDLE: keep_idle(-1); break;
     case BENCHMARK_FOUND: benchmark_lacks("it finds nobody");
     }

@@ -162,19 +162,13 @@ static void greet(void *socket, const uint8_t *payload) {
     wait_for_word(socket);
 }
 
-static void connect_often(void) {
-    const uint8_t *payload = benchmark_payload(options.size, 0);
-    struct benchmark_trips trips;
-    benchmark_trips_begin(&trips, &options);
-    for (int index = 0; index < options.count; index++) {
-        uint64_t begun = benchmark_now();
-        void *socket = new_socket(ZMQ_DEALER);
-        greet(socket, payload);
-        benchmark_trips_add(&trips, benchmark_now() - begun);
-        zmq_close(socket);
-    }
-    benchmark_trips_report(&trips);
+static intptr_t connect_once(const uint8_t *payload) {
+    void *socket = new_socket(ZMQ_DEALER);
+    greet(socket, payload);
+    return (intptr_t)socket;
 }
+
+static void leave(intptr_t socket) { zmq_close((void *)socket); }
 
 static void keep_idle(void) {
     uint64_t before = benchmark_resident();
@@ -226,7 +220,7 @@ int main(int argument_count, char **arguments) {
             break;
         }
         case BENCHMARK_BROADCAST: subscribe(); break;
-        case BENCHMARK_CONNECT: connect_often(); break;
+        case BENCHMARK_CONNECT: benchmark_connect_often(&options, connect_once, leave); break;
         case BENCHMARK_IDLE: keep_idle(); break;
         case BENCHMARK_FOUND: benchmark_lacks("it finds nobody");
         }

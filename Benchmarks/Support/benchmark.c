@@ -276,3 +276,17 @@ void benchmark_trips_report(struct benchmark_trips *trips) {
     benchmark_say("p99.9", trips->samples[trips->sample_count * 999 / 1000]);
     benchmark_say("trips", trips->sample_count);
 }
+
+void benchmark_connect_often(
+    const struct benchmark_options *options, intptr_t (*connect)(const uint8_t *payload), void (*leave)(intptr_t)) {
+    const uint8_t *payload = benchmark_payload(options->size, 0);
+    struct benchmark_trips trips;
+    benchmark_trips_begin(&trips, options);
+    for (int index = 0; index < options->count; index++) {
+        uint64_t begun = benchmark_now();
+        intptr_t connection = connect(payload);
+        benchmark_trips_add(&trips, benchmark_now() - begun);
+        leave(connection);
+    }
+    benchmark_trips_report(&trips);
+}

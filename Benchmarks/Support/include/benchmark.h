@@ -170,6 +170,11 @@ void benchmark_trips_add(struct benchmark_trips *trips, uint64_t nanoseconds);
 /// Tells p50, p99, p99.9 and the number of trips.
 void benchmark_trips_report(struct benchmark_trips *trips);
 
+/// Connects as often as the command line says, and tells how long that took. `connect` makes a connection and has `payload` go there
+/// and back on it; `leave` ends what that returned, which is not timed.
+void benchmark_connect_often(
+    const struct benchmark_options *options, intptr_t (*connect)(const uint8_t *payload), void (*leave)(intptr_t));
+
 /// The next message to be sent; its time runs from the answer before.
 static inline const uint8_t *benchmark_trips_next(const struct benchmark_trips *trips) {
     return trips->payloads[trips->count % BENCHMARK_PAYLOADS];
