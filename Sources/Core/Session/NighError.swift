@@ -42,6 +42,8 @@ public struct NighError: Error, Hashable, Sendable {
         case configuring
         /// Reading or making the identity.
         case identity = "loading the identity"
+        /// Reading or keeping what is known about peers.
+        case trusting = "looking after the trusted peers"
         /// Bringing a session or a transport up.
         case starting
         /// Listening and publishing.
@@ -165,7 +167,7 @@ extension NighError.Stage {
         case .receiving: "from "
         case .resuming, .conversing: "with "
         case .greeting, .inviting, .pinging: ""
-        case .configuring, .identity, .starting, .advertising, .browsing: "for "
+        case .configuring, .identity, .trusting, .starting, .advertising, .browsing: "for "
         }
     }
 }

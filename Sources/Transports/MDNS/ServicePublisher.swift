@@ -231,20 +231,7 @@ final class ServicePublisher: @unchecked Sendable {
 
     /// As Avahi's users know it: "Puma", "Puma #2", "Puma #3".
     static func alternative(to label: String) -> String {
-        var stem = Substring(label)
-        var count = 2
-        if let mark = label.lastIndex(of: "#"), label[..<mark].hasSuffix(" ") {
-            let digits = label[label.index(after: mark)...]
-            if digits.first != "0", digits.allSatisfy(\.isASCII), let number = Int(digits), number > 0,
-                number < 1_000_000
-            {
-                stem = label[..<mark].dropLast()
-                count = number + 1
-            }
-        }
-        let suffix = " #\(count)"
-        while stem.utf8.count + suffix.utf8.count > DomainName.maximumLabel { stem.removeLast() }
-        return stem + suffix
+        NumberedName(label).next(limit: DomainName.maximumLabel)
     }
 
     // MARK: Ends

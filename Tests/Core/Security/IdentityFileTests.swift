@@ -58,6 +58,34 @@ private let knownKey = """
         #expect(text == knownKey)
     }
 
+    @Test func theFileSaysWhoseKeyItHolds() throws {
+        let file = IdentityFile(path: folder.path + "/identity.pem")
+        let peer = try file.load().peerID
+        let lines = TemporaryFolder.text(of: file.path).split(separator: "\n")
+        #expect(lines.first.map(String.init) == "PeerID: \(peer)")
+        #expect(lines.dropFirst().first == "-----BEGIN PRIVATE KEY-----")
+    }
+
+    @Test func aBitFlippedInTheKeyIsNoticed() throws {
+        let owner = "a3r73d62fg5wbk2zkv66mhw3blwnwiyrgs7dbz23ivpy4g3zf6uq"
+        let marked = "PeerID: \(owner)\n" + knownKey
+        #expect(try IdentityFile(path: folder.file("sound.pem", marked)).load().peerID.description == owner)
+        let windows = marked.replacing("\n", with: "\r\n")
+        #expect(try IdentityFile(path: folder.file("crlf.pem", windows)).load().peerID.description == owner)
+        // Another seed, and so a key as good as any; only not this peer's.
+        let flipped = folder.file("flipped.pem", marked.replacing("IJ1h", with: "IJ1i"))
+        let error = refusal(of: flipped)
+        #expect(
+            error.map { "\($0)" }?.contains("it is damaged: the key does not belong to PeerID \(owner)")
+                == true)
+        #expect(error?.advice?.contains("restore it from a backup") == true)
+        let unreadable = refusal(
+            of: folder.file("owner.pem", marked.replacing("PeerID: a", with: "PeerID: A")))
+        #expect(
+            unreadable.map { "\($0)" }?.contains("does not belong to the PeerID in the line above it") == true
+        )
+    }
+
     @Test func anExistingFolderKeepsItsMode() throws {
         chmod(folder.path, 0o755)
         _ = try IdentityFile(path: folder.path + "/identity.pem").load()

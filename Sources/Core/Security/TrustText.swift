@@ -1,0 +1,219 @@
+/// The text a trust store is kept as, read and written without touching a file.
+enum TrustText {
+    /// Why a text is no trust store.
+    struct Fault: Error, Equatable {
+        let why: String
+        let advice: String
+    }
+
+    private static let mark = "nigh-peers"
+    private static let version = 1
+    private static let heading = """
+        \(mark) \(version)
+        # Whom this user's programs have met over encrypted links, one a line: paired or known, PeerID, the day it
+        # was paired or first met, the day it was last seen (UTC), and what it calls itself. Lines that begin with
+        # a number sign are kept as they are.
+
+        """
+
+    // MARK: Writing
+
+    /// The text for `book`, a line break at its end.
+    static func text(of book: TrustBook) -> String {
+        var lines = book.remarks
+        for (id, entry) in book.entries {
+            let kind = entry.isPaired ? "paired" : "known"
+            let note = entry.note.isEmpty ? "" : "  \(entry.note)"
+            lines.append(
+                (entry.place, "\(kind) \(id) \(entry.since) \(entry.lastSeen) \(quoted(entry.name))\(note)"))
+        }
+        lines.sort { $0.place < $1.place }
+        // The heading is among the remarks where the book was read from a file.
+        return lines.reduce(into: book.remarks.isEmpty ? heading : "") { $0 += $1.text + "\n" }
+    }
+
+    /// The name between quotation marks; what could be mistaken, or hides, or turns the line around, by its number.
+    private static func quoted(_ name: DisplayName) -> String {
+        var text = "\""
+        var isFirst = true
+        for scalar in name.description.unicodeScalars {
+            switch scalar {
+            case "\"", "\\": text += "\\\(scalar)"
+            case " ": text += " "
+            case _ where isUnclear(scalar) || isFirst && scalar.properties.isGraphemeExtend:
+                text += "\\u{\(String(scalar.value, radix: 16))}"
+            default: text.unicodeScalars.append(scalar)
+            }
+            isFirst = false
+        }
+        return text + "\""
+    }
+
+    private static func isUnclear(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator, .spaceSeparator, .privateUse,
+            .unassigned,
+            .surrogate:
+            true
+        default: false
+        }
+    }
+
+    // MARK: Reading
+
+    /// Reads one line after the other.
+    struct Parser {
+        private var book = TrustBook()
+        private var number = 0
+        private var hasHeading = false
+        private var lines: [PeerID: Int] = [:]
+        /// Empty lines, which count only once something follows them: the last line break makes one.
+        private var emptyLines = 0
+
+        /// Reads the next line, which comes without its line break.
+        mutating func read(_ line: Substring.UTF8View) throws(Fault) {
+            number += 1
+            var words = Words(line)
+            guard !words.isAtEnd else {
+                emptyLines += 1
+                return
+            }
+            for _ in 0..<emptyLines { book.append(remark: "") }
+            emptyLines = 0
+            if words.isAtRemark {
+                book.append(remark: words.rest)
+            } else if hasHeading {
+                try readPeer(&words)
+            } else {
+                try readHeading(&words)
+                book.append(remark: "\(mark) \(version)")
+                hasHeading = true
+            }
+        }
+
+        /// All that was read.
+        func finish() throws(Fault) -> TrustBook {
+            guard hasHeading else {
+                throw Fault(
+                    why: "it does not begin with \"\(mark) \(version)\"",
+                    advice: "name another file, or remove it to begin anew")
+            }
+            return book
+        }
+
+        private func readHeading(_ words: inout Words) throws(Fault) {
+            guard words.next() == mark, let word = words.next(), let version = Int(word), words.isAtEnd else {
+                throw Fault(
+                    why: "it does not begin with \"\(mark) \(TrustText.version)\"",
+                    advice: "name another file, or remove it to begin anew")
+            }
+            guard version == TrustText.version else {
+                throw Fault(
+                    why: "it has format \(version), this program knows format \(TrustText.version) only",
+                    advice: "use the program that wrote it, or name another file")
+            }
+        }
+
+        private mutating func readPeer(_ words: inout Words) throws(Fault) {
+            let isPaired: Bool
+            switch words.next() {
+            case "paired": isPaired = true
+            case "known": isPaired = false
+            default: throw fault("it begins neither with \"paired\" nor with \"known\"")
+            }
+            guard let id = words.next().flatMap(PeerID.init) else {
+                throw fault("its second word is no PeerID of 52 characters")
+            }
+            guard let since = words.next().flatMap(CalendarDay.init),
+                let lastSeen = words.next().flatMap(CalendarDay.init)
+            else { throw fault("its third and fourth words are no days like 2026-11-21") }
+            guard let text = words.quoted(), let name = DisplayName(exactly: text) else {
+                throw fault("its name is no text of 1 to 63 bytes between quotation marks")
+            }
+            guard words.isAtEnd || words.isAtRemark else { throw fault("there is more behind its name") }
+            if let earlier = lines.updateValue(number, forKey: id) {
+                throw fault("it is about the same peer as line \(earlier)")
+            }
+            guard lines.count <= TrustBook.maximumCount else {
+                throw fault("it is one peer more than the \(TrustBook.maximumCount) there may be")
+            }
+            book.append(
+                id, name: name, isPaired: isPaired, since: since, lastSeen: lastSeen, note: words.rest)
+        }
+
+        private func fault(_ what: String) -> Fault {
+            Fault(why: "line \(number) is damaged: \(what)", advice: "mend the line, or remove it")
+        }
+    }
+
+    /// The words of a line. Works on bytes, since a mark of a name may join the quotation mark before it to one
+    /// character.
+    private struct Words {
+        private var bytes: Substring.UTF8View
+
+        init(_ line: Substring.UTF8View) {
+            bytes = line
+            while let last = bytes.last, Self.isSpace(last) { bytes.removeLast() }
+            skipSpaces()
+        }
+
+        var isAtEnd: Bool { bytes.isEmpty }
+        var isAtRemark: Bool { bytes.first == UInt8(ascii: "#") }
+        /// What is left, as it stands there.
+        var rest: String { String(Substring(bytes)) }
+
+        /// The next word, up to a space; nil at the end.
+        mutating func next() -> String? {
+            guard !bytes.isEmpty else { return nil }
+            let word = bytes.prefix { !Self.isSpace($0) }
+            bytes = bytes[word.endIndex...]
+            skipSpaces()
+            return String(Substring(word))
+        }
+
+        /// The next word, written between quotation marks, as what it stands for.
+        mutating func quoted() -> String? {
+            guard bytes.popFirst() == UInt8(ascii: "\"") else { return nil }
+            var text: [UInt8] = []
+            while let byte = bytes.popFirst() {
+                switch byte {
+                case UInt8(ascii: "\""):
+                    guard bytes.first.map(Self.isSpace) ?? true else { return nil }
+                    skipSpaces()
+                    return String(decoding: text, as: UTF8.self)
+                case UInt8(ascii: "\\"):
+                    guard let character = escaped() else { return nil }
+                    text.append(contentsOf: character)
+                default: text.append(byte)
+                }
+            }
+            return nil
+        }
+
+        /// What stands behind a backslash: itself, or a character's number as in `u{202e}`.
+        private mutating func escaped() -> [UInt8]? {
+            switch bytes.popFirst() {
+            case UInt8(ascii: "\""): return [UInt8(ascii: "\"")]
+            case UInt8(ascii: "\\"): return [UInt8(ascii: "\\")]
+            case UInt8(ascii: "u"):
+                guard bytes.popFirst() == UInt8(ascii: "{") else { return nil }
+                let digits = bytes.prefix { $0 != UInt8(ascii: "}") }
+                bytes = bytes[digits.endIndex...]
+                guard bytes.popFirst() != nil, (1...6).contains(digits.count),
+                    let scalar = UInt32(Substring(digits), radix: 16).flatMap(Unicode.Scalar.init)
+                else { return nil }
+                return Array(String(scalar).utf8)
+            default: return nil
+            }
+        }
+
+        private mutating func skipSpaces() {
+            while let first = bytes.first, Self.isSpace(first) { bytes.removeFirst() }
+        }
+
+        /// A carriage return too: some editors put one before each line break.
+        private static func isSpace(_ byte: UInt8) -> Bool {
+            byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\r")
+        }
+    }
+}

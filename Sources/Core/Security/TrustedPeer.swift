@@ -1,0 +1,82 @@
+import Glibc
+
+/// What a ``TrustStore`` remembers about one peer.
+public struct TrustedPeer: Hashable, Sendable {
+    /// Who it is.
+    public let id: PeerID
+    /// What it called itself when it was last seen.
+    public let name: DisplayName
+    /// Whether two people have compared the digits.
+    public let isPaired: Bool
+    /// The day it was paired, or first met where it never was.
+    public let since: CalendarDay
+    /// The day it was last met.
+    public let lastSeen: CalendarDay
+}
+
+/// What is known about somebody who is at the other end of an encrypted link.
+public enum PeerTrust: Hashable, Sendable {
+    /// Two people have compared the digits, and this is the key they had.
+    case paired
+    /// This key was met before.
+    case known
+    /// Neither this key nor its name was met before.
+    case new
+    /// The key was never met before, but goes by the name of these, who were: the paired ones first.
+    ///
+    /// Either a second device of one name, or a device that lost its identity, or somebody who wants to be taken for
+    /// another.
+    case newWithKnownName(of: [PeerID])
+}
+
+/// A day of the Gregorian calendar in UTC, written `2026-11-21`.
+public struct CalendarDay: Hashable, Comparable, Sendable, CustomStringConvertible, LosslessStringConvertible
+{
+    /// Year, month and day as the one number that reads like them: 20261121.
+    private let number: Int
+
+    /// Reads the form that `description` writes; nil for anything else, also for days that never were.
+    public init?(_ description: String) {
+        let text = Array(description.utf8)
+        guard text.count == 10, text[4] == UInt8(ascii: "-"), text[7] == UInt8(ascii: "-") else { return nil }
+        var number = 0
+        for (index, character) in text.enumerated() where index != 4 && index != 7 {
+            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(character) else { return nil }
+            number = number * 10 + Int(character - UInt8(ascii: "0"))
+        }
+        let (year, month, day) = (number / 10_000, number / 100 % 100, number % 100)
+        let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+        let lengths = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+        guard year > 0, (1...12).contains(month), (1...lengths[month - 1]).contains(day) else { return nil }
+        self.number = number
+    }
+
+    /// The day the wall clock shows.
+    static func today() -> CalendarDay {
+        var now = time(nil)
+        var parts = tm()
+        gmtime_r(&now, &parts)
+        return CalendarDay(
+            number: (Int(parts.tm_year) + 1900) * 10_000 + (Int(parts.tm_mon) + 1) * 100 + Int(parts.tm_mday))
+    }
+
+    private init(number: Int) { self.number = min(max(number, 1_01_01), 9999_12_31) }
+
+    /// The ten characters.
+    public var description: String {
+        var rest = number
+        var text: [UInt8] = []
+        for index in 0..<10 {
+            if index == 2 || index == 5 {
+                text.append(UInt8(ascii: "-"))
+            } else {
+                text.append(UInt8(ascii: "0") + UInt8(rest % 10))
+                rest /= 10
+            }
+        }
+        return String(decoding: text.reversed(), as: UTF8.self)
+    }
+
+    /// Whether `left` comes first.
+    public static func < (left: CalendarDay, right: CalendarDay) -> Bool { left.number < right.number }
+}

@@ -1,0 +1,273 @@
+import Glibc
+import Testing
+
+@testable import NighCore
+
+@Suite struct TrustFileTests {
+    let folder = TemporaryFolder()
+    private var path: String { folder.path + "/peers" }
+
+    private static let ada = PeerID(bytes: [UInt8](repeating: 1, count: 32))!
+    private static let bob = PeerID(bytes: [UInt8](repeating: 2, count: 32))!
+    private static let day = CalendarDay("2026-11-21")!
+
+    private func store() throws -> TrustStore { try TrustStore(file: TrustFile(path: path)) { Self.day } }
+
+    // MARK: What a person finds in it
+
+    @Test func itIsTextThatExplainsItself() throws {
+        let store = try store()
+        store.remember(Self.bob, name: DisplayName(exactly: "Bob")!)
+        store.pair(Self.ada, name: DisplayName(exactly: "Ada's den")!)
+        try store.save()
+        let text = TemporaryFolder.text(of: path)
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        #expect(lines.first == "nigh-peers 1")
+        #expect(lines.dropFirst().prefix(3).allSatisfy { $0.hasPrefix("# ") })
+        #expect(
+            lines.dropFirst(4) == [
+                "known \(Self.bob) 2026-11-21 2026-11-21 \"Bob\"",
+                "paired \(Self.ada) 2026-11-21 2026-11-21 \"Ada's den\"", "",
+            ])
+    }
+
+    @Test func whatAPersonWroteStaysWhereItIs() throws {
+        let text = """
+            # my devices
+
+            nigh-peers 1
+            \tpaired   \(Self.ada) 2025-01-02 2026-03-04   "Ada" # hers
+            # and others
+
+            known \(Self.bob) 2026-02-28 2026-02-28 "Bob"
+            """
+        _ = folder.file("peers", text.replacing("\n", with: "\r\n"))
+        let store = try store()
+        #expect(store.peers.map(\.isPaired) == [true, false])
+        #expect(
+            store.peers.map { "\($0.name) \($0.since) \($0.lastSeen)" }
+                == ["Ada 2025-01-02 2026-03-04", "Bob 2026-02-28 2026-02-28"])
+        store.remember(Self.ada, name: DisplayName(exactly: "Ada L")!)
+        store.forget(Self.bob)
+        try store.save()
+        #expect(
+            TemporaryFolder.text(of: path) == """
+                # my devices
+
+                nigh-peers 1
+                paired \(Self.ada) 2025-01-02 2026-11-21 "Ada L"  # hers
+                # and others
+
+
+                """)
+    }
+
+    @Test(arguments: [
+        ("Puma", "\"Puma\""), ("Ada \"x\" \\ #2", "\"Ada \\\"x\\\" \\\\ #2\""), (" ", "\" \""),
+        ("Küche 🐾", "\"Küche 🐾\""), ("a\u{202E}b", "\"a\\u{202e}b\""), ("a\u{2028}b", "\"a\\u{2028}b\""),
+        ("a\u{A0}b", "\"a\\u{a0}b\""), ("\u{301}x", "\"\\u{301}x\""), ("#", "\"#\""),
+        ("👩\u{200D}💻", "\"👩\\u{200d}💻\""), ("\u{E0041}", "\"\\u{e0041}\""),
+    ])
+    func anyNameComesBackAndHidesNothing(name: String, written: String) throws {
+        let store = try store()
+        store.pair(Self.ada, name: DisplayName(exactly: name)!)
+        try store.save()
+        let text = TemporaryFolder.text(of: path)
+        #expect(text.hasSuffix(" \(written)\n"))
+        #expect(try self.store().peers.map { Array($0.name.description.utf8) } == [Array(name.utf8)])
+    }
+
+    @Test func theLargestStoreFitsIntoTheFile() throws {
+        let store = try store()
+        // The name whose written form is longest.
+        let name = DisplayName(exactly: String(repeating: "\u{202E}", count: 21))!
+        for number in 0..<TrustBook.maximumCount { store.pair(.numbered(number), name: name) }
+        try store.save()
+        #expect(try self.store().peers.count == TrustBook.maximumCount)
+    }
+
+    // MARK: What is refused
+
+    @Test(arguments: DamagedLine.all)
+    func aDamagedLineIsNamedAndKept(line: DamagedLine) throws {
+        let text = "nigh-peers 1\n\nknown \(Self.bob) 2026-02-28 2026-02-28 \"Bob\"\n\(line.text)\n"
+        _ = folder.file("peers", text)
+        let sentence = refusal(try store())
+        #expect(
+            sentence.contains("invalid peers file \(path): line 4 is damaged: \(line.why)"), "\(sentence)")
+        #expect(sentence.contains("mend the line, or remove it"))
+        #expect(TemporaryFolder.text(of: path) == text)
+    }
+
+    @Test func damageFoundWhileSavingLosesNothing() throws {
+        let store = try store()
+        store.pair(Self.ada, name: DisplayName(exactly: "Ada")!)
+        try store.save()
+        let sound = TemporaryFolder.text(of: path)
+        _ = folder.file("peers", sound + "paired nobody\n")
+        store.pair(Self.bob, name: DisplayName(exactly: "Bob")!)
+        #expect(refusal(try store.save()).contains("line 6 is damaged"))
+        #expect(refusal(try store.reload()).contains("line 6 is damaged"))
+        #expect(TemporaryFolder.text(of: path) == sound + "paired nobody\n")
+        #expect(store.needsSaving)
+        #expect(store.isPaired(Self.bob) && store.isPaired(Self.ada))
+        _ = folder.file("peers", sound)
+        try store.save()
+        #expect(!store.needsSaving)
+        #expect(try self.store().peers.count == 2)
+    }
+
+    @Test(arguments: [
+        ("nigh-peers 2\n", "it has format 2, this program knows format 1 only"),
+        ("nigh-peers\n", "it does not begin with \"nigh-peers 1\""),
+        ("known x\n", "it does not begin with \"nigh-peers 1\""),
+        ("# nothing\n\n", "it does not begin with \"nigh-peers 1\""),
+        ("", "it is empty"), ("nigh-peers 1\n#" + String(repeating: "x", count: 1 << 20), "it has more than"),
+    ])
+    func anotherFormatIsRefusedAndKept(text: String, why: String) {
+        _ = folder.file("peers", text)
+        let sentence = refusal(try store())
+        #expect(sentence.contains("looking after the trusted peers: invalid peers file \(path): \(why)"))
+        var status = stat()
+        #expect(stat(path, &status) == 0 && status.st_size == text.utf8.count)
+    }
+
+    @Test func bytesThatAreNoTextAreRefused() {
+        let descriptor = open(path, O_WRONLY | O_CREAT, 0o600)
+        let bytes = Array("nigh-peers 1\n# ".utf8) + [0xFF]
+        #expect(write(descriptor, bytes, bytes.count) == bytes.count)
+        close(descriptor)
+        #expect(refusal(try store()).contains("it is not UTF-8"))
+    }
+
+    @Test func onePeerTooManyIsRefused() {
+        let lines = (0...TrustBook.maximumCount).map {
+            "known \(PeerID.numbered($0)) 2026-02-28 2026-02-28 \"x\""
+        }
+        _ = folder.file("peers", (["nigh-peers 1"] + lines).joined(separator: "\n"))
+        #expect(refusal(try store()).contains("line 4098 is damaged: it is one peer more than the 4096"))
+    }
+
+    @Test(arguments: [0o620, 0o602, 0o666] as [mode_t])
+    func aFileOthersCanWriteIsRefused(mode: mode_t) {
+        _ = folder.file("peers", "nigh-peers 1\n", mode: mode)
+        let sentence = refusal(try store())
+        #expect(sentence.contains("others may write it (mode \(String(mode, radix: 8)))"))
+        #expect(sentence.contains("`chmod 600 \(path)`"))
+    }
+
+    @Test func aFileOthersCanReadIsTakenAndHiddenAtTheNextChange() throws {
+        _ = folder.file("peers", "nigh-peers 1\n", mode: 0o644)
+        let store = try store()
+        store.pair(Self.ada, name: DisplayName(exactly: "Ada")!)
+        try store.save()
+        #expect(TemporaryFolder.mode(of: path) == 0o600)
+    }
+
+    @Test func aFolderOthersCanWriteIsRefused() throws {
+        let store = try store()
+        store.pair(Self.ada, name: DisplayName(exactly: "Ada")!)
+        chmod(folder.path, 0o777)
+        let sentence = refusal(try store.save())
+        #expect(sentence.contains("others may write its folder (mode 777); `chmod go-w \(folder.path)`"))
+        #expect(TemporaryFolder.names(in: folder.path).isEmpty)
+        _ = folder.file("peers", "nigh-peers 1\n")
+        #expect(refusal(try self.store()).contains("others may write its folder"))
+        chmod(folder.path, 0o1777)
+        try store.save()
+        #expect(try self.store().isPaired(Self.ada))
+    }
+
+    @Test func aSymbolicLinkIsNeitherReadNorReplacedNorWrittenThrough() throws {
+        let target = folder.file("elsewhere", "nigh-peers 1\n")
+        let store = try store()
+        #expect(symlink(target, path) == 0)
+        #expect(refusal(try self.store()).contains("it is a symbolic link"))
+        store.pair(Self.ada, name: DisplayName(exactly: "Ada")!)
+        #expect(refusal(try store.save()).contains("it is a symbolic link"))
+        #expect(TemporaryFolder.text(of: target) == "nigh-peers 1\n")
+    }
+
+    @Test(arguments: [".peers.draft", ".peers.lock"])
+    func aSymbolicLinkInTheWayOfWritingIsNotFollowed(name: String) throws {
+        let target = folder.file("elsewhere", "untouched")
+        #expect(symlink(target, folder.path + "/" + name) == 0)
+        let store = try store()
+        store.pair(Self.ada, name: DisplayName(exactly: "Ada")!)
+        if name == ".peers.lock" {
+            #expect(refusal(try store.save()).contains("cannot open \(folder.path)/.peers.lock"))
+        } else {
+            try store.save()
+            #expect(try self.store().isPaired(Self.ada))
+        }
+        #expect(TemporaryFolder.text(of: target) == "untouched")
+    }
+
+    @Test func aFileOfSomebodyElseIsRefused() {
+        // Only root can give a file away; everybody else has /etc/passwd, which is root's.
+        var path = "/etc/passwd"
+        if geteuid() == 0 {
+            path = folder.file("peers", "nigh-peers 1\n")
+            #expect(chown(path, 12_345, 12_345) == 0)
+        }
+        #expect(refusal(try TrustStore(path: path)).contains("it belongs to user"))
+    }
+
+    @Test func whatIsNoRegularFileIsRefused() {
+        #expect(mkfifo(path, 0o600) == 0)
+        #expect(refusal(try store()).contains("it is no regular file"))
+    }
+
+    /// The error's sentence, once it has been seen to be of the right stage.
+    private func refusal(_ body: @autoclosure () throws -> some Any) -> String {
+        let error = #expect(throws: NighError.self) { try body() }
+        #expect(error?.stage == .trusting)
+        return error.map { "\($0)" } ?? ""
+    }
+}
+
+/// What may go wrong in a line, and what is to be said about it.
+struct DamagedLine: CustomTestStringConvertible {
+    let text: String
+    let why: String
+    var testDescription: String { text }
+
+    private static let id = PeerID(bytes: [UInt8](repeating: 1, count: 32))!
+    private static let known = PeerID(bytes: [UInt8](repeating: 2, count: 32))!
+    private static let days = "2026-11-21 2026-11-21"
+
+    private init(_ text: String, _ why: String) {
+        self.text = text
+        self.why = why
+    }
+
+    static let all = [
+        DamagedLine("trusted \(id) \(days) \"Ada\"", "it begins neither with"),
+        DamagedLine("nigh-peers 1", "it begins neither with"),
+        DamagedLine("paired", "its second word is no PeerID"),
+        DamagedLine("paired \(id.short) \(days) \"Ada\"", "its second word is no PeerID"),
+        DamagedLine("paired \(id)a \(days) \"Ada\"", "its second word is no PeerID"),
+        DamagedLine("paired \(id) 2026-11-21 \"Ada\"", "its third and fourth words"),
+        DamagedLine("paired \(id) 2026-02-29 2026-11-21 \"Ada\"", "its third and fourth words"),
+        DamagedLine("paired \(id) \(days)", "its name is no text"),
+        DamagedLine("paired \(id) \(days) Ada", "its name is no text"),
+        DamagedLine("paired \(id) \(days) \"\"", "its name is no text"),
+        DamagedLine("paired \(id) \(days) \"Ada", "its name is no text"),
+        DamagedLine("paired \(id) \(days) \"Ada\\\"", "its name is no text"),
+        DamagedLine("paired \(id) \(days) \"A\\da\"", "its name is no text"),
+        DamagedLine("paired \(id) \(days) \"\\u{d800}\"", "its name is no text"),
+        DamagedLine("paired \(id) \(days) \"\\u{41\"", "its name is no text"),
+        DamagedLine("paired \(id) \(days) \"\\u{7}\"", "its name is no text"),
+        DamagedLine("paired \(id) \(days) \"\(String(repeating: "x", count: 64))\"", "its name is no text"),
+        DamagedLine("paired \(id) \(days) \"Ada\"x", "its name is no text"),
+        DamagedLine("paired \(id) \(days) \"Ada\" x", "there is more behind its name"),
+        DamagedLine("paired \(known) \(days) \"Bob\"", "it is about the same peer as line 3"),
+    ]
+}
+
+extension PeerID {
+    /// A PeerID that nobody has, another one for each number.
+    static func numbered(_ number: Int) -> PeerID {
+        PeerID(bytes: (0..<32).map { UInt8(truncatingIfNeeded: number >> (8 * ($0 % 4))) })!
+    }
+}
