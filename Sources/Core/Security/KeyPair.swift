@@ -158,12 +158,7 @@ extension PeerID {
             ERR_clear_error()
             return nil
         }
-        let hash = [UInt8](unsafeUninitializedCapacity: PeerID.byteCount) { bytes, size in
-            let done = EVP_Digest(encoded, Int(count), bytes.baseAddress, nil, EVP_sha256(), nil)
-            precondition(done == 1, "libcrypto has no SHA-256")
-            size = PeerID.byteCount
-        }
-        self.init(bytes: hash)
+        self.init(bytes: SHA256.hash(UnsafeRawBufferPointer(start: encoded, count: Int(count))))
     }
 
     /// The PeerID of whoever holds the private half of an Ed25519 public key; nil unless it is 32 bytes.

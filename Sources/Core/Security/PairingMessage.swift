@@ -1,0 +1,116 @@
+/// What two sides that are being paired say to each other: the payload of one frame.
+enum PairingMessage: Equatable {
+    /// The asking side's first word: what it cannot take back.
+    case commitment(PairingValue)
+    /// The asked side's nonce.
+    case nonce(PairingValue)
+    /// The asking side's nonce, which it has committed to.
+    case reveal(PairingValue)
+    /// The person over there says that the digits are the same.
+    case confirmed
+    /// There will be no pairing.
+    case refused(PairingRefusal)
+
+    /// What stands before the fields.
+    private enum Kind: UInt8 {
+        case commitment = 1
+        case nonce = 2
+        case reveal = 3
+        case confirmed = 4
+        case refused = 5
+    }
+
+    var payload: [UInt8] {
+        switch self {
+        case .commitment(let value): [Kind.commitment.rawValue] + value.bytes
+        case .nonce(let value): [Kind.nonce.rawValue] + value.bytes
+        case .reveal(let value): [Kind.reveal.rawValue] + value.bytes
+        case .confirmed: [Kind.confirmed.rawValue]
+        case .refused(let reason): [Kind.refused.rawValue, reason.rawValue]
+        }
+    }
+
+    /// Reads a whole payload, neither less nor more.
+    init(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
+        var reader = FieldReader(bytes)
+        let number = try reader.number(UInt8.self, "a pairing message's kind")
+        switch Kind(rawValue: number) {
+        case .commitment: self = .commitment(try PairingValue(reading: &reader, "a pairing commitment"))
+        case .nonce: self = .nonce(try PairingValue(reading: &reader, "a pairing nonce"))
+        case .reveal: self = .reveal(try PairingValue(reading: &reader, "a revealed pairing nonce"))
+        case .confirmed: self = .confirmed
+        case .refused:
+            let code = try reader.number(UInt8.self, "the reason of a refused pairing")
+            self = .refused(PairingRefusal(rawValue: code) ?? .declined)
+        case nil: throw .malformed("unknown pairing message \(number)")
+        }
+        try reader.finish("a pairing message")
+    }
+
+    /// What errors call it.
+    var name: String {
+        switch self {
+        case .commitment: "commitment"
+        case .nonce: "nonce"
+        case .reveal: "reveal"
+        case .confirmed: "confirmed"
+        case .refused: "refused"
+        }
+    }
+}
+
+/// 32 bytes that are sent while pairing: a commitment or a nonce.
+struct PairingValue: Hashable {
+    static let byteCount = 32
+
+    let bytes: [UInt8]
+
+    /// Nil for any other number of bytes.
+    init?(_ bytes: some Collection<UInt8>) {
+        guard bytes.count == Self.byteCount else { return nil }
+        self.bytes = Array(bytes)
+    }
+
+    fileprivate init(reading reader: inout FieldReader, _ what: String) throws(WireError) {
+        bytes = Array(try reader.take(Self.byteCount, what))
+    }
+}
+
+/// Why there is no pairing. An unknown reason of a later version counts as `declined`.
+public enum PairingRefusal: UInt8, Hashable, Sendable, CaseIterable {
+    /// The person over there did not want to, or changed their mind.
+    case declined = 0
+    /// The person over there saw other digits: somebody may be in between.
+    case digitsDiffer = 1
+    /// The other side is being paired with somebody else.
+    case busy = 2
+    /// The program over there does not take part in pairing now.
+    case notNow = 3
+    /// Nobody over there has answered in time.
+    case timedOut = 4
+}
+
+/// The six digits that two people compare.
+public struct PairingCode: Hashable, Sendable, CustomStringConvertible {
+    /// The number below 1,000,000 that the digits make.
+    public let number: Int
+
+    /// One past the greatest number.
+    static let upperBound = 1_000_000
+
+    /// The code that a hash stands for: its first eight bytes as a number, in network order, modulo 1,000,000.
+    init(hash: [UInt8]) {
+        precondition(hash.count >= 8)
+        let word = hash.prefix(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
+        number = Int(word % UInt64(Self.upperBound))
+    }
+
+    /// All six digits, such as `040215`.
+    public var digits: String {
+        let text = String(number)
+        return String(repeating: "0", count: 6 - text.count) + text
+    }
+
+    /// The digits as they are easiest to read out, such as `040 215`.
+    public var description: String { "\(digits.prefix(3)) \(digits.suffix(3))" }
+}
