@@ -16,6 +16,11 @@ extension LinkMachine {
         control.write(.decline, payload: refusal.payload)
     }
 
+    func send(_ message: PairingMessage) {
+        guard phase == .open else { return }
+        control.write(.pair, payload: message.payload)
+    }
+
     /// Tells the other side where this one stands; allocates nothing.
     func send(_ standing: Standing) {
         guard phase == .open else { return }

@@ -22,6 +22,8 @@ package final class LinkMachine {
         case request(ConversationRequest, isResume: Bool)
         case accepted(ConversationAcceptance)
         case refused(ConversationRefusal)
+        /// A word of two sides that are being paired.
+        case pairing(PairingMessage)
         /// The other side's standing is in `peerStanding`.
         case acknowledged
         /// A whole small message on a lane. The bytes are borrowed until the next call.
@@ -267,6 +269,7 @@ package final class LinkMachine {
             peerStanding = acceptance.standing
             return .accepted(acceptance)
         case .decline: return .refused(try ConversationRefusal(reading: frame.bytes))
+        case .pair: return .pairing(try PairingMessage(reading: frame.bytes))
         case .close:
             let close = try LinkClose(reading: frame.bytes)
             finish(saidByPeer: close)

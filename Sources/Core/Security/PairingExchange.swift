@@ -106,6 +106,11 @@ struct PairingExchange {
         }
     }
 
+    /// Whether the digits are shown and have yet to be confirmed by both.
+    var showsCode: Bool {
+        if case .comparing = phase { true } else { false }
+    }
+
     // MARK: This side
 
     /// The first message of the asking side; nil for the asked one, which waits, and when called again.

@@ -1,5 +1,5 @@
 /// What two sides that are being paired say to each other: the payload of one frame.
-enum PairingMessage: Equatable {
+package enum PairingMessage: Equatable {
     /// The asking side's first word: what it cannot take back.
     case commitment(PairingValue)
     /// The asked side's nonce.
@@ -60,7 +60,7 @@ enum PairingMessage: Equatable {
 }
 
 /// 32 bytes that are sent while pairing: a commitment or a nonce.
-struct PairingValue: Hashable {
+package struct PairingValue: Hashable {
     static let byteCount = 32
 
     let bytes: [UInt8]

@@ -130,6 +130,9 @@ public final class TrustStore: Sendable {
 
     // MARK: The file
 
+    /// Whether there is a file; what is in memory alone goes with the program.
+    public var isKeptInAFile: Bool { file != nil }
+
     /// Whether there are changes that the file does not have. Never for a store that is kept nowhere.
     public var needsSaving: Bool {
         state.withLock { !$0.changes.isEmpty || !$0.changesBeingSaved.isEmpty }

@@ -68,6 +68,8 @@ public struct NighError: Error, Hashable, Sendable {
         case conversing
         /// Asking for a reply.
         case pinging
+        /// Two people making sure that nobody is between their devices.
+        case pairing
     }
 
     /// Why it failed.
@@ -129,6 +131,8 @@ public struct NighError: Error, Hashable, Sendable {
         case noCommonSecurity(theyEncrypt: Bool)
         /// The two have not been paired, and one of them talks to paired peers only.
         case notPaired
+        /// The other side does not take part in pairing, or not any more.
+        case pairingRefused(PairingRefusal)
         /// The link could not be made secure, or is not secure any more.
         case insecure(SecurityFault)
         /// A named limit was reached.
@@ -165,7 +169,7 @@ extension NighError.Stage {
         switch self {
         case .connecting, .securing, .sending: "to "
         case .receiving: "from "
-        case .resuming, .conversing: "with "
+        case .resuming, .conversing, .pairing: "with "
         case .greeting, .inviting, .pinging: ""
         case .configuring, .identity, .trusting, .starting, .advertising, .browsing: "for "
         }
@@ -209,6 +213,11 @@ extension NighError.Cause: CustomStringConvertible {
         case .noCommonSecurity(theyEncrypt: false):
             "the other side offers no encryption that this session accepts"
         case .notPaired: "the two devices are not paired"
+        case .pairingRefused(.declined): "the person over there did not want to be paired"
+        case .pairingRefused(.digitsDiffer): "the digits were not the same on both sides"
+        case .pairingRefused(.busy): "another pairing is going on"
+        case .pairingRefused(.notNow): "the other side does not let itself be paired now"
+        case .pairingRefused(.timedOut): "nobody compared the digits in time"
         case .insecure(let fault): fault.description
         case .limit(let name, let value): "the limit \"\(name)\" of \(value) is reached"
         case .invalid(let what): "invalid \(what)"

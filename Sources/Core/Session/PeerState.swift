@@ -49,6 +49,9 @@ public struct Peer: Hashable, Sendable, Identifiable {
     public let routes: [Route]
     /// The scheme of the transport that carries the conversation now.
     public let transport: String?
+    /// What is known about its key. Whoever was only seen so far has yet to prove that the key is theirs, and does so before
+    /// anything else passes. Nil in a session without encryption, where nobody proves anything.
+    public let trust: PeerTrust?
 
     /// One way to reach a peer.
     public struct Route: Hashable, Sendable {
@@ -81,6 +84,15 @@ public enum SessionEvent: Sendable {
     case invited(Invitation)
     /// The invitation needs no answer any more: withdrawn, timed out, or its link was lost.
     case invitationEnded(Invitation, cause: NighError)
+    /// The peer and this side are being paired: show the digits, ask the person whether the other screen shows the same, and
+    /// tell the session's `confirmPairing`.
+    case pairing(Peer, PairingCode)
+    /// On both sides the digits were confirmed; the peer's key is remembered as paired.
+    case paired(Peer)
+    /// There will be no pairing.
+    case pairingEnded(Peer, cause: NighError)
+    /// What is known of peers could not be kept in its file, or read from there; it counts in this program all the same.
+    case trustNotKept(NighError)
     /// Nothing was heard of a connected peer for a while (true), or it was heard again (false).
     case suspected(PeerID, Bool)
     /// A transport came up or went down.

@@ -10,6 +10,8 @@ final class Link {
         case invited
         /// Carries the conversation.
         case carrying
+        /// Carries nothing but a pairing.
+        case pairing
         /// Over; what is still to be written is only a goodbye.
         case finished
     }
@@ -74,6 +76,8 @@ final class PeerRecord {
     var invitation: PendingInvitation?
     var recovery: Recovery?
     var departure: Departure?
+    /// The two are being paired.
+    var pairing: Pairing?
     /// How many links in a row have broken shortly after they began to carry the conversation.
     var briefLinks = 0
 
@@ -102,7 +106,8 @@ final class PeerRecord {
 
     /// Whether forgetting the record would lose anything.
     var isIdle: Bool {
-        state == .unavailable && conversation == nil && attempt == nil && invitation == nil && routes.isEmpty
+        state == .unavailable && conversation == nil && attempt == nil && invitation == nil && pairing == nil
+            && routes.isEmpty
             && linkCount == 0 && unreadLeft == 0
     }
 }
@@ -172,6 +177,16 @@ enum DialPurpose {
     case address(AddressCall)
     /// To learn who is there, and nothing else.
     case introduction(KnownAddress)
+    /// The two are to be paired, and have no link yet.
+    case pairing(PeerID)
+
+    /// Whom it is meant for, where that is known.
+    var peer: PeerID? {
+        switch self {
+        case .peer(let id), .pairing(let id): id
+        case .address, .introduction: nil
+        }
+    }
 }
 
 /// A conversation asked for by address alone.
@@ -196,6 +211,10 @@ enum Directive {
     case openPort(PeerPort)
     /// The port is closed; nothing more comes from this peer either.
     case closePort(PeerPort)
+    /// What is known of peers has changed, and is to be kept.
+    case saveTrust
+    /// Another program of this user may have paired somebody meanwhile.
+    case reloadTrust
     /// All conversations have ended after `close`.
     case allLeft
 }

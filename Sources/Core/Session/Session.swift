@@ -14,6 +14,8 @@ public final class Session: Sendable {
     public let id: PeerID
     /// What it was made from.
     public let configuration: SessionConfiguration
+    /// What is known of peers' keys.
+    public let trust: TrustStore
     /// The messages of all peers, when no message handler was given to `start`.
     public let messages: MessageSequence
     /// The events, when no event handler was given to `start`.
@@ -32,9 +34,11 @@ public final class Session: Sendable {
     ///
     /// - Parameter identity: the key pair whose hash is this session's PeerID; load it from an `IdentityFile` to be the
     ///   same peer at every start.
+    /// - Parameter trust: what is known of peers' keys; `TrustStore.standard()` keeps it for all of this user's programs. By
+    ///   default it is forgotten with the session.
     public init(
-        _ configuration: SessionConfiguration, identity: Identity, transports: [any Transport],
-        loop: any EventLoop
+        _ configuration: SessionConfiguration, identity: Identity, trust: TrustStore = .ephemeral(),
+        transports: [any Transport], loop: any EventLoop
     ) {
         precondition(
             Set(transports.map(\.scheme)).count == transports.count,
@@ -48,7 +52,9 @@ public final class Session: Sendable {
         let machine = SessionMachine(
             hello: hello, limits: configuration.limits, timings: configuration.timings,
             transports: transports.map { .init(scheme: $0.scheme, priority: $0.capabilities.priority) },
-            offer: Self.offer(configuration.security, identity), seed: seeds.next())
+            offer: Self.offer(configuration.security, identity), security: configuration.security,
+            trust: trust, seed: seeds.next())
+        machine.acceptsPairing = configuration.acceptsPairing
         let advertisement = Advertisement(
             service: configuration.service, peer: identity.peerID, name: configuration.name,
             info: configuration.info)
@@ -59,6 +65,7 @@ public final class Session: Sendable {
             role: configuration.role, directory: directory, access: access, attention: attention)
         self.id = identity.peerID
         self.configuration = configuration
+        self.trust = trust
         self.loop = loop
         self.driver = driver
         self.attention = attention
@@ -187,7 +194,7 @@ public final class Session: Sendable {
         }
     }
 
-    private func newToken() -> CallToken {
+    func newToken() -> CallToken {
         CallToken(number: tokens.wrappingAdd(1, ordering: .relaxed).newValue)
     }
 

@@ -35,6 +35,8 @@ public struct SessionConfiguration: Sendable {
     public var info: DiscoveryInfo
     /// Whom it talks to, and how it makes sure of that.
     public var security = SessionSecurity.encrypted
+    /// Whether others may ask to be paired, at first; see `Session.setAcceptingPairing`.
+    public var acceptsPairing = false
     /// Its bounds.
     public var limits: SessionLimits
     /// Its spans of time.

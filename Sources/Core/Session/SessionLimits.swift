@@ -75,6 +75,8 @@ public struct SessionTimings: Hashable, Sendable {
     public var linger: Duration = .seconds(5)
     /// How long a closing session waits at most for its last bytes to leave the process.
     public var goodbye: Duration = .seconds(1)
+    /// How long two people have for comparing the digits of a pairing.
+    public var pairing: Duration = .seconds(120)
     /// How long a received message may go unacknowledged when nothing else is written.
     public var acknowledge: Duration = .milliseconds(100)
 

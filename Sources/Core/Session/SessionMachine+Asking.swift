@@ -9,6 +9,7 @@ extension SessionMachine {
         guard context.count <= limits.invitationContext else {
             return refuse(token, .limit("invitation context", limits.invitationContext), peer: peer.label)
         }
+        guard mayTalk(to: id) else { return refuse(token, .notPaired, peer: peer.label) }
         switch peer.state {
         case .connected, .reconnecting:
             if peer.departure != nil { return refuse(token, .left, peer: peer.label) }
@@ -107,6 +108,7 @@ extension SessionMachine {
         switch purpose {
         case .peer(let id): peers[id]?.attempt?.dial = dial
         case .introduction(let known): known.dial = dial
+        case .pairing(let id): peers[id]?.pairing?.dial = dial
         case .address: break
         }
         let left = (deadline - now).duration
@@ -140,6 +142,7 @@ extension SessionMachine {
         case .address(let call):
             output(.finish(call.token, .failure(error.about(call.address.description))))
         case .introduction(let known): visitFailed(known, error: error, now: now)
+        case .pairing(let id): pairingRouteFailed(id, dial: dial, error: error, now: now)
         case .peer(let id):
             guard let peer = peers[id], peer.attempt?.dial == dial else { return }
             peer.attempt?.dial = nil

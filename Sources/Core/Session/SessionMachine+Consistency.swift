@@ -10,6 +10,8 @@ extension SessionMachine {
         for (id, dial) in dials {
             switch dial.purpose {
             case .peer(let peer): if peers[peer]?.attempt?.dial != id { found.append("a dial for nobody") }
+            case .pairing(let peer):
+                if peers[peer]?.pairing?.dial != id { found.append("a pairing nobody makes") }
             case .introduction(let known): if known.dial != id { found.append("a visit nobody makes") }
             case .address: break
             }
@@ -85,6 +87,7 @@ extension SessionMachine {
         case .carrying: expect(link.peer?.link === link, "carries what another carries")
         case .asking: expect(link.peer?.attempt?.link === link, "asks what nobody wants to know")
         case .invited: expect(link.peer?.invitation?.link === link, "brought an invitation that is gone")
+        case .pairing: expect(link.peer?.pairing?.link === link, "for a pairing that is over")
         case .unsettled: break
         case .finished: expect(false, "kept")
         }

@@ -17,6 +17,7 @@ extension SessionMachine {
         peer.briefLinks = 0
         peer.incarnation = hello.incarnation
         output(.openPort(port))
+        if security != .none { remember(peer) }
         return conversation
     }
 
@@ -225,7 +226,10 @@ extension SessionMachine {
             let error = NighError(.connecting, .closed, peer: call.address.description)
             output(.finish(call.token, .failure(error)))
         }
-        for peer in sortedPeers { leave(peer.id, token: nil, now: now) }
+        for peer in sortedPeers {
+            endPairing(with: peer, .closed, saying: .declined)
+            leave(peer.id, token: nil, now: now)
+        }
         for link in links.values.sorted(by: { $0.number < $1.number }) where link.purpose == .unsettled {
             close(link, .sessionClosed)
         }

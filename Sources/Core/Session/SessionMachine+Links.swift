@@ -117,6 +117,7 @@ extension SessionMachine {
                 if let waiting = pings.removeValue(forKey: token) {
                     output(.answerPing(waiting.token, .success(roundTrip)))
                 }
+            case .pairing(let message): pairingReceived(message, on: link, now: now)
             case .heardAgain:
                 if let peer = link.peer, peer.link === link { output(.tell(.suspected(peer.id, false))) }
             case .closed(let end): linkEnded(link, end, now: now)
@@ -148,24 +149,43 @@ extension SessionMachine {
     /// The hellos are exchanged: find out what the link is for.
     private func opened(_ link: Link, now: Moment) {
         guard let hello = link.machine.peerHello else { return }
+        guard isWelcome(hello.peer, for: link.dial.flatMap { dials[$0]?.purpose }) else {
+            return turnAway(link, .notPaired, now: now)
+        }
         noteIncarnation(of: hello, now: now)
         guard let dial = link.dial else { return acceptedLinkOpened(link, hello: hello, now: now) }
         guard let dialled = dials.removeValue(forKey: dial) else { return close(link, .cancelled) }
         switch dialled.purpose {
         case .address(let call): addressAnswered(call, link: link, hello: hello, now: now)
         case .introduction(let known): introduced(hello, at: known, on: link, now: now)
-        case .peer(let id):
+        case .peer(let id), .pairing(let id):
             guard hello.peer == id else {
                 close(link, .wrongPeer)
                 let cause = NighError.Cause.wrongPeer(expected: id, found: hello.peer)
                 return routeFailed(dialled.purpose, dial: dial, error: NighError(.greeting, cause), now: now)
             }
-            guard let peer = peers[id], peer.attempt?.dial == dial else { return close(link, .cancelled) }
+            guard let peer = peers[id], peer.attempt?.dial == dial || peer.pairing?.dial == dial else {
+                return close(link, .cancelled)
+            }
             link.belongs(to: peer)
             peer.name = hello.name
             peer.ticket = link.machine.takeTicket() ?? peer.ticket
-            sendRequest(on: link, to: peer, now: now)
+            if case .pairing = dialled.purpose {
+                beginPairing(with: peer, on: link, now: now)
+            } else {
+                sendRequest(on: link, to: peer, now: now)
+            }
         }
+    }
+
+    /// The link is of no use to this session, whatever it was dialled for.
+    private func turnAway(_ link: Link, _ cause: NighError.Cause, now: Moment) {
+        close(link, .notPaired)
+        output(.reloadTrust)
+        guard let dial = link.dial, let dialled = dials.removeValue(forKey: dial) else { return }
+        let error = NighError(
+            .greeting, cause, transport: transports[link.transport].scheme, advice: "pair the two first")
+        routeFailed(dialled.purpose, dial: dial, error: error, now: now)
     }
 
     private func acceptedLinkOpened(_ link: Link, hello: Hello, now: Moment) {
@@ -202,10 +222,12 @@ extension SessionMachine {
         count(end: end.cause)
         switch purpose {
         case .carrying:
+            pairingLinkEnded(link, end, now: now)
             if let peer = link.peer, peer.link === link {
                 carrierEnded(of: peer, link, end, now: now)
             }
         case .asking: askingLinkEnded(link, end, now: now)
+        case .pairing: pairingLinkEnded(link, end, now: now)
         case .invited:
             if let peer = link.peer, peer.invitation?.link === link {
                 endInvitation(of: peer, cause: end.cause, code: .cancelled)

@@ -17,6 +17,11 @@ final class SessionMachine {
     let timings: SessionTimings
     let transports: [TransportTraits]
     private let offer: SecureChannelOffer
+    let security: SessionSecurity
+    /// What is known of peers' keys.
+    let trust: TrustStore
+    /// Whether others may ask to be paired.
+    var acceptsPairing = false
 
     var peers: [PeerID: PeerRecord] = [:]
     /// Whom discovery last saw at an address.
@@ -58,13 +63,15 @@ final class SessionMachine {
 
     init(
         hello: Hello, limits: SessionLimits, timings: SessionTimings, transports: [TransportTraits],
-        offer: SecureChannelOffer, seed: UInt64
+        offer: SecureChannelOffer, security: SessionSecurity, trust: TrustStore, seed: UInt64
     ) {
         self.hello = hello
         self.limits = limits
         self.timings = timings
         self.transports = transports
         self.offer = offer
+        self.security = security
+        self.trust = trust
         generator = SeededGenerator(seed: seed)
     }
 
@@ -124,7 +131,7 @@ final class SessionMachine {
             }
         }
         var settings = LinkMachine.Settings(hello: hello, limits: limits, timings: timings, offer: offer)
-        if let dial, case .peer(let id)? = dials[dial]?.purpose {
+        if let dial, let id = dials[dial]?.purpose.peer {
             settings.expected = id
             settings.ticket = peers[id]?.ticket.take()
         }
@@ -256,12 +263,16 @@ final class SessionMachine {
             if peer.attempt == nil { deadline = min(deadline, recovery.retryAt) }
         }
         if let departure = peer.departure { deadline = min(deadline, departure.deadline) }
+        if let pairing = peer.pairing { deadline = min(deadline, pairing.deadline) }
         guard deadline < peer.wakesAt else { return }
         peer.wakesAt = deadline
         wakeups.add(.peer(peer.id), at: deadline)
     }
 
     private func peerTimeArrived(_ peer: PeerRecord, now: Moment) {
+        if let pairing = peer.pairing, pairing.deadline <= now {
+            endPairing(with: peer, .timedOut, saying: .timedOut)
+        }
         if let departure = peer.departure, departure.deadline <= now {
             return finishDeparture(of: peer, now: now)
         }
@@ -312,7 +323,8 @@ final class SessionMachine {
         Peer(
             id: peer.id, name: peer.name, info: peer.info, state: peer.state,
             routes: preferredRoutes(of: peer).map { Peer.Route(address: $0.address, quality: $0.quality) },
-            transport: peer.link.map { transports[$0.transport].scheme })
+            transport: peer.link.map { transports[$0.transport].scheme },
+            trust: security == .none ? nil : trust.trust(in: peer.id, called: peer.name))
     }
 
     /// The record of `id`, made if there is room for one more.

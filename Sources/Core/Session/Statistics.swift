@@ -109,6 +109,7 @@ extension NighError.Cause {
         case .noCommonVersion: "no common version"
         case .noCommonSecurity: "no common security"
         case .notPaired: "not paired"
+        case .pairingRefused: "pairing refused"
         case .insecure(let fault): fault.label
         case .limit: "limit"
         case .invalid: "invalid"

@@ -40,6 +40,7 @@ enum FrameType: UInt8, CaseIterable {
     case accept = 0x07
     case decline = 0x08
     case resume = 0x09
+    case pair = 0x0A
     /// A whole reliable message of the main lane; the bulk lane's stands one above, and so below.
     case message = 0x10
     case bulkMessage = 0x11

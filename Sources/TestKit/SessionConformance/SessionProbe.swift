@@ -141,11 +141,12 @@ package final class SessionProbe: @unchecked Sendable {
     }
 
     /// The peer as it was last told.
-    func peer(_ id: PeerID) -> Peer? {
+    package func peer(_ id: PeerID) -> Peer? {
         for event in events.reversed() {
             switch event {
             case .stateChanged(let peer, _, _) where peer.id == id,
-                .peerChanged(let peer) where peer.id == id:
+                .peerChanged(let peer) where peer.id == id,
+                .paired(let peer) where peer.id == id:
                 return peer
             default: continue
             }

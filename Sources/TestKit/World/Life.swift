@@ -163,7 +163,8 @@ final class Life: @unchecked Sendable {
             note(.event, world.index(of: peer) ?? -1, isSuspected ? 3 : 4, "suspected \(isSuspected)")
         case .transportFailed(let error): note(.event, 0, 5, "\(error)")
         case .listening(_, let addresses): note(.event, addresses.count, 6, "listening at \(addresses)")
-        case .transportChanged, .missed, .advertised: found(.calls, "is told \(event)")
+        case .transportChanged, .missed, .advertised, .pairing, .paired, .pairingEnded, .trustNotKept:
+            found(.calls, "is told \(event)")
         }
     }
 

@@ -115,6 +115,9 @@ final class Greeter: @unchecked Sendable {
         case .transportChanged(let scheme, .up): say("can use \(scheme)")
         case .transportFailed(let error): say("has trouble: \(error)")
         case .peerChanged(let peer): changed(peer)
+        case .trustNotKept(let error): say("has trouble: \(error)")
+        // Nobody is paired in greetings: the session does not let itself be asked.
+        case .pairing, .paired, .pairingEnded: break
         case .listening, .invitationEnded, .missed, .closed: break
         }
     }

@@ -199,6 +199,10 @@ final class Conductor: Sendable {
             teller.say("listening " + addresses.map(\.description).joined(separator: " "))
         case .advertised(_, let name): teller.say("advertised \(name)")
         case .transportFailed(let error): teller.say("trouble \(error)")
+        case .trustNotKept(let error): teller.say("trouble \(error)")
+        case .pairing(let peer, let code): teller.say("pairing \(peer.id) \(code.digits)")
+        case .paired(let peer): teller.say("paired \(peer.id)")
+        case .pairingEnded(let peer, let error): teller.say("unpaired \(peer.id) \(error)")
         case .missed(let count): teller.say("trouble \(count) events were missed")
         case .closed: teller.say("closed")
         }

@@ -1,0 +1,250 @@
+// Whom this session trusts, and how two peers come to be paired: over the link that carries their conversation, or over one
+// of their own where there is none. What is said is PairingExchange's matter.
+
+/// This side and a peer are being paired.
+struct Pairing {
+    /// When to give up.
+    let deadline: Moment
+    /// The program's call, where this side asked.
+    var token: CallToken?
+    var routesLeft: [RouteRecord] = []
+    var dial: DialID?
+    /// Where it happens, and how far it is; nil until there is a link.
+    var link: Link?
+    var exchange: PairingExchange?
+    var failures: [NighError] = []
+}
+
+extension SessionMachine {
+    // MARK: Whom to trust
+
+    /// Whether this session has conversations with `id`.
+    func mayTalk(to id: PeerID) -> Bool { security != .paired || trust.isPaired(id) }
+
+    /// Whether a link to `id` may stay. Somebody who is not paired may have one for pairing, where that is wanted.
+    func isWelcome(_ id: PeerID, for purpose: DialPurpose?) -> Bool {
+        if mayTalk(to: id) { return true }
+        return switch purpose {
+        case .pairing: true
+        // Seen is not talked to.
+        case .introduction: true
+        case nil: acceptsPairing || peers[id]?.pairing != nil
+        case .peer, .address: false
+        }
+    }
+
+    /// A conversation begins: the peer's key is known from now on.
+    func remember(_ peer: PeerRecord) {
+        trust.remember(peer.id, name: peer.name)
+        if trust.needsSaving { output(.saveTrust) }
+    }
+
+    /// The program takes a pairing back.
+    func unpair(_ id: PeerID, now: Moment) {
+        trust.unpair(id)
+        if trust.needsSaving { output(.saveTrust) }
+        guard let peer = peers[id] else { return }
+        if !mayTalk(to: id) {
+            fail(attemptOf: peer, with: .notPaired, now: now)
+            endConversation(of: peer, cause: .notPaired, now: now)
+        }
+        if peers[id] === peer { output(.tell(.peerChanged(snapshot(of: peer)))) }
+    }
+
+    // MARK: The program's calls
+
+    /// The program wants the peer to be paired. The outcome is told under `token`.
+    func pair(_ id: PeerID, token: CallToken, now: Moment) {
+        func refuse(_ cause: NighError.Cause, _ advice: String? = nil) {
+            let error = NighError(.pairing, cause, peer: peers[id]?.label ?? id.short, advice: advice)
+            output(.finish(token, .failure(error)))
+        }
+        guard security != .none else { return refuse(.unavailable("this session has no encryption")) }
+        guard let peer = peers[id] else { return refuse(.unknownPeer) }
+        guard !isClosing else { return refuse(.closed) }
+        guard !isPairing else { return refuse(.pairingRefused(.busy), "end that one first") }
+        var pairing = Pairing(deadline: now + Moment.Span(timings.pairing), token: token)
+        pairing.routesLeft = preferredRoutes(of: peer)
+        peer.pairing = pairing
+        watch(peer)
+        if let link = peer.link {
+            beginPairing(with: peer, on: link, now: now)
+        } else {
+            dialNextPairingRoute(of: peer, now: now)
+        }
+    }
+
+    /// One at a time: a person looks at one screen.
+    private var isPairing: Bool { peers.values.contains { $0.pairing != nil } }
+
+    /// The person has looked at the digits.
+    func confirmPairing(with id: PeerID, digitsAgree: Bool, now: Moment) {
+        guard let peer = peers[id], peer.pairing != nil else { return }
+        guard digitsAgree else {
+            let reason: PairingRefusal = peer.pairing?.exchange?.showsCode == true ? .digitsDiffer : .declined
+            return endPairing(with: peer, .pairingRefused(reason), saying: reason)
+        }
+        guard let step = peer.pairing?.exchange?.confirm() else { return }
+        carryOut(step, with: peer, now: now)
+    }
+
+    // MARK: Finding a link
+
+    private func dialNextPairingRoute(of peer: PeerRecord, now: Moment) {
+        guard let pairing = peer.pairing else { return }
+        guard let route = pairing.routesLeft.first else {
+            let failures = pairing.failures
+            let cause = failures.isEmpty ? .noRoute : failures.count == 1 ? failures[0].cause : .allFailed
+            return endPairing(with: peer, cause, saying: nil)
+        }
+        peer.pairing?.routesLeft.removeFirst()
+        dial(
+            route.address, transport: route.transport, for: .pairing(peer.id), until: pairing.deadline,
+            now: now)
+    }
+
+    func pairingRouteFailed(_ id: PeerID, dial: DialID, error: NighError, now: Moment) {
+        guard let peer = peers[id], peer.pairing?.dial == dial else { return }
+        peer.pairing?.dial = nil
+        peer.pairing?.failures.append(error.about(peer.label))
+        dialNextPairingRoute(of: peer, now: now)
+    }
+
+    /// There is a link to ask on.
+    func beginPairing(with peer: PeerRecord, on link: Link, now: Moment) {
+        guard var exchange = exchange(.asking, with: peer, on: link) else {
+            return endPairing(with: peer, .unavailable("the link proves nothing"), saying: nil)
+        }
+        if link.purpose == .unsettled { link.purpose = .pairing }
+        if let message = exchange.begin() { link.machine.send(message) }
+        peer.pairing?.dial = nil
+        peer.pairing?.link = link
+        peer.pairing?.exchange = exchange
+        markDirty(link)
+    }
+
+    private func exchange(
+        _ role: PairingExchange.Role, with peer: PeerRecord, on link: Link
+    ) -> PairingExchange? {
+        guard let material = link.machine.keyingMaterial(label: PairingExchange.exporterLabel) else {
+            return nil
+        }
+        return PairingExchange(role: role, own: hello.peer, other: peer.id, keyingMaterial: material)
+    }
+
+    // MARK: What the other side says
+
+    func pairingReceived(_ message: PairingMessage, on link: Link, now: Moment) {
+        guard let peer = link.peer, link.purpose != .asking, link.purpose != .invited else {
+            return violated(link, "a pairing out of turn", now: now)
+        }
+        if peer.pairing == nil || peer.pairing?.link !== link {
+            // What was on its way when this side ended the pairing is of no interest any more.
+            guard case .commitment = message else { return }
+            guard isAskedToPair(by: peer, on: link, now: now) else { return }
+        }
+        do throws(PairingExchange.Violation) {
+            guard let step = try peer.pairing?.exchange?.receive(message) else { return }
+            carryOut(step, with: peer, now: now)
+        } catch {
+            violated(link, error.words, now: now)
+        }
+    }
+
+    /// The other side asks; whether this side takes part.
+    private func isAskedToPair(by peer: PeerRecord, on link: Link, now: Moment) -> Bool {
+        if let own = peer.pairing {
+            // Both have asked at once, each over a link of its own: that of the greater PeerID stays.
+            if own.link != nil, hello.peer > peer.id {
+                if link.purpose != .carrying { close(link, .superseded) }
+                return false
+            }
+            abandonPairingLink(of: peer)
+        } else if isPairing || !acceptsPairing || isClosing {
+            link.machine.send(.refused(isPairing ? .busy : .notNow))
+            markDirty(link)
+            return false
+        }
+        guard let exchange = exchange(.asked, with: peer, on: link) else {
+            violated(link, "a pairing without encryption", now: now)
+            return false
+        }
+        if link.purpose == .unsettled { link.purpose = .pairing }
+        var pairing = peer.pairing ?? Pairing(deadline: now + Moment.Span(timings.pairing))
+        pairing.link = link
+        pairing.exchange = exchange
+        peer.pairing = pairing
+        watch(peer)
+        return true
+    }
+
+    private func carryOut(_ step: PairingExchange.Step, with peer: PeerRecord, now: Moment) {
+        guard let link = peer.pairing?.link else { return }
+        func send(_ message: PairingMessage?) {
+            guard let message else { return }
+            link.machine.send(message)
+            markDirty(link)
+        }
+        switch step {
+        case .nothing, .otherConfirmed: break
+        case .send(let message): send(message)
+        case .showCode(let code, let message):
+            send(message)
+            output(.tell(.pairing(snapshot(of: peer), code)))
+        case .bothConfirmed(let message):
+            send(message)
+            paired(with: peer)
+        case .refused(let reason): endPairing(with: peer, .pairingRefused(reason), saying: nil)
+        }
+    }
+
+    private func paired(with peer: PeerRecord) {
+        guard let pairing = peer.pairing else { return }
+        peer.pairing = nil
+        trust.pair(peer.id, name: peer.name)
+        if trust.needsSaving { output(.saveTrust) }
+        output(.tell(.paired(snapshot(of: peer))))
+        if let token = pairing.token { output(.finish(token, .success(peer.id))) }
+        if let link = pairing.link, link.purpose == .pairing { close(link, .left) }
+        if peer.isIdle { peers[peer.id] = nil }
+    }
+
+    // MARK: The end
+
+    /// There will be no pairing. Tells the other side `reason`, unless it knows.
+    func endPairing(with peer: PeerRecord, _ cause: NighError.Cause, saying reason: PairingRefusal?) {
+        guard var pairing = peer.pairing else { return }
+        peer.pairing = nil
+        if let reason, let link = pairing.link, let message = pairing.exchange?.refuse(reason) {
+            link.machine.send(message)
+            markDirty(link)
+        }
+        if let dial = pairing.dial { takeBack(dial) }
+        if let link = pairing.link, link.purpose == .pairing { close(link, .cancelled) }
+        statistics.refusals[cause.label, default: 0] += 1
+        let error = NighError(.pairing, cause, peer: peer.label, attempts: pairing.failures)
+        output(.tell(.pairingEnded(snapshot(of: peer), cause: error)))
+        if let token = pairing.token { output(.finish(token, .failure(error))) }
+        if peer.isIdle { peers[peer.id] = nil }
+    }
+
+    /// The other side asks as well, over another link: what this side has under way is not needed.
+    private func abandonPairingLink(of peer: PeerRecord) {
+        guard let pairing = peer.pairing else { return }
+        peer.pairing?.link = nil
+        peer.pairing?.exchange = nil
+        peer.pairing?.dial = nil
+        if let dial = pairing.dial { takeBack(dial) }
+        if let link = pairing.link, link.purpose == .pairing { close(link, .superseded) }
+    }
+
+    /// A link is over on which there may have been a pairing.
+    func pairingLinkEnded(_ link: Link, _ end: LinkMachine.LinkEnd, now: Moment) {
+        guard let peer = link.peer, peer.pairing?.link === link else { return }
+        // The other side's own request is on its way over another link.
+        if end.saidByPeer, end.code == .superseded, peer.pairing?.token != nil {
+            return abandonPairingLink(of: peer)
+        }
+        endPairing(with: peer, end.cause, saying: nil)
+    }
+}
