@@ -1,8 +1,10 @@
 // What a link says besides messages: requests and answers, standings, pings.
 
 extension LinkMachine {
+    /// Sends a request; one to resume also behind this side's hello, before the other's has come: the version both speak is
+    /// known from the link before.
     func send(_ request: ConversationRequest, isResume: Bool) {
-        guard phase == .open else { return }
+        guard phase == .open || (isResume && phase == .greeting) else { return }
         control.write(isResume ? .resume : .invite, payload: request.payload)
     }
 

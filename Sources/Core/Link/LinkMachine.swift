@@ -16,6 +16,8 @@ package final class LinkMachine {
 
     /// What the bytes received so far turn out to be, one after another.
     package enum Step {
+        /// The other side has proven who it is, its hello has yet to come.
+        case secured
         /// The hellos are exchanged; see `peerHello`.
         case opened
         /// A request to converse; `isResume` tells which of the two.
@@ -127,6 +129,7 @@ package final class LinkMachine {
     }
 
     @exclusivity(unchecked) private var heardAgain = false
+    private var owesSecured = false
 
     private func receivePreface(_ bytes: ByteSlice) {
         let missing = Preface.byteCount - prefaceBytes.count
@@ -168,7 +171,10 @@ package final class LinkMachine {
         if phase == .securing, channel.isEstablished {
             phase = .greeting
             var hello = settings.hello
-            if channel.provenPeer != nil { hello.prefaces = prefaces }
+            if channel.provenPeer != nil {
+                hello.prefaces = prefaces
+                owesSecured = true
+            }
             control.write(.hello, payload: hello.payload)
         }
         while let slice = plain.popFirst() { decoder.feed(slice) }
@@ -206,6 +212,10 @@ package final class LinkMachine {
         if heardAgain {
             heardAgain = false
             return .heardAgain
+        }
+        if owesSecured {
+            owesSecured = false
+            if phase == .greeting { return .secured }
         }
         while phase == .greeting || phase == .open {
             do throws(WireError) {

@@ -95,6 +95,7 @@ extension SessionMachine {
     private func take(_ step: LinkMachine.Step, on link: Link, now: Moment) -> Delivery? {
         do throws(WireError) {
             switch step {
+            case .secured: secured(link, now: now)
             case .opened: opened(link, now: now)
             case .request(let request, let isResume):
                 requestReceived(request, isResume: isResume, on: link, now: now)
@@ -146,6 +147,17 @@ extension SessionMachine {
         }
     }
 
+    /// The other side has proven its key. Whoever goes on with a conversation need not wait for the hello to ask for that: one round
+    /// trip less.
+    private func secured(_ link: Link, now: Moment) {
+        guard let dial = link.dial, case .peer(let id)? = dials[dial]?.purpose, let peer = peers[id],
+            peer.attempt?.dial == dial, peer.attempt?.kind == .resume, mayTalk(to: id)
+        else { return }
+        dials[dial] = nil
+        link.belongs(to: peer)
+        sendRequest(on: link, to: peer, now: now)
+    }
+
     /// The hellos are exchanged: find out what the link is for.
     private func opened(_ link: Link, now: Moment) {
         guard let hello = link.machine.peerHello else { return }
@@ -153,6 +165,12 @@ extension SessionMachine {
             return turnAway(link, .notPaired, now: now)
         }
         noteIncarnation(of: hello, now: now)
+        if link.purpose == .finished { return }
+        if let peer = link.peer, link.purpose == .asking {
+            peer.name = hello.name
+            peer.ticket = link.machine.takeTicket() ?? peer.ticket
+            return
+        }
         guard let dial = link.dial else { return acceptedLinkOpened(link, hello: hello, now: now) }
         guard let dialled = dials.removeValue(forKey: dial) else { return close(link, .cancelled) }
         switch dialled.purpose {

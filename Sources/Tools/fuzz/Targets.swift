@@ -159,7 +159,7 @@ private struct LinkWatch {
             case .opened:
                 if isOpen { throw Finding("opened twice") }
                 isOpen = true
-            case .heardAgain: break
+            case .heardAgain, .secured: break
             case .request, .accepted, .refused, .acknowledged, .message, .begin, .piece, .unreliable, .pong,
                 .pairing:
                 if !isOpen { throw Finding("a step before the hello") }

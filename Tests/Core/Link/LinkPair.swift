@@ -5,6 +5,7 @@
 final class LinkPair {
     /// What a machine said, kept.
     enum Note: Equatable {
+        case secured
         case opened
         case request(ConversationRequest, isResume: Bool)
         case accepted(ConversationAcceptance)
@@ -49,6 +50,7 @@ final class LinkPair {
         func step(now: Moment) {
             while let step = machine.next(now: now) {
                 switch step {
+                case .secured: note(.secured, now)
                 case .opened: note(.opened, now)
                 case .request(let request, let isResume): note(.request(request, isResume: isResume), now)
                 case .accepted(let acceptance): note(.accepted(acceptance), now)

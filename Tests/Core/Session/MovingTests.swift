@@ -1,0 +1,79 @@
+import NighMemory
+import NighTestKit
+import Testing
+
+@testable import NighCore
+
+/// How long a conversation takes to go on over another link, and with what it begins there.
+@Suite struct MovingTests {
+    private let place = Neighbourhood()
+    private let oneWay = Duration.milliseconds(100)
+
+    /// Two that are connected over lines on which everything takes a tenth of a second.
+    private func pair() throws -> (first: Neighbourhood.Member, second: Neighbourhood.Member) {
+        var plan = FaultPlan.none
+        plan.delay = oneWay
+        // Only one of the two delays: what passes both would take twice as long.
+        let first = place.join("first", plan: plan)
+        let second = place.join("second")
+        try place.run(.seconds(1))
+        first.session.invite(second.id) { _ in }
+        try place.run(.seconds(2))
+        #expect(first.state(of: second.id) == .connected)
+        return (first, second)
+    }
+
+    /// Milliseconds until the condition holds.
+    private func time(until condition: () -> Bool) throws -> Int {
+        for elapsed in 0..<5_000 {
+            if condition() { return elapsed }
+            try place.run(.milliseconds(1))
+        }
+        Issue.record("never")
+        return .max
+    }
+
+    private func link(of member: Neighbourhood.Member, to peer: PeerID) -> LinkMachine? {
+        member.session.driver.machine.peers[peer]?.link?.machine
+    }
+
+    @Test func aConversationGoesOnTwoRoundTripsAfterTheDial() throws {
+        let (first, second) = try pair()
+        first.faults.cut()
+        let moved = try time { first.state(of: second.id) != .connected }
+        #expect(moved <= 1)
+        let elapsed = try time { first.state(of: second.id) == .connected }
+        // Hello of TLS there, its answer back; proof, hello and request there, acceptance back.
+        #expect((395...420).contains(elapsed), "\(elapsed) ms")
+        #expect(first.session.inconsistencies.isEmpty && second.session.inconsistencies.isEmpty)
+    }
+
+    @Test func theNextHandshakeIsShortenedByATicketEachTime() throws {
+        let (first, second) = try pair()
+        #expect(link(of: first, to: second.id)?.wasResumed == false)
+        for _ in 0..<3 {
+            first.faults.cut()
+            try place.run(.seconds(3))
+            #expect(link(of: first, to: second.id)?.wasResumed == true)
+            #expect(link(of: second, to: first.id)?.wasResumed == true)
+        }
+        try first.session.trySend(Array("still there".utf8), to: second.id)
+        try place.run(.seconds(1))
+        #expect(second.texts == ["still there"])
+    }
+
+    @Test func whoWasStartedAnewIsNotTakenForTheOldOne() throws {
+        let (first, second) = try pair()
+        let address = second.address
+        second.session.driver.die()
+        try place.run(.milliseconds(50))
+        let again = place.join("second", seed: 2, address: address)
+        try place.run(.seconds(30))
+        #expect(first.moves(of: second.id).contains(.disconnected))
+        #expect(first.state(of: again.id) == .available, "found again")
+        #expect(first.session.inconsistencies.isEmpty && again.session.inconsistencies.isEmpty)
+        first.session.invite(again.id) { _ in }
+        try place.run(.seconds(2))
+        #expect(first.state(of: again.id) == .connected)
+    }
+}
