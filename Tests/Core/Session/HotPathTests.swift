@@ -18,7 +18,11 @@ import Testing
         /// What the second session's handler does.
         var onMessage: (RawSpan) -> Void = { _ in }
 
-        init() throws {
+        private let security: SessionSecurity
+
+        /// Without encryption the pipe shows what the session does with the bytes themselves.
+        init(security: SessionSecurity = .none) throws {
+            self.security = security
             let hub = MemoryHub()
             first = session("first", hub) { [unowned self] in firstPipe = $0 }
             second = session("second", hub) { [unowned self] in secondPipe = $0 }
@@ -45,8 +49,7 @@ import Testing
                 return watched
             }
             var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: name))
-            // The pipe shows what the session does with the bytes themselves.
-            configuration.security = .none
+            configuration.security = security
             return Session(
                 configuration, identity: .ephemeral(), transports: [transport], loop: loop)
         }
@@ -73,6 +76,17 @@ import Testing
         try pair.loop.runQueued()
         #expect(pair.firstPipe.writes.count == 1)
         #expect(pair.firstPipe.writes[0].reduce(0) { $0 + $1.count } == 30 * (64 + FrameHeader.byteCount))
+    }
+
+    @Test func encryptedTooWhatIsSentInOneTurnLeavesAsOneWriteOfFullRecords() throws {
+        let pair = try Pair(security: .encrypted)
+        for _ in 0..<1_000 { try pair.first.trySend(message, to: pair.second.id) }
+        try pair.loop.runQueued()
+        #expect(pair.firstPipe.writes.count == 1)
+        let plain = 1_000 * (64 + FrameHeader.byteCount)
+        let records = (plain + TLSContext.recordSize - 1) / TLSContext.recordSize
+        // A record costs a header of 5 bytes, a type byte and a tag of 16.
+        #expect(pair.firstPipe.writes[0].reduce(0) { $0 + $1.count } == plain + records * 22)
     }
 
     @Test func whatAnotherThreadSendsBeforeTheLoopLooksLeavesAsOneWrite() async throws {

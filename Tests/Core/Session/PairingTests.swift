@@ -219,4 +219,24 @@ import Testing
         }
         #expect(error.stage == .pairing && error.cause == .unknownPeer)
     }
+
+    /// The middle has one key and a connection to either side; it can only pair with both as itself.
+    @Test func somebodyInTheMiddleMakesTheDigitsDiffer() throws {
+        let (puma, lynx) = try two()
+        let towardsPuma = place.join("Lynx", seed: 99) { $0.acceptsPairing = true }
+        let towardsLynx = place.join("Puma", seed: 99)
+        try place.run(.seconds(1))
+        puma.session.invite(at: towardsPuma.address) { [weak puma] in puma?.outcomes.append($0) }
+        try place.run(.seconds(1))
+        #expect(puma.outcomes.last == .success(towardsPuma.id), "who is talked to is the one in the middle")
+        pair(towardsPuma, by: puma)
+        pair(lynx, by: towardsLynx)
+        try place.run(.seconds(1))
+        #expect(codes(of: puma).count == 1 && codes(of: lynx).count == 1)
+        #expect(codes(of: puma) != codes(of: lynx))
+        puma.session.confirmPairing(with: towardsPuma.id, digitsAgree: false)
+        lynx.session.confirmPairing(with: towardsLynx.id, digitsAgree: false)
+        try place.run(.seconds(1))
+        #expect(pumasTrust.peers.allSatisfy { !$0.isPaired } && lynxsTrust.peers.isEmpty)
+    }
 }

@@ -1,0 +1,101 @@
+import NighMemory
+import Synchronization
+import Testing
+
+@testable import NighCore
+
+/// A trust store in a file, under sessions on a real loop.
+@Suite struct TrustKeeperTests {
+    /// Everything a session was told, for a task that waits for something of it.
+    private final class Listener: Sendable {
+        let session: Session
+        private let (stream, continuation) = AsyncStream<SessionEvent>.makeStream()
+
+        init(_ session: Session) {
+            self.session = session
+            session.start(
+                onEvent: { [continuation, unowned session] event in
+                    if case .invited(let invitation) = event { session.accept(invitation) }
+                    if case .pairing(let peer, _) = event {
+                        session.confirmPairing(with: peer.id, digitsAgree: true)
+                    }
+                    continuation.yield(event)
+                }, onMessage: { _, _ in })
+        }
+
+        func first<Value>(_ wanted: (SessionEvent) -> Value?) async -> Value? {
+            for await event in stream { if let value = wanted(event) { return value } }
+            return nil
+        }
+    }
+
+    private func session(
+        _ name: String, _ hub: MemoryHub, _ loop: ThreadEventLoop, trust: TrustStore,
+        security: SessionSecurity = .encrypted, identity: Identity = .ephemeral()
+    ) -> Listener {
+        var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: name))
+        configuration.security = security
+        configuration.acceptsPairing = true
+        configuration.timings = .patient
+        return Listener(
+            Session(
+                configuration, identity: identity, trust: trust,
+                transports: [MemoryTransport(hub: hub, address: name)], loop: loop))
+    }
+
+    @Test func whoIsPairedIsInTheFileWhenTheSessionHasClosed() async throws {
+        let folder = TemporaryFolder()
+        let hub = MemoryHub()
+        let loop = ThreadEventLoop()
+        defer { loop.shutdown() }
+        let puma = session("Puma", hub, loop, trust: try TrustStore(path: folder.path + "/puma"))
+        let lynx = session("Lynx", hub, loop, trust: try TrustStore(path: folder.path + "/lynx"))
+        _ = await puma.first { if case .stateChanged(let peer, .unavailable, _) = $0 { peer } else { nil } }
+        try await puma.session.pair(lynx.session.id)
+        _ = await lynx.first { if case .paired(let peer) = $0 { peer } else { nil } }
+        await puma.session.close()
+        await lynx.session.close()
+        #expect(try TrustStore(path: folder.path + "/puma").isPaired(lynx.session.id))
+        #expect(try TrustStore(path: folder.path + "/lynx").isPaired(puma.session.id))
+    }
+
+    @Test func whatAnotherProgramHasPairedCountsFromTheNextTryOn() async throws {
+        let folder = TemporaryFolder()
+        let hub = MemoryHub()
+        let loop = ThreadEventLoop()
+        defer { loop.shutdown() }
+        let path = folder.path + "/peers"
+        let puma = session("Puma", hub, loop, trust: try TrustStore(path: path), security: .paired)
+        let lynx = session("Lynx", hub, loop, trust: .ephemeral())
+        _ = await lynx.first { if case .stateChanged(let peer, .unavailable, _) = $0 { peer } else { nil } }
+        await #expect(throws: NighError.self) { try await lynx.session.invite(puma.session.id) }
+        let other = try TrustStore(path: path)
+        other.pair(lynx.session.id, name: DisplayName(fitting: "Lynx"))
+        try other.save()
+        // Being turned away has the store read again: soon, and once a second at most.
+        while !puma.session.trust.isPaired(lynx.session.id) {
+            try? await lynx.session.invite(puma.session.id)
+        }
+        try await lynx.session.invite(puma.session.id)
+        await lynx.session.close()
+        await puma.session.close()
+    }
+
+    @Test func aFileThatCannotBeWrittenIsToldAndThePairingCountsAllTheSame() async throws {
+        let folder = TemporaryFolder()
+        let hub = MemoryHub()
+        let loop = ThreadEventLoop()
+        defer { loop.shutdown() }
+        let path = folder.path + "/puma"
+        let puma = session("Puma", hub, loop, trust: try TrustStore(path: path))
+        let lynx = session("Lynx", hub, loop, trust: .ephemeral())
+        _ = await puma.first { if case .stateChanged(let peer, .unavailable, _) = $0 { peer } else { nil } }
+        _ = folder.file("puma", "what is this?\n")
+        try await puma.session.pair(lynx.session.id)
+        let error = await puma.first { if case .trustNotKept(let error) = $0 { error } else { nil } }
+        #expect(error?.stage == .trusting)
+        #expect(puma.session.trust.isPaired(lynx.session.id))
+        await puma.session.close()
+        await lynx.session.close()
+    }
+}
