@@ -30,6 +30,8 @@ public struct Finding: Error, CustomStringConvertible, Sendable {
         case endurance
         /// The network comes to rest.
         case progress
+        /// Nobody is paired but by two people who have confirmed the same digits.
+        case pairing
         /// Nothing stays behind.
         case leaks
     }
@@ -103,6 +105,8 @@ public struct WorldCounts: Sendable, Equatable {
     public var unreliableReceived = 0
     /// Sends refused because the buffer was full.
     public var refusedSends = 0
+    /// Peers paired, counted at each end.
+    public var pairings = 0
     /// Pipes cut on purpose.
     public var cuts = 0
     /// Blocks and stalls, partitions apart.
@@ -125,7 +129,7 @@ public struct WorldCounts: Sendable, Equatable {
             \.worlds, \.sessions, \.milliseconds, \.work, \.invitations, \.conversations, \.reconnects,
             \.interruptions, \.messagesSent, \.messagesReceived, \.bytesReceived, \.messagesResent,
             \.unreliableSent, \.unreliableReceived, \.refusedSends, \.cuts, \.blocks, \.partitions, \.kills,
-            \.restarts, \.pings,
+            \.restarts, \.pings, \.pairings,
         ]
         for field in fields { left[keyPath: field] += right[keyPath: field] }
     }

@@ -6,6 +6,8 @@ final class Inhabitant {
     let index: Int
     let identity: Identity
     let member: WorldPlan.Member
+    /// What it knows of the others' keys, in all its lives.
+    let trust = TrustStore.ephemeral()
     var lives: [Life] = []
     var addressCount = 0
 
@@ -47,6 +49,8 @@ final class Life: @unchecked Sendable {
     let address: TransportAddress
     let transport: FaultyTransport
     let incarnation: UInt64
+    /// The digits its user sees, and with whom.
+    var shownDigits: (other: Int, code: PairingCode)?
     private(set) var session: Session?
     /// Whether what it leaves behind is let go in the end.
     private(set) weak var remains: Session?
@@ -94,10 +98,12 @@ final class Life: @unchecked Sendable {
             service: "world", name: DisplayName(fitting: "peer \(owner.index)"), role: member.role)
         configuration.seed = world.generator.next()
         configuration.security = world.plan.security
+        configuration.acceptsPairing = true
         configuration.limits = member.limits
         configuration.timings = member.timings
         let session = Session(
-            configuration, identity: owner.identity, transports: [transport], loop: world.loop)
+            configuration, identity: owner.identity, trust: owner.trust, transports: [transport],
+            loop: world.loop)
         self.session = session
         remains = session
         incarnation = session.inspection.incarnation
@@ -163,8 +169,10 @@ final class Life: @unchecked Sendable {
             note(.event, world.index(of: peer) ?? -1, isSuspected ? 3 : 4, "suspected \(isSuspected)")
         case .transportFailed(let error): note(.event, 0, 5, "\(error)")
         case .listening(_, let addresses): note(.event, addresses.count, 6, "listening at \(addresses)")
-        case .transportChanged, .missed, .advertised, .pairing, .paired, .pairingEnded, .trustNotKept:
-            found(.calls, "is told \(event)")
+        case .pairing(let peer, let code): world.digitsShown(code, with: peer, to: self)
+        case .paired(let peer): world.paired(self, with: peer)
+        case .pairingEnded(let peer, let error): world.pairingEnded(self, with: peer, error)
+        case .transportChanged, .missed, .advertised, .trustNotKept: found(.calls, "is told \(event)")
         }
     }
 

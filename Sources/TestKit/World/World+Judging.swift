@@ -90,6 +90,7 @@ extension World {
 
     /// Everything was mended a while ago: both ends agree, nothing is half-way, nothing is left over.
     func judgeRest() {
+        judgePairing()
         let lives = inhabitants.compactMap(\.life)
         for life in lives where !life.hasClosed {
             guard let session = life.session else { continue }

@@ -60,11 +60,12 @@ extension World {
         case 88..<92 where plan.kind == .storm: toggle(life)
         case 92 where plan.kind == .storm && generator.chance(30): leave(life)
         case 93 where life.isClosing: callInVain(life)
+        case 93..<98 where plan.security != .none: pair(life)
         default: break
         }
     }
 
-    private func peer(of life: Life, in states: Set<PeerState>) -> Int? {
+    func peer(of life: Life, in states: Set<PeerState>) -> Int? {
         generator.pick(inhabitants.map(\.index).filter { states.contains(life.states.state(of: id($0))) })
     }
 

@@ -28,6 +28,8 @@ public final class World: @unchecked Sendable {
     var isQuiet = false
     /// The world has come to rest, and nobody leaves yet: every conversation there is or begins now must last.
     var isMended = false
+    /// Digits that a user has confirmed, by whose they were and with whom.
+    var confirmedDigits: [[Int]: Set<PairingCode>] = [:]
     /// How many ends were told of a conversation.
     var toldConnected: [UInt64: Int] = [:]
     /// Conversations that have ended for one end at least.

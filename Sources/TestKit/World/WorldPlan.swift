@@ -111,6 +111,7 @@ struct WorldPlan {
     private static func timings(_ kind: Kind, _ generator: inout SeededGenerator) -> SessionTimings {
         var timings = SessionTimings()
         timings.acknowledge = generator.milliseconds(10...150)
+        timings.pairing = World.pairingTime
         guard generator.chance(70) else { return timings }
         timings.askAfter = generator.milliseconds(1_500...5_000)
         timings.loseAfter = timings.askAfter * 3

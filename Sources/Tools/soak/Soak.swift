@@ -109,7 +109,8 @@ enum Soak {
             \(counts.messagesSent) messages sent, \(counts.messagesReceived) received \
             (\(counts.bytesReceived >> 20) MiB), \(counts.messagesResent) sent again, \
             \(counts.refusedSends) refused for lack of room
-            \(counts.unreliableSent) unreliable sent, \(counts.unreliableReceived) received, \(counts.pings) pings answered
+            \(counts.unreliableSent) unreliable sent, \(counts.unreliableReceived) received, \(counts.pings) pings answered, \
+            \(counts.pairings) ends paired
             \(result.findings.isEmpty ? "every rule held" : "\(result.findings.count) findings")
             """
     }
