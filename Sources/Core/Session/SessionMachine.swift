@@ -111,21 +111,13 @@ final class SessionMachine {
 
     // MARK: Pipes
 
-    /// Pipes that came in and have no conversation. One with an invitation counts: refused, it lingers like any other.
-    var strangerCount: Int {
-        links.values.reduce(0) { count, link in
-            let isStranger = link.dial == nil && (link.purpose == .unsettled || link.purpose == .invited)
-            return isStranger ? count + 1 : count
-        }
-    }
-
     /// A pipe is open. The link to feed with what it brings, or nil when the pipe is to be closed at once.
     func pipeOpened(transport: Int, dial: DialID?, now: Moment) -> Link? {
         if let dial {
             guard dials[dial] != nil else { return nil }
         } else {
             statistics.pipesAccepted += 1
-            guard strangerCount < limits.unauthenticatedPipes, !isClosing else {
+            guard !isClosing, hasRoomForStranger(now: now) else {
                 statistics.pipesRefused += 1
                 return nil
             }

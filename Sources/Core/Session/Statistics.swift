@@ -62,7 +62,7 @@ public struct SessionStatistics: Hashable, Sendable {
     public var dialsFailed: [String: Int] = [:]
     /// Pipes that came in.
     public var pipesAccepted = 0
-    /// Pipes closed at once because too many had not said who they are.
+    /// Pipes closed because too many had not said who they are: at once, or to make room for the next.
     public var pipesRefused = 0
     /// Links that ended, by cause.
     public var linksEnded: [String: Int] = [:]

@@ -1,0 +1,175 @@
+import Testing
+
+@testable import NighCore
+
+/// Who may wait at a session's door, how long, and who makes room for whom, in virtual time.
+@Suite struct StrangerTests {
+    /// A session's machine and what knocks at it.
+    private final class Door {
+        let machine: SessionMachine
+        var now = Moment(nanoseconds: 1_000)
+        private static let host = Identity.ephemeral(seed: 1)
+        private let context: TLSContext
+
+        init(places: Int = 64) throws {
+            var limits = SessionLimits()
+            limits.unauthenticatedPipes = places
+            machine = SessionMachine(
+                hello: Self.hello(of: Self.host), limits: limits, timings: SessionTimings(),
+                transports: [.init(scheme: "test", priority: 0)], offer: .tls(try TLSContext(Self.host)),
+                seed: 1)
+            context = try TLSContext(.ephemeral(seed: 2))
+        }
+
+        private static func hello(of identity: Identity) -> Hello {
+            var hello = Frames.hello()
+            hello.peer = identity.peerID
+            return hello
+        }
+
+        /// The link of one that knocks, or nil where it is sent away.
+        func knock() -> Link? { machine.pipeOpened(transport: 0, dial: nil, now: now) }
+
+        func say(_ bytes: [UInt8], on link: Link) {
+            machine.received(ByteSlice(bytes), on: link, now: now)
+            while machine.nextDelivery(from: link, now: now) != nil {}
+            machine.finishReceiving(on: link, now: now)
+        }
+
+        /// Somebody who can do all that a peer must.
+        func honestPeer() -> LinkMachine {
+            LinkMachine(
+                side: .dialling,
+                settings: .init(
+                    hello: Self.hello(of: .ephemeral(seed: 2)), limits: SessionLimits(),
+                    timings: SessionTimings(), offer: .tls(context)), now: now)
+        }
+
+        /// Brings what `peer` and the session have to say to each other, once in each direction.
+        func exchange(_ peer: LinkMachine, _ link: Link) {
+            var bytes = ByteQueue()
+            peer.gather(into: &bytes, budget: 1 << 20, conversation: nil)
+            say(bytes.bytes, on: link)
+            bytes.removeAll()
+            link.machine.gather(into: &bytes, budget: 1 << 20, conversation: nil)
+            peer.receive(ByteSlice(bytes.bytes), now: now)
+            while peer.next(now: now) != nil {}
+        }
+
+        /// The first flight of a handshake that never goes on.
+        func beginHandshake(on link: Link) {
+            var bytes = ByteQueue()
+            honestPeer().gather(into: &bytes, budget: 1 << 20, conversation: nil)
+            say(bytes.bytes, on: link)
+        }
+
+        func pass(_ duration: Duration) {
+            let end = now + Moment.Span(duration)
+            while machine.deadline <= end {
+                now = max(now, machine.deadline)
+                machine.timeArrived(now: now)
+            }
+            now = end
+        }
+
+        var refused: Int { machine.statistics.pipesRefused }
+    }
+
+    @Test func silentOnesMakeRoomTheOldestFirst() throws {
+        let door = try Door()
+        let silent = (0..<64).compactMap { _ in door.knock() }
+        #expect(silent.count == 64 && door.refused == 0)
+        let next = try #require(door.knock())
+        #expect(door.machine.strangerCount == 64 && door.refused == 1)
+        #expect(silent[0].purpose == .finished && silent[1].purpose == .unsettled)
+        #expect(next.purpose == .unsettled)
+    }
+
+    @Test func whoHasBegunToSpeakIsLeftASecond() throws {
+        let door = try Door()
+        let speaking = (0..<64).compactMap { _ in door.knock() }
+        for link in speaking { door.beginHandshake(on: link) }
+        door.pass(.milliseconds(999))
+        #expect(door.knock() == nil && door.refused == 1)
+        door.pass(.milliseconds(1))
+        #expect(door.knock() != nil)
+        #expect(speaking[0].purpose == .finished && speaking[1].purpose == .unsettled)
+        // The newcomer has said nothing yet, so it is the next to go.
+        _ = try #require(door.knock())
+        #expect(speaking[1].purpose == .unsettled)
+    }
+
+    @Test func whoHasProvenAKeyGoesAfterWhoHasNot() throws {
+        let door = try Door(places: 3)
+        let proven = try #require(door.knock())
+        let peer = door.honestPeer()
+        for _ in 0..<3 { door.exchange(peer, proven) }
+        try #require(proven.machine.provenPeer != nil && peer.phase == .open)
+        let others = [door.knock(), door.knock()].compactMap(\.self)
+        for link in others { door.beginHandshake(on: link) }
+        door.pass(.seconds(2))
+        for _ in 0..<2 { door.beginHandshake(on: try #require(door.knock())) }
+        #expect(others.allSatisfy { $0.purpose == .finished } && proven.purpose == .unsettled)
+        door.pass(.seconds(2))
+        for _ in 0..<3 { door.beginHandshake(on: try #require(door.knock())) }
+        #expect(proven.purpose == .finished, "nobody keeps a place for nothing")
+        // It is told why.
+        door.exchange(peer, proven)
+        #expect(peer.end?.code == .tooManyLinks)
+    }
+
+    /// A thousand connections a second from somebody who says nothing, and a round trip of 20 ms to the honest peer.
+    @Test func anHonestPeerComesInThroughAFloodOfSilence() throws {
+        let door = try Door()
+        func flood() {
+            for _ in 0..<20 {
+                door.pass(.milliseconds(1))
+                _ = door.knock()
+            }
+        }
+        for _ in 0..<10 { flood() }
+        #expect(door.machine.strangerCount == 64)
+        let link = try #require(door.knock())
+        let peer = door.honestPeer()
+        for _ in 0..<3 {
+            flood()
+            door.exchange(peer, link)
+        }
+        #expect(peer.phase == .open && link.machine.phase == .open && link.purpose == .unsettled)
+        #expect(door.machine.strangerCount == 64)
+    }
+
+    @Test(arguments: [0, 1, 7, 8, 9, 100, 16_384])
+    func nobodyWaitsLongerThanTenSeconds(byteCount: Int) throws {
+        let door = try Door()
+        var flight = ByteQueue()
+        door.honestPeer().gather(into: &flight, budget: 1 << 20, conversation: nil)
+        // A hello that goes on for longer than anybody may talk: a record of its size, and no end.
+        var bytes = Array(flight.bytes.prefix(8)) + [22, 3, 1, 0x40, 0, 1, 0, 0x3F, 0xF0]
+        bytes += [UInt8](repeating: 0, count: 16_384)
+        let links = (0..<64).compactMap { _ in door.knock() }
+        for link in links { door.say(Array(bytes.prefix(byteCount)), on: link) }
+        door.pass(.milliseconds(9_999))
+        #expect(door.machine.links.count == 64)
+        // With what waits to be written to them.
+        #expect(links.allSatisfy { $0.machine.heldByteCount <= TLSContext.handshakeLimit + 100 })
+        for link in links { door.say([], on: link) }
+        door.pass(.milliseconds(1))
+        #expect(door.machine.links.isEmpty)
+        #expect(door.machine.statistics.linksEnded == ["timed out": 64])
+    }
+
+    @Test func whoSaysHelloAndNothingElseIsLeftTwiceThat() throws {
+        let door = try Door()
+        let link = try #require(door.knock())
+        let peer = door.honestPeer()
+        for _ in 0..<3 { door.exchange(peer, link) }
+        try #require(link.machine.phase == .open)
+        door.pass(.milliseconds(14_000))
+        door.exchange(peer, link)
+        door.pass(.milliseconds(5_999))
+        #expect(door.machine.links.count == 1)
+        door.pass(.milliseconds(1))
+        #expect(door.machine.links.isEmpty)
+    }
+}
