@@ -19,6 +19,25 @@ struct TransportTests {
         return (neighbour, socket)
     }
 
+    /// Whoever opens connections and never ends one would have a session out of descriptors for as long as it lingers.
+    @Test func closedPipesThatTheOtherSideNeverEndsAreBounded() throws {
+        let host = Neighbour()
+        host.advertise()
+        try #require(host.wait { !$0.listening.isEmpty })
+        let port = try #require(UInt16(host.listening[0].value.split(separator: ":").last ?? ""))
+        var sockets: [PlainSocket] = []
+        for count in 1...300 {
+            sockets.append(PlainSocket(connectedTo: port))
+            try #require(host.wait { $0.inbound.count == count })
+            host.call { $0.inbound[count - 1].close(.afterWriting) }
+        }
+        let open = host.call { $0.transport.diagnose().first { $0.subject == "pipes" }?.finding }
+        #expect(open == "256 open")
+        // The first were closed outright, and still in good order.
+        #expect(sockets[0].read(1).isEmpty)
+        host.shutdown()
+    }
+
     // MARK: Dialling
 
     @Test func aRefusalSaysWhereAndWhatToDo() throws {

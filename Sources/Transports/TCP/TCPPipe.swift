@@ -41,6 +41,8 @@ final class TCPPipe: TCPSocket, @unchecked Sendable {
 
     /// Told once, when the pipe is over and its owner may forget it.
     var didFinish: ((TCPPipe) -> Void)?
+    /// Told when it was closed and stays for a while.
+    var beganToLinger: ((TCPPipe) -> Void)?
 
     @exclusivity(unchecked) private var handler: (any PipeHandler)?
     @exclusivity(unchecked) private var phase = Phase.open
@@ -262,6 +264,7 @@ final class TCPPipe: TCPSocket, @unchecked Sendable {
         phase = .over
         handler = nil
         didFinish = nil
+        beganToLinger = nil
         super.close()
     }
 
@@ -326,5 +329,6 @@ extension TCPPipe: Pipe {
         beginReading()
         if waiting.isEmpty { sayEnd() }
         finishIfDone()
+        if phase == .lingering { beganToLinger?(self) }
     }
 }

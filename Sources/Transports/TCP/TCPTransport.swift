@@ -50,6 +50,11 @@ public final class TCPTransport: @unchecked Sendable {
     private var tellsAddresses = false
     private var interfaceIsMissing = false
     private var pipes: [ObjectIdentifier: TCPPipe] = [:]
+    /// Those of them that are closed and wait for the other side's end, the longest first.
+    private var lingering: [TCPPipe] = []
+    /// So many may do so: whoever opens connections without end and never closes one would have this machine run out of
+    /// descriptors.
+    static let lingeringLimit = 256
 
     /// A transport with these options.
     public init(_ options: TCPOptions = TCPOptions()) { self.options = options }
@@ -212,11 +217,20 @@ public final class TCPTransport: @unchecked Sendable {
         let host = peer == nil ? pipe.otherAddress?.host : nil
         pipes[key] = pipe
         if let peer { running?.finder?.pipeOpened(to: peer) }
+        pipe.beganToLinger = { [weak self] in self?.beganToLinger($0) }
         pipe.didFinish = { [weak self] pipe in
             self?.pipes[key] = nil
+            self?.lingering.removeAll { $0 === pipe }
             self?.running?.finder?.pipeEnded(
                 to: peer, host: host, saidSomething: pipe.counters.bytesReceived > 0)
         }
+    }
+
+    /// Where too many linger, the first that has sent all it had lingers no more.
+    private func beganToLinger(_ pipe: TCPPipe) {
+        lingering.append(pipe)
+        guard lingering.count > Self.lingeringLimit else { return }
+        lingering.first { $0.counters.bytesWaiting == 0 }?.finish()
     }
 
     private func dialEnded(_ id: DialID, _ outcome: Dialler.Outcome) {
@@ -385,6 +399,7 @@ extension TCPTransport: Transport {
         self.running = nil
         let open = pipes.values
         pipes = [:]
+        lingering = []
         for pipe in open { pipe.finish() }
     }
 }
