@@ -1,0 +1,121 @@
+import Testing
+
+@testable import NighCore
+
+/// What two links make of each other under real TLS, where somebody on the way or at the other end cheats.
+@Suite struct LinkSecurityTests {
+    private static let dialler = Identity.ephemeral(seed: 1)
+    private static let accepter = Identity.ephemeral(seed: 2)
+
+    private func settings(
+        _ identity: Identity, claiming claimed: PeerID? = nil, expected: PeerID? = nil, isPlain: Bool = false
+    ) throws -> LinkMachine.Settings {
+        var settings = LinkPair.settings(seed: 1)
+        settings.hello.peer = claimed ?? identity.peerID
+        settings.expected = expected
+        settings.offer = isPlain ? .plaintext : .tls(try TLSContext(identity))
+        return settings
+    }
+
+    private func pair(
+        dialling: LinkMachine.Settings? = nil, accepting: LinkMachine.Settings? = nil
+    ) throws -> LinkPair {
+        LinkPair(
+            dialling: try dialling ?? settings(Self.dialler),
+            accepting: try accepting ?? settings(Self.accepter))
+    }
+
+    @Test func bothKnowTheOthersKey() throws {
+        let pair = try pair()
+        try pair.settle()
+        #expect(pair.dialling.plainNotes == [.opened] && pair.accepting.plainNotes == [.opened])
+        #expect(pair.dialling.machine.provenPeer == Self.accepter.peerID)
+        #expect(pair.accepting.machine.provenPeer == Self.dialler.peerID)
+    }
+
+    /// Bits without a meaning yet are ignored, and may mean something to a later version: whoever changes them is found out.
+    @Test(
+        arguments: [(5, 0x01), (5, 0x04), (5, 0x80), (6, 0x01), (7, 0x80)], [LinkSide.dialling, .accepting])
+    func aChangedPrefaceIsFoundOutByBoth(_ change: (byte: Int, bits: UInt8), of side: LinkSide) throws {
+        let pair = try pair()
+        let (from, to) =
+            side == .dialling ? (pair.dialling, pair.accepting) : (pair.accepting, pair.dialling)
+        var bytes = from.gather()
+        bytes[change.byte] ^= change.bits
+        to.receive(bytes, now: pair.now)
+        try pair.settle()
+        #expect(pair.dialling.closed?.cause == .insecure(.prefaceChanged))
+        #expect(pair.accepting.closed?.cause == .insecure(.prefaceChanged))
+        #expect(!pair.dialling.notes.contains(.opened) && !pair.accepting.notes.contains(.opened))
+    }
+
+    /// What would have both sides speak plaintext, if one of them accepted that.
+    @Test(arguments: [LinkSide.dialling, .accepting])
+    func aDowngradeIsRefusedByWhoSeesIt(of side: LinkSide) throws {
+        let pair = try pair()
+        let (from, to) =
+            side == .dialling ? (pair.dialling, pair.accepting) : (pair.accepting, pair.dialling)
+        var bytes = from.gather()
+        bytes[5] = Preface.Security.plaintext.rawValue
+        to.receive(bytes, now: pair.now)
+        #expect(to.closed?.cause == .noCommonSecurity(theyEncrypt: false))
+        try pair.settle()
+        #expect(!from.notes.contains(.opened))
+    }
+
+    @Test(arguments: [LinkSide.dialling, .accepting])
+    func withoutEncryptionOnOneSideBothSayWhich(side plain: LinkSide) throws {
+        let pair = try pair(
+            dialling: settings(Self.dialler, isPlain: plain == .dialling),
+            accepting: settings(Self.accepter, isPlain: plain == .accepting))
+        try pair.settle()
+        let (plainEnd, other) =
+            plain == .dialling ? (pair.dialling, pair.accepting) : (pair.accepting, pair.dialling)
+        #expect(plainEnd.closed?.cause == .noCommonSecurity(theyEncrypt: true))
+        #expect(other.closed?.cause == .noCommonSecurity(theyEncrypt: false))
+    }
+
+    @Test(arguments: [LinkSide.dialling, .accepting])
+    func whoClaimsAnotherPeerIsFoundOut(side liar: LinkSide) throws {
+        let victim = Identity.ephemeral(seed: 3).peerID
+        let pair = try pair(
+            dialling: settings(Self.dialler, claiming: liar == .dialling ? victim : nil),
+            accepting: settings(Self.accepter, claiming: liar == .accepting ? victim : nil))
+        try pair.settle()
+        let (lying, other) =
+            liar == .dialling ? (pair.dialling, pair.accepting) : (pair.accepting, pair.dialling)
+        #expect(other.closed?.cause == .insecure(.claimsAnotherPeer(victim)))
+        #expect(other.closed?.code == .claimsAnotherPeer)
+        #expect(lying.closed?.saidByPeer == true && lying.closed?.code == .claimsAnotherPeer)
+        #expect(!other.notes.contains(.opened))
+    }
+
+    @Test func whoeverElseAnswersDoesNotLearnWhoDialled() throws {
+        let wanted = Identity.ephemeral(seed: 3).peerID
+        let pair = try pair(dialling: settings(Self.dialler, expected: wanted))
+        try pair.settle()
+        #expect(
+            pair.dialling.closed?.cause == .wrongPeer(expected: wanted, found: Self.accepter.peerID))
+        #expect(
+            pair.accepting.closed?.cause
+                == .insecure(.certificateRefused("it is bad, or somebody else was expected")))
+        #expect(pair.accepting.machine.provenPeer == nil && pair.accepting.machine.peerHello == nil)
+    }
+
+    /// Somebody who changes a bit anywhere ends the link, and nothing of what came with it is believed.
+    @Test func aChangedBitEndsTheLink() throws {
+        let pair = try pair()
+        try pair.settle()
+        pair.dialling.machine.ping(token: 1, payload: [1, 2, 3], now: pair.now)
+        var bytes = pair.dialling.gather()
+        bytes[bytes.count / 2] ^= 0x10
+        let before = pair.accepting.notes.count
+        pair.accepting.receive(bytes, now: pair.now)
+        #expect(
+            pair.accepting.notes.dropFirst(before).map(\.self) == [
+                .closed(.init(cause: .insecure(.damaged), code: nil, saidByPeer: false))
+            ])
+        try pair.settle()
+        #expect(pair.dialling.closed?.cause == .insecure(.refused("bytes were changed on the way")))
+    }
+}
