@@ -25,7 +25,9 @@ let package = Package(
         .target(name: "CAvahi", path: "Sources/Transports/CAvahi"),
         .target(
             name: "NighMDNS", dependencies: ["CAvahi", "NighCore", "NighUV"], path: "Sources/Transports/MDNS"),
-        .target(name: "NighTestKit", dependencies: ["NighCore", "NighMemory"], path: "Sources/TestKit"),
+        .target(
+            name: "NighTestKit", dependencies: ["COpenSSL", "NighCore", "NighMemory"], path: "Sources/TestKit"
+        ),
         .executableTarget(name: "greet", dependencies: ["Nigh", "NighCore"], path: "Sources/Tools/greet"),
         .target(name: "CAllocationCounter", path: "Sources/Tools/CAllocationCounter"),
         .executableTarget(
@@ -56,7 +58,9 @@ let package = Package(
             path: "Tests/Loops"),
         .testTarget(
             name: "TCPTests",
-            dependencies: ["NighCore", "NighMDNS", "NighMemory", "NighTCP", "NighTestKit", "NighUV"],
+            dependencies: [
+                "CHeap", "COpenSSL", "NighCore", "NighMDNS", "NighMemory", "NighTCP", "NighTestKit", "NighUV",
+            ],
             path: "Tests/TCP"),
         .testTarget(
             name: "MDNSTests", dependencies: ["NighCore", "NighMDNS", "NighTestKit", "NighUV"],

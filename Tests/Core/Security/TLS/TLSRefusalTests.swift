@@ -1,4 +1,5 @@
 import COpenSSL
+import NighTestKit
 import Testing
 
 @testable import NighCore

@@ -1,16 +1,16 @@
 import COpenSSL
 
-@testable import NighCore
+import NighCore
 
 /// A peer made of libssl alone, which breaks Nigh's rules as a test wants.
-final class RawPeer {
+package final class RawPeer {
     /// A key and a certificate, as a test wants them.
-    final class Credentials {
+    package final class Credentials {
         let key: OpaquePointer
-        let certificate: OpaquePointer
+        package let certificate: OpaquePointer
 
         /// A certificate for `key`, signed with `signer` or, where that is nil, with the key itself.
-        init(
+        package init(
             _ key: OpaquePointer = RawPeer.key(EVP_PKEY_ED25519), signer: OpaquePointer? = nil,
             from: String = "20000101000000Z", until: String = "20990101000000Z"
         ) {
@@ -34,11 +34,28 @@ final class RawPeer {
             EVP_PKEY_free(key)
         }
 
-        var peerID: PeerID? { PeerID(key: key) }
+        /// Who shows it; nil for a key of another kind than Ed25519.
+        package var peerID: PeerID? {
+            var bytes = [UInt8](repeating: 0, count: 32)
+            var count = bytes.count
+            guard EVP_PKEY_get_raw_public_key(key, &bytes, &count) == 1 else { return nil }
+            return PeerID(publicKey: bytes.prefix(count))
+        }
+
+        /// The certificate and its key, as programs read them from a file.
+        package var pem: String {
+            let sink = BIO_new(BIO_s_mem())
+            defer { BIO_free(sink) }
+            PEM_write_bio_X509(sink, certificate)
+            PEM_write_bio_PKCS8PrivateKey(sink, key, nil, nil, 0, nil, nil)
+            var text = [UInt8](repeating: 0, count: BIO_ctrl_pending(sink))
+            BIO_read(sink, &text, Int32(text.count))
+            return String(decoding: text, as: UTF8.self)
+        }
     }
 
     /// A new key of a kind such as `EVP_PKEY_RSA`, owned by the caller.
-    static func key(_ kind: Int32) -> OpaquePointer {
+    package static func key(_ kind: Int32) -> OpaquePointer {
         let context = EVP_PKEY_CTX_new_id(kind, nil)
         defer { EVP_PKEY_CTX_free(context) }
         var key: OpaquePointer?
@@ -49,15 +66,15 @@ final class RawPeer {
     }
 
     private let context: OpaquePointer
-    let ssl: OpaquePointer
+    package let ssl: OpaquePointer
     private let incoming = BIO_new(BIO_s_mem())!
     private let outgoing = BIO_new(BIO_s_mem())!
     /// Why it gave up, in libssl's words.
-    private(set) var failure: String?
-    private(set) var received: [UInt8] = []
+    package private(set) var failure: String?
+    package private(set) var received: [UInt8] = []
 
     /// A peer that shows `credentials`, offers `protocols` and believes anybody.
-    init(
+    package init(
         _ side: LinkSide, _ credentials: Credentials? = Credentials(),
         protocols: [String] = ["nigh/1"], configure: (OpaquePointer) -> Void = { _ in }
     ) {
@@ -92,13 +109,13 @@ final class RawPeer {
     }
 
     /// Whether it thinks that the handshake is done.
-    var isEstablished: Bool { SSL_is_init_finished(ssl) == 1 }
+    package var isEstablished: Bool { SSL_is_init_finished(ssl) == 1 }
 
     /// Whether the other side has shown it a certificate.
-    var sawCertificate: Bool { SSL_get0_peer_certificate(ssl) != nil }
+    package var sawCertificate: Bool { SSL_get0_peer_certificate(ssl) != nil }
 
     /// Takes `bytes`, and does with them what it can; what it writes in turn.
-    func exchange(_ bytes: [UInt8]) -> [UInt8] {
+    package func exchange(_ bytes: [UInt8]) -> [UInt8] {
         if !bytes.isEmpty { BIO_write(incoming, bytes, Int32(bytes.count)) }
         ERR_clear_error()
         if SSL_is_init_finished(ssl) == 0, SSL_do_handshake(ssl) != 1 { noteFailure() }
@@ -116,7 +133,7 @@ final class RawPeer {
     }
 
     /// What it puts on the pipe for `bytes`.
-    func seal(_ bytes: [UInt8]) -> [UInt8] {
+    package func seal(_ bytes: [UInt8]) -> [UInt8] {
         SSL_write(ssl, bytes, Int32(bytes.count))
         return takeOutput()
     }
@@ -131,26 +148,5 @@ final class RawPeer {
         let code = ERR_peek_last_error()
         guard failure == nil, code != 0 else { return }
         failure = ERR_reason_error_string(code).map { String(cString: $0) } ?? "?"
-    }
-
-    /// Shakes hands with `channel` and hands over what both have to say; why the channel gave up, if it did.
-    func meet(_ channel: TLSChannel) -> NighError? {
-        var wire = ByteQueue()
-        var plain = ByteQueue()
-        var error: NighError?
-        do throws(NighError) {
-            try channel.begin(wire: &wire)
-            var answer = exchange(wire.bytes)
-            for _ in 0..<10 {
-                wire.removeAll()
-                if !answer.isEmpty { try channel.receive(ByteSlice(answer), plain: &plain, wire: &wire) }
-                answer = exchange(wire.bytes)
-                if answer.isEmpty, wire.isEmpty { break }
-            }
-        } catch let failure {
-            error = failure
-            _ = exchange(wire.bytes)
-        }
-        return error
     }
 }
