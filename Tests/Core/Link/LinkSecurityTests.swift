@@ -28,7 +28,9 @@ import Testing
     @Test func bothKnowTheOthersKey() throws {
         let pair = try pair()
         try pair.settle()
-        #expect(pair.dialling.plainNotes == [.opened] && pair.accepting.plainNotes == [.opened])
+        #expect(
+            pair.dialling.plainNotes == [.secured, .opened]
+                && pair.accepting.plainNotes == [.secured, .opened])
         #expect(pair.dialling.machine.provenPeer == Self.accepter.peerID)
         #expect(pair.accepting.machine.provenPeer == Self.dialler.peerID)
     }
