@@ -33,6 +33,12 @@ final class PlainSocket: Sendable {
         port = listener.port
     }
 
+    /// A connection that was accepted otherwise.
+    init(owning descriptor: Int32) {
+        self.descriptor = descriptor
+        port = Self.port(of: descriptor)
+    }
+
     deinit { close(descriptor) }
 
     func listen(backlog: Int32 = 16) { Glibc.listen(descriptor, backlog) }
@@ -59,6 +65,24 @@ final class PlainSocket: Sendable {
             filled += got
         }
         return Array(bytes.prefix(filled))
+    }
+
+    /// Reads what comes next; nothing at the end.
+    func readSome() -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: 1 << 14)
+        return Array(bytes.prefix(max(0, recv(descriptor, &bytes, bytes.count, 0))))
+    }
+
+    /// Writes all of it, or as much as the other end takes before it goes.
+    func write(_ bytes: [UInt8]) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes {
+                send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { return }
+            rest = rest.dropFirst(count)
+        }
     }
 
     private static let nothing = open("/dev/null", O_RDWR)

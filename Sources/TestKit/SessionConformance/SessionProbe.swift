@@ -111,6 +111,11 @@ package final class SessionProbe: @unchecked Sendable {
     /// How it stands with a peer, as it was told.
     package func state(of peer: PeerID) -> PeerState { monitor.read { toldStates[peer] ?? .unavailable } }
 
+    /// Waits in real time until something of what it was told is so; whether that came.
+    package func wait(_ isTrue: (SessionProbe) -> Bool) -> Bool {
+        monitor.wait(within: .seconds(20)) { isTrue(self) }
+    }
+
     /// The states a peer went through here, in order.
     package func moves(of peer: PeerID) -> [PeerState] {
         events.compactMap {

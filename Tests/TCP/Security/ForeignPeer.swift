@@ -1,0 +1,55 @@
+import Glibc
+import NighCore
+import NighTestKit
+
+@testable import NighTCP
+
+/// `openssl` as a client of somebody else's making, by way of a relay that says the preface for it.
+struct ForeignClient {
+    struct Missing: Error {}
+
+    /// What it printed: of the session's bytes first, if there were any.
+    let output: [UInt8]
+
+    var text: String { String(decoding: output, as: UTF8.self) }
+
+    /// Runs `openssl s_client` with these arguments against `port`, until `isEnough` of what came or until it ends.
+    init(
+        port: UInt16, _ arguments: String, quiet: Bool = true,
+        until isEnough: ([UInt8]) -> Bool = { _ in false }
+    ) throws {
+        let relay = try Relay(to: port) { PrefaceTeller() }
+        defer { relay.end() }
+        let command =
+            "exec openssl s_client -connect 127.0.0.1:\(relay.port) \(quiet ? "-quiet 2>&1" : "2>&1") \(arguments) "
+            + "</dev/null"
+        guard let stream = popen(command, "re") else { throw Missing() }
+        var output: [UInt8] = []
+        while !isEnough(output) {
+            let byte = fgetc(stream)
+            guard byte != EOF else { break }
+            output.append(UInt8(truncatingIfNeeded: byte))
+        }
+        relay.cut()
+        while fgetc(stream) != EOF {}
+        pclose(stream)
+        self.output = output
+    }
+
+    /// A file with `credentials` that is gone at the end of `body`.
+    static func with<Result>(
+        _ credentials: RawPeer.Credentials, _ body: (String) throws -> Result
+    ) throws -> Result {
+        var name = Array("/tmp/nigh-tests-XXXXXX".utf8CString)
+        let descriptor = mkstemp(&name)
+        guard descriptor >= 0 else { throw Missing() }
+        let path = String(decoding: name.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+        defer {
+            close(descriptor)
+            unlink(path)
+        }
+        let text = Array(credentials.pem.utf8)
+        guard write(descriptor, text, text.count) == text.count else { throw Missing() }
+        return try body("-cert \(path) -key \(path)")
+    }
+}

@@ -1,0 +1,174 @@
+import NighCore
+import NighMemory
+import NighTestKit
+import NighUV
+import Testing
+
+@testable import NighTCP
+
+/// Two sessions with somebody between them.
+@Suite struct MiddleTests {
+    private static let middle = Identity.ephemeral(seed: 66)
+
+    private func failure(_ result: Result<PeerID, NighError>) -> NighError? {
+        if case .failure(let error) = result { error } else { nil }
+    }
+
+    @Test func whoInvitesByAddressSeesWhoIsBetweenAndNeverTheOther() throws {
+        let room = Room()
+        let puma = try room.join("Puma")
+        let lynx = try room.join("Lynx")
+        let impersonator = try Impersonator(Self.middle, rewrites: true)
+        let relay = try Relay(to: lynx.port) { impersonator }
+        defer { relay.end() }
+        #expect(try room.call(puma, port: relay.port) == .success(Self.middle.peerID))
+        try room.wait("a conversation", lynx) { $0.state(of: Self.middle.peerID) == .connected }
+        #expect(puma.moves(of: lynx.id).isEmpty && lynx.moves(of: puma.id).isEmpty)
+        // Whoever trusts the first who answers is heard by them: comparing digits is what finds that out.
+        try puma.session.trySend(Array("do you hear me?".utf8), to: Self.middle.peerID)
+        try room.wait("the message", lynx) { $0.texts == ["do you hear me?"] }
+    }
+
+    @Test func whoOnlyPassesHellosOnIsFoundOut() throws {
+        let room = Room()
+        let puma = try room.join("Puma")
+        let lynx = try room.join("Lynx")
+        let relay = try Relay(to: lynx.port) { try! Impersonator(Self.middle, rewrites: false) }
+        defer { relay.end() }
+        let error = failure(try room.call(puma, port: relay.port))
+        // Whichever of the two notices first; the other is told.
+        let ended = try room.statistics(puma).linksEnded
+        #expect(error != nil && puma.moves(of: lynx.id).isEmpty, "\(String(describing: error))")
+        #expect(ended["claimed another PeerID"] == 1 || ended["protocol violation"] == 1, "\(ended)")
+        try room.wait("the links to end", inside: lynx) { $0.inspection.links == 0 }
+        #expect(lynx.moves(of: puma.id).isEmpty && lynx.invitations.isEmpty)
+    }
+
+    @Test func whoeverAnswersForAKnownPeerDoesNotLearnWhoDialled() throws {
+        let room = Room()
+        let lynx = try room.join("Lynx")
+        let relay = try Relay(to: lynx.port) { Changer() }
+        defer { relay.end() }
+        let address = TransportAddress(scheme: "tcp", value: "127.0.0.1:\(relay.port)")
+        let puma = try room.join("Puma", role: .client, knowing: [address])
+        try room.wait("Puma to find Lynx", puma) { $0.state(of: lynx.id) == .available }
+        let impersonator = try Impersonator(Self.middle, rewrites: true)
+        relay.become { impersonator }
+        let error = try #require(failure(try room.invite(puma, lynx.id)))
+        #expect(error.cause == .wrongPeer(expected: lynx.id, found: Self.middle.peerID), "\(error)")
+        relay.end()
+        #expect(impersonator.dialler == nil)
+        guard case .insecure(.certificateRefused)? = impersonator.failures.first?.cause else {
+            Issue.record("\(impersonator.failures)")
+            return
+        }
+        #expect(try room.statistics(puma).linksEnded["wrong peer"] == 1)
+    }
+
+    @Test(arguments: [(6, UInt8(1)), (7, 0x80), (5, 0x04)], [LinkSide.dialling, .accepting])
+    func aChangedPrefaceIsToldToTheProgram(_ change: (position: Int, bits: UInt8), side: LinkSide) throws {
+        let room = Room()
+        let puma = try room.join("Puma")
+        let lynx = try room.join("Lynx")
+        let relay = try Relay(to: lynx.port) { Changer(change.bits, at: change.position, from: side) }
+        defer { relay.end() }
+        let error = try #require(failure(try room.call(puma, port: relay.port)))
+        #expect(error.cause == .insecure(.prefaceChanged), "\(error)")
+        for probe in [puma, lynx] {
+            try room.wait("the link to end", inside: probe) { $0.inspection.links == 0 }
+            #expect(try room.statistics(probe).linksEnded == ["preface changed": 1])
+        }
+    }
+
+    /// Bit 1 is taken away and bit 0 set, as if the sender knew no encryption.
+    @Test(arguments: [LinkSide.dialling, .accepting])
+    func aDowngradeIsRefusedByWhoSeesIt(of side: LinkSide) throws {
+        let room = Room()
+        let puma = try room.join("Puma")
+        let lynx = try room.join("Lynx")
+        let relay = try Relay(to: lynx.port) { Changer(3, at: 5, from: side) }
+        defer { relay.end() }
+        let error = try #require(failure(try room.call(puma, port: relay.port)))
+        if side == .accepting { #expect(error.cause == .noCommonSecurity(theyEncrypt: false), "\(error)") }
+        try room.wait("the link to end", inside: lynx) { $0.inspection.links == 0 }
+        let seen = try room.statistics(side == .dialling ? lynx : puma).linksEnded
+        #expect(seen["no common security"] == 1, "\(seen)")
+        #expect(puma.moves(of: lynx.id).isEmpty && lynx.moves(of: puma.id).isEmpty)
+    }
+
+    @Test(arguments: [true, false])
+    func oneWithoutEncryptionAndOneWithAreToldWhich(callerEncrypts: Bool) throws {
+        let room = Room()
+        // Again and again: what each is told must not depend on who is faster.
+        for _ in 0..<20 {
+            let puma = try room.join("Puma") { $0.security = callerEncrypts ? .encrypted : .none }
+            let lynx = try room.join("Lynx") { $0.security = callerEncrypts ? .none : .encrypted }
+            let error = try #require(failure(try room.call(puma, port: lynx.port)))
+            #expect(error.cause == .noCommonSecurity(theyEncrypt: !callerEncrypts), "\(error)")
+            try room.wait("the link to end", inside: lynx) { $0.inspection.links == 0 }
+            #expect(try room.statistics(lynx).linksEnded == ["no common security": 1])
+        }
+    }
+
+    /// A bit of each byte of a stretch that has handshakes, hellos, requests and messages in it, one conversation after
+    /// the other.
+    @Test(arguments: [LinkSide.dialling, .accepting])
+    func aBitChangedOnTheWayCostsALinkAndNothingElse(from side: LinkSide) throws {
+        let room = Room()
+        // Where the length of a record is changed, the other side waits for the rest, until keep-alive sends some.
+        let impatient: (inout SessionConfiguration) -> Void = {
+            $0.timings.askAfter = .milliseconds(200)
+            $0.timings.loseAfter = .seconds(2)
+        }
+        let puma = try room.join("Puma", adjust: impatient)
+        let lynx = try room.join("Lynx", adjust: impatient)
+        let relay = try Relay(to: lynx.port) { Changer() }
+        defer { relay.end() }
+        let lap = Lap()
+        // Each link has one bit changed, when this many more bytes have passed.
+        relay.become {
+            let position = lap.next()
+            return Changer(UInt8(1) << UInt8(position & 7), at: position, from: side)
+        }
+        #expect(try room.call(puma, port: relay.port) == .success(lynx.id))
+        var sent = 0
+        while lap.count < 8, sent < 4_000 {
+            // Of different lengths, so that the changed byte is now in the middle, now in a tag.
+            let words = "\(sent) " + String(repeating: "x", count: sent % 300)
+            try puma.session.trySend(Array(words.utf8), to: lynx.id)
+            try lynx.session.trySend(Array(words.utf8), to: puma.id)
+            sent += 1
+            guard sent % 4 == 0 else { continue }
+            let count = sent
+            try room.wait("what was sent", lynx) { $0.messages.count >= count }
+            try room.wait("what was sent", puma) { $0.messages.count >= count }
+        }
+        #expect(lap.count >= 8)
+        let count = sent
+        try room.wait("everything", lynx) { $0.messages.count >= count }
+        try room.wait("everything", puma) { $0.messages.count >= count }
+        for probe in [puma, lynx] {
+            #expect(probe.texts.map { Int($0.split(separator: " ")[0]) } == Array(0..<sent))
+        }
+        let (there, here) = (try room.statistics(lynx), try room.statistics(puma))
+        let (receiver, other) = side == .dialling ? (there, here) : (here, there)
+        #expect((receiver.linksEnded["TLS damaged"] ?? 0) >= 5, "\(receiver.linksEnded) \(other.linksEnded)")
+        #expect((here.peers[lynx.id]?.reconnects ?? 0) >= 7)
+        #expect(puma.moves(of: lynx.id).filter { $0 == .disconnected }.isEmpty)
+    }
+
+    /// Where in each link the bit is changed: behind the handshake, somewhere else each time.
+    private final class Lap: @unchecked Sendable {
+        private let monitor = Monitor()
+        private var links = 0
+
+        var count: Int { monitor.read { links } }
+
+        func next() -> Int {
+            monitor.change {
+                links += 1
+                return 2_000 + links * 777
+            }
+        }
+    }
+}

@@ -1,0 +1,244 @@
+import Glibc
+import NighCore
+import NighTestKit
+
+@testable import NighTCP
+
+/// What somebody on the way does with one connection.
+protocol Middleman: AnyObject {
+    /// What it says by itself as soon as both connections stand.
+    func opening() -> Relay.Words
+
+    /// What becomes of bytes that came from one side.
+    func took(_ bytes: [UInt8], from side: LinkSide) -> Relay.Words
+}
+
+extension Middleman {
+    func opening() -> Relay.Words { Relay.Words() }
+}
+
+/// Somebody on the way between who dials its port and who listens at another, with threads of its own.
+///
+/// `@unchecked Sendable`: what changes is guarded by the monitor.
+final class Relay: @unchecked Sendable {
+    /// What goes to either side.
+    struct Words {
+        var toDialling: [UInt8] = []
+        var toAccepting: [UInt8] = []
+
+        /// `bytes` from `side`, on their way to the other.
+        static func on(_ bytes: [UInt8], from side: LinkSide) -> Words {
+            side == .dialling ? Words(toAccepting: bytes) : Words(toDialling: bytes)
+        }
+    }
+
+    var port: UInt16 { listener.port }
+
+    private let listener = PlainSocket()
+    private let target: UInt16
+    private let monitor = Monitor()
+    private var make: () -> any Middleman
+    private var threads: [LoopThread] = []
+    private var open: [(dialling: PlainSocket, accepting: PlainSocket)] = []
+    private var isOver = false
+
+    /// Relays to `target` on loopback by way of a middleman for each connection.
+    init(to target: UInt16, _ make: @escaping () -> any Middleman) throws {
+        self.target = target
+        self.make = make
+        listener.listen()
+        let thread = LoopThread()
+        let listener = listener
+        threads = [thread]
+        try thread.start { [weak self] in
+            while true {
+                let descriptor = accept(listener.descriptor, nil, nil)
+                guard descriptor >= 0 else { return }
+                guard let self else { return _ = close(descriptor) }
+                self.begin(PlainSocket(owning: descriptor))
+            }
+        }
+    }
+
+    deinit { end() }
+
+    /// Has connections from now on go by way of others.
+    func become(_ make: @escaping () -> any Middleman) { monitor.change { self.make = make } }
+
+    /// Closes all connections; new ones are taken.
+    func cut() { for pair in monitor.read({ open }) { shutDown(pair.dialling, pair.accepting) } }
+
+    /// Ends everything and waits for it.
+    func end() {
+        monitor.change { isOver = true }
+        shutdown(listener.descriptor, Int32(SHUT_RDWR))
+        cut()
+        for thread in monitor.read({ threads }) where !thread.isCurrent { thread.join() }
+        monitor.change { threads = [] }
+    }
+
+    private func shutDown(_ sockets: PlainSocket...) {
+        for socket in sockets { shutdown(socket.descriptor, Int32(SHUT_RDWR)) }
+    }
+
+    private func begin(_ dialling: PlainSocket) {
+        monitor.change {
+            guard !isOver else { return }
+            let accepting = PlainSocket(connectedTo: target)
+            let middleman = make()
+            let thread = LoopThread()
+            open.append((dialling, accepting))
+            threads.append(thread)
+            thread.startOrStopProgram { Self.relay(dialling, accepting, middleman) }
+        }
+    }
+
+    private static func relay(_ dialling: PlainSocket, _ accepting: PlainSocket, _ middleman: any Middleman) {
+        func say(_ words: Words) {
+            dialling.write(words.toDialling)
+            accepting.write(words.toAccepting)
+        }
+        say(middleman.opening())
+        var ends = [dialling, accepting].map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
+        var buffer = [UInt8](repeating: 0, count: 1 << 16)
+        while ends.contains(where: { $0.fd >= 0 }) {
+            poll(&ends, 2, -1)
+            for index in ends.indices where ends[index].fd >= 0 && ends[index].revents != 0 {
+                let count = recv(ends[index].fd, &buffer, buffer.count, 0)
+                if count > 0 {
+                    let side: LinkSide = index == 0 ? .dialling : .accepting
+                    say(middleman.took(Array(buffer.prefix(count)), from: side))
+                } else {
+                    shutdown(index == 0 ? accepting.descriptor : dialling.descriptor, Int32(SHUT_WR))
+                    ends[index].fd = -1
+                }
+            }
+        }
+    }
+}
+
+/// Passes on what it gets, changed as told, by where the bytes are in what that side sent.
+final class Changer: Middleman {
+    private let change: (LinkSide, inout [UInt8], _ offset: Int) -> Void
+    private var offsets = (dialling: 0, accepting: 0)
+
+    init(_ change: @escaping (LinkSide, inout [UInt8], _ offset: Int) -> Void = { _, _, _ in }) {
+        self.change = change
+    }
+
+    /// Changes these bits of one byte.
+    convenience init(_ bits: UInt8, at position: Int, from changed: LinkSide) {
+        self.init { side, bytes, offset in
+            guard side == changed, bytes.indices.contains(position - offset) else { return }
+            bytes[position - offset] ^= bits
+        }
+    }
+
+    func took(_ bytes: [UInt8], from side: LinkSide) -> Relay.Words {
+        var changed = bytes
+        change(side, &changed, side == .dialling ? offsets.dialling : offsets.accepting)
+        if side == .dialling { offsets.dialling += bytes.count } else { offsets.accepting += bytes.count }
+        return .on(changed, from: side)
+    }
+}
+
+/// Says the preface for a client that knows nothing of it, and keeps the session's from it.
+final class PrefaceTeller: Middleman {
+    static let preface = Array("NIGH".utf8) + [1, 2, 0, 0]
+    private var unread = 8
+
+    func opening() -> Relay.Words { Relay.Words(toAccepting: Self.preface) }
+
+    func took(_ bytes: [UInt8], from side: LinkSide) -> Relay.Words {
+        guard side == .accepting else { return .on(bytes, from: side) }
+        let skipped = min(unread, bytes.count)
+        unread -= skipped
+        return .on(Array(bytes.dropFirst(skipped)), from: side)
+    }
+}
+
+/// Speaks TLS with either side under its own key, and passes on what they say; each must take it for the other.
+///
+/// `@unchecked Sendable`: used by one thread of the relay; tests read what it learned when that is over.
+final class Impersonator: Middleman, @unchecked Sendable {
+    private final class End {
+        let channel: TLSChannel
+        var prefaceLeft = 8
+        var waiting = ByteQueue()
+        var hasSaidHello = false
+        var wire = ByteQueue()
+
+        init(_ channel: TLSChannel) { self.channel = channel }
+    }
+
+    private let identity: Identity
+    private let rewrites: Bool
+    private let dialling: End
+    private let accepting: End
+    private let monitor = Monitor()
+    private var found: [NighError] = []
+
+    /// Why its channels ended.
+    var failures: [NighError] { monitor.read { found } }
+    /// Who dialled, if they said so.
+    var dialler: PeerID? { monitor.read { dialling.channel.provenPeer } }
+
+    /// With `rewrites` it says in both hellos that it is who it is; else it passes them on as they are.
+    init(_ identity: Identity, rewrites: Bool) throws {
+        self.identity = identity
+        self.rewrites = rewrites
+        let context = try TLSContext(identity)
+        dialling = End(TLSChannel(context, side: .accepting))
+        accepting = End(TLSChannel(context, side: .dialling))
+    }
+
+    func opening() -> Relay.Words {
+        monitor.change {
+            for end in [dialling, accepting] {
+                attempt { () throws(NighError) in try end.channel.begin(wire: &end.wire) }
+            }
+            let words = takeWords()
+            return Relay.Words(
+                toDialling: PrefaceTeller.preface + words.toDialling,
+                toAccepting: PrefaceTeller.preface + words.toAccepting)
+        }
+    }
+
+    func took(_ bytes: [UInt8], from side: LinkSide) -> Relay.Words {
+        monitor.change {
+            let (from, to) = side == .dialling ? (dialling, accepting) : (accepting, dialling)
+            let skipped = min(from.prefaceLeft, bytes.count)
+            from.prefaceLeft -= skipped
+            attempt { () throws(NighError) in
+                try from.channel.receive(
+                    ByteSlice(bytes.dropFirst(skipped)), plain: &to.waiting, wire: &from.wire)
+            }
+            for end in [dialling, accepting] where end.channel.isEstablished && !end.waiting.isEmpty {
+                if rewrites, !end.hasSaidHello { lie(to: end) }
+                end.hasSaidHello = true
+                attempt { () throws(NighError) in try end.channel.seal(&end.waiting, into: &end.wire) }
+            }
+            return takeWords()
+        }
+    }
+
+    /// The PeerID lies six bytes behind the first frame's header.
+    private func lie(to end: End) {
+        var bytes = end.waiting.bytes
+        bytes.replaceSubrange(10..<42, with: identity.peerID.bytes)
+        end.waiting.removeAll()
+        end.waiting.append(ByteSlice(bytes))
+    }
+
+    private func attempt(_ body: () throws(NighError) -> Void) {
+        do throws(NighError) { try body() } catch { found.append(error) }
+    }
+
+    private func takeWords() -> Relay.Words {
+        defer {
+            dialling.wire.removeAll()
+            accepting.wire.removeAll()
+        }
+        return Relay.Words(toDialling: dialling.wire.bytes, toAccepting: accepting.wire.bytes)
+    }
+}

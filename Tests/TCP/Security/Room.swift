@@ -1,0 +1,131 @@
+import NighCore
+import NighMemory
+import NighTCP
+import NighTestKit
+import NighUV
+
+/// Sessions over real TCP on loopback that call each other by address. Closed with its last reference.
+///
+/// `@unchecked Sendable`: used by the thread of the test alone; what sessions tell is behind monitors.
+final class Room: @unchecked Sendable {
+    struct Silence: Error {
+        let words: String
+    }
+
+    private var probes: [SessionProbe] = []
+    private var loops: [UVEventLoop] = []
+
+    deinit {
+        let monitor = Monitor()
+        for probe in probes {
+            let isOver = Box<Bool>()
+            probe.session.loop.execute {
+                probe.session.die()
+                monitor.change { isOver.value = true }
+            }
+            _ = monitor.wait(within: .seconds(20)) { isOver.value != nil }
+        }
+        for loop in loops { loop.shutdown() }
+    }
+
+    /// A session that listens and says yes to whoever asks.
+    func join(
+        _ name: String, role: SessionRole = .server, identity: Identity = .ephemeral(),
+        knowing addresses: [TransportAddress] = [], adjust: (inout SessionConfiguration) -> Void = { _ in }
+    ) throws -> SessionProbe {
+        var configuration = SessionConfiguration(
+            service: "tests", name: DisplayName(fitting: name), role: role)
+        configuration.timings = .patient
+        configuration.timings.firstRetry = .milliseconds(20)
+        configuration.timings.longestRetry = .milliseconds(100)
+        adjust(&configuration)
+        let loop = UVEventLoop()
+        loops.append(loop)
+        let options = TCPOptions(interface: "lo", discovery: .off, knownAddresses: addresses)
+        let transport = FaultyTransport(TCPTransport(options))
+        let session = Session(configuration, identity: identity, transports: [transport], loop: loop)
+        let probe = SessionProbe(number: probes.count + 1, session: session, faults: transport.control)
+        probes.append(probe)
+        probe.start(reading: .handler, accepting: true)
+        try wait("\(name) listens", probe) { role == .client || !$0.listening.isEmpty }
+        return probe
+    }
+
+    func wait(_ words: String, _ probe: SessionProbe, _ isTrue: (SessionProbe) -> Bool) throws {
+        if !probe.wait(isTrue) { throw Silence(words: "waited in vain for: \(words)") }
+    }
+
+    /// Has `caller` ask whoever answers at that port.
+    func call(
+        _ caller: SessionProbe, port: UInt16, context: [UInt8] = []
+    ) throws -> Result<PeerID, NighError> {
+        let address = TransportAddress(scheme: "tcp", value: "127.0.0.1:\(port)")
+        return try Self.answer { told in
+            caller.session.invite(at: address, context: context, whenDone: told)
+        }
+    }
+
+    func invite(_ caller: SessionProbe, _ peer: PeerID) throws -> Result<PeerID, NighError> {
+        try Self.answer { caller.session.invite(peer, whenDone: $0) }
+    }
+
+    func statistics(_ probe: SessionProbe) throws -> SessionStatistics {
+        try Self.answer { probe.session.statistics(whenDone: $0) }
+    }
+
+    /// Looks at a session on its loop until it is as it should be.
+    func wait(
+        _ words: String, inside probe: SessionProbe, _ isTrue: @escaping @Sendable (Session) -> Bool
+    ) throws {
+        for _ in 0..<4_000 {
+            if try Self.answer({ told in look(at: probe, told, isTrue) }) { return }
+        }
+        throw Silence(words: "waited in vain for: \(words)")
+    }
+
+    /// Looks five milliseconds from now.
+    private func look(
+        at probe: SessionProbe, _ told: @escaping @Sendable (Bool) -> Void,
+        _ isTrue: @escaping @Sendable (Session) -> Bool
+    ) {
+        let loop = probe.session.loop
+        loop.execute {
+            if isTrue(probe.session) { return told(true) }
+            loop.schedule(at: loop.now + .milliseconds(5)) { told(isTrue(probe.session)) }
+        }
+    }
+
+    /// Has both send each other messages and waits until all are there.
+    func talk(_ one: SessionProbe, _ other: SessionProbe) throws {
+        let before = (one.texts.count, other.texts.count)
+        for number in 0..<10 {
+            try one.session.trySend(Array("from one \(number)".utf8), to: other.id)
+            try other.session.trySend(Array("from other \(number)".utf8), to: one.id)
+        }
+        try wait("messages", one) { $0.texts.count == before.0 + 10 }
+        try wait("messages", other) { $0.texts.count == before.1 + 10 }
+    }
+
+    /// What a call that answers elsewhere answers.
+    static func answer<Value: Sendable>(
+        _ call: (@escaping @Sendable (Value) -> Void) -> Void
+    ) throws -> Value {
+        let monitor = Monitor()
+        let box = Box<Value>()
+        call { value in monitor.change { box.value = value } }
+        guard monitor.wait(within: .seconds(40), until: { box.value != nil }), let value = box.value else {
+            throw Silence(words: "a call was never answered")
+        }
+        return value
+    }
+
+    private final class Box<Value>: @unchecked Sendable {
+        // Guarded by the monitor of its call.
+        var value: Value?
+    }
+}
+
+extension SessionProbe {
+    /// The port it listens on.
+    var port: UInt16 { UInt16(listening.first?.value.split(separator: ":").last ?? "") ?? 0 }
+}
