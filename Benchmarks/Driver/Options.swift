@@ -10,7 +10,7 @@ struct Options {
     /// To how many peers is broadcast.
     var crowds = [8, 100, 1_000]
     var rounds = 3
-    var seconds = 0.5
+    var seconds = 0.33
     var pinning: Pinning?
     var peersFolder = ".build/bench"
     var discovery = "Benchmarks/Discovery"
@@ -94,11 +94,11 @@ struct Options {
 
           --only LIST     round-trip, stream, broadcast, connect, idle, found; else all (found needs root)
           --sizes LIST    message sizes from 16 bytes to 16M, K and M allowed; else those that suit each work
-          --peers LIST    tcp, libuv, zeromq, nng, nanomsg, enet, ours, ours-inbox, ours-pool, and for found
-                          avahi, ours-daemon, ours-embedded; else all
+          --peers LIST    tcp, libuv, zeromq, nng, nanomsg, enet, ours, ours-inbox, ours-pool; encrypted tls,
+                          zeromq-curve, nng-tls, ours-tls, ours-tls-inbox; for found avahi, ours-daemon, ours-embedded; else all
           --crowds LIST   to how many peers is broadcast (8,100,1000)
           --rounds N      how often everybody has a turn; the order is reversed each time (3)
-          --seconds S     how long a turn is measured, after a warm-up (0.5)
+          --seconds S     how long a turn is measured, after a warm-up (0.33)
           --pin WHERE     both programs on `one` processor, one on `each`, or on any (`none`); else `one` for round trip
                           and connect, `none` for the rest
           --programs DIR  where the peers were built (.build/bench)

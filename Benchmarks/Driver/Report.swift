@@ -19,17 +19,19 @@ struct Report {
 
     private func section(of work: Work) -> [String] {
         let programs = results.programs.filter { $0.works.contains(work) }
+        guard !programs.isEmpty else { return [] }
+        let heading = ["", "## \(work.heading)"]
+        if let unit = work.unit { return heading + [""] + figures(of: work, programs, unit) }
+        return heading + tables(of: work, programs.filter { !$0.isEncrypted })
+            + tables(of: work, programs.filter(\.isEncrypted))
+    }
+
+    /// A table a metric, with all ratios to the first of the programs.
+    private func tables(of work: Work, _ programs: [Program]) -> [String] {
         guard let base = programs.first else { return [] }
-        var lines = ["", "## \(work.heading)"]
-        if let unit = work.unit {
-            lines += [""] + figures(of: work, programs, unit)
-        } else {
-            for metric in work.metrics {
-                lines +=
-                    ["", work.caption(metric, base.title), ""] + ratios(of: work, metric, programs, base)
-            }
+        return work.metrics.flatMap { metric in
+            ["", work.caption(metric, base.title), ""] + ratios(of: work, metric, programs, base)
         }
-        return lines
     }
 
     private func figures(of work: Work, _ programs: [Program], _ unit: Work.Unit) -> [String] {
@@ -94,11 +96,13 @@ struct Report {
     private func aheadOfLibraries(_ work: Work, _ column: Work.Column) -> [Target] {
         guard [.roundTrip, .stream, .broadcast].contains(work) else { return [] }
         let metric = work.metrics[0]
-        let known = Target.libraries.compactMap { name in
-            results.median(work, column, metric, of: name).map { (name, $0) }
+        return Target.libraries.compactMap { program, libraries in
+            let known = libraries.compactMap { name in
+                results.median(work, column, metric, of: name).map { (name, $0) }
+            }
+            let best = known.max { work.measuresCost ? $0.1 > $1.1 : $0.1 < $1.1 }
+            return best.map { Target(work: work, metric: metric, program: program, base: $0.0, bound: 1) }
         }
-        let best = known.max { work.measuresCost ? $0.1 > $1.1 : $0.1 < $1.1 }
-        return best.map { [Target(work: work, metric: metric, program: "ours", base: $0.0, bound: 1)] } ?? []
     }
 
     private func targets() -> [String] {

@@ -28,27 +28,37 @@ struct Target {
                 place < 4
                     ? target("ours-pool", [1, 1, 1, 1, 1], to: "zeromq")
                     : target("ours-pool", [1.2, 1.2, 1.2, 1.2, 1.2]),
+                target("ours-tls", [1.30, 1.20, 1.05, 1, 1], to: Program.encryptedBase),
             ]
         case .stream:
             return [
                 target("ours", [0.80, 0.95, 0.98, 0.98, 0.98]),
                 target("ours-inbox", [0.50, 0.90, 0.95, 0.95, 0.95]),
+                target("ours-tls", [0.80, 0.90, 0.95, 0.95, 0.95], to: Program.encryptedBase),
             ]
         case .broadcast: return [target("ours", [0.80, 0.90, 0.95, 0.95, 0.95])]
-        case .connect: return [target("ours", [4, 4, 4, 4, 4])]
+        case .connect:
+            return [
+                target("ours", [4, 4, 4, 4, 4]),
+                target("ours-tls", [1.15, 1.15, 1.15, 1.15, 1.15], to: Program.encryptedBase),
+            ]
         case .found:
             return ["ours-daemon", "ours-embedded"].map {
                 Target(work: work, metric: .median, program: $0, base: nil, bound: 250e6)
             }
         case .idle:
-            return [Metric.accepting, .calling].map {
-                Target(work: work, metric: $0, program: "ours", base: nil, bound: 12 * 1_024)
+            return [("ours", 12), ("ours-tls", 64)].flatMap { program, kibibytes in
+                [Metric.accepting, .calling].map {
+                    Target(work: work, metric: $0, program: program, base: nil, bound: kibibytes * 1_024)
+                }
             }
         }
     }
 
-    /// Libraries of messages, which Nigh is to be ahead of in everything.
-    static let libraries = ["zeromq", "nng", "nanomsg", "enet"]
+    /// Libraries of messages, each list with the program that is to be ahead of them in everything.
+    static let libraries = [
+        ("ours", ["zeromq", "nng", "nanomsg", "enet"]), ("ours-tls", ["zeromq-curve", "nng-tls"]),
+    ]
 
     /// What was reached; nil where it was not measured.
     func reached(_ results: Results, _ column: Work.Column) -> Results.Spread? {

@@ -62,9 +62,12 @@ struct Program: Hashable {
     /// In the words of the tables.
     let title: String
     var works: Set<Work> = [.roundTrip, .stream, .broadcast, .connect, .idle]
+    /// Whether what it sends cannot be read on the way; such programs are compared with each other.
+    var isEncrypted = false
 
     static let limit = "tcp"
     static let base = "libuv"
+    static let encryptedBase = "tls"
 
     static func all(_ options: Options, ownIn own: String) -> [Program] {
         let (peers, session) = (options.peersFolder, "\(own)/bench-session")
@@ -84,6 +87,21 @@ struct Program: Hashable {
                 name: "ours-pool", executable: session, way: "pool", title: "Nigh, task of the global pool",
                 works: [.roundTrip, .stream]),
             Program(
+                name: encryptedBase, executable: "\(peers)/peer-tls", title: "OpenSSL over sockets",
+                isEncrypted: true),
+            Program(
+                name: "zeromq-curve", executable: "\(peers)/peer-zeromq", way: "curve",
+                title: "ZeroMQ with CURVE", isEncrypted: true),
+            Program(
+                name: "nng-tls", executable: "\(peers)/peer-nng", way: "tls", title: "NNG with TLS 1.2",
+                works: [.roundTrip, .stream, .connect, .idle], isEncrypted: true),
+            Program(
+                name: "ours-tls", executable: session, way: "handler-tls", title: "Nigh under TLS, handler",
+                isEncrypted: true),
+            Program(
+                name: "ours-tls-inbox", executable: session, way: "inbox-tls",
+                title: "Nigh under TLS, inbox on the loop", works: [.roundTrip, .stream], isEncrypted: true),
+            Program(
                 name: "avahi", executable: session, way: "avahi", title: "avahi-publish, avahi-browse",
                 works: [.found]),
             Program(
@@ -95,5 +113,5 @@ struct Program: Hashable {
         ]
     }
 
-    var isOurs: Bool { way != nil }
+    var isOurs: Bool { name.hasPrefix("ours") }
 }

@@ -1,7 +1,7 @@
-// NNG: PAIR for round trip and stream, REQ and REP where many connect. For broadcast PUB and SUB, which drop what does not fit in a
+// NNG, in plaintext or with TLS: PAIR for round trip and stream, REQ and REP where many connect. For broadcast PUB and SUB, which drop what does not fit in a
 // queue; so the subscribers say from time to time what all of them have, and the publisher keeps within the queues.
 
-#include "benchmark.h"
+#include "identity.h"
 
 #include <nng/nng.h>
 #include <nng/protocol/pair0/pair.h>
@@ -11,15 +11,28 @@
 #include <nng/protocol/pubsub0/sub.h>
 #include <nng/protocol/reqrep0/rep.h>
 #include <nng/protocol/reqrep0/req.h>
+#include <nng/supplemental/tls/tls.h>
+#include <nng/transport/tls/tls.h>
+#include <openssl/pem.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 static struct benchmark_options options;
+static bool is_encrypted;
 
 static void demand(int status, const char *what) {
     if (status != 0) benchmark_fail(what, nng_strerror(status));
+}
+
+/// A key on P-256: the number 1, as RFC 5915 has it written; libcrypto works out the public half.
+static EVP_PKEY *elliptic_key(void) {
+    static const uint8_t written[51] = {
+        0x30, 0x31, 0x02, 0x01, 0x01, 0x04, 0x20, [38] = 1, 0xa0, 0x0a, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03,
+        0x01, 0x07};
+    const uint8_t *from = written;
+    return d2i_PrivateKey(EVP_PKEY_EC, NULL, &from, sizeof written);
 }
 
 /// Messages that may wait in a queue, and in those of all peers; by trial more is no faster, and it takes long to empty them.
@@ -41,18 +54,51 @@ static nng_socket opened(int (*open)(nng_socket *)) {
     return socket;
 }
 
+/// Rules for one side, where this program is to use TLS. Below is Mbed TLS 2, which has neither TLS 1.3 nor Ed25519: TLS 1.2 and
+/// a key on P-256, which both sides prove.
+static nng_tls_config *rules(nng_tls_mode mode) {
+    static char key[1024], certificate[2048];
+    if (*key == 0) {
+        BIO *key_text = BIO_new(BIO_s_mem()), *certificate_text = BIO_new(BIO_s_mem());
+        struct identity own = identity_of(elliptic_key(), EVP_sha256());
+        PEM_write_bio_PrivateKey(key_text, own.key, NULL, NULL, 0, NULL, NULL);
+        PEM_write_bio_X509(certificate_text, own.certificate);
+        BIO_read(key_text, key, sizeof key - 1);
+        BIO_read(certificate_text, certificate, sizeof certificate - 1);
+    }
+    nng_tls_config *rules;
+    demand(nng_tls_register(), "nng_tls_register");
+    demand(nng_tls_config_alloc(&rules, mode), "nng_tls_config_alloc");
+    demand(nng_tls_config_auth_mode(rules, NNG_TLS_AUTH_MODE_REQUIRED), "nng_tls_config_auth_mode");
+    demand(nng_tls_config_ca_chain(rules, certificate, NULL), "nng_tls_config_ca_chain");
+    demand(nng_tls_config_own_cert(rules, certificate, key, NULL), "nng_tls_config_own_cert");
+    if (mode == NNG_TLS_MODE_CLIENT)
+        demand(nng_tls_config_server_name(rules, identity_name), "nng_tls_config_server_name");
+    return rules;
+}
+
 static int listening(nng_socket socket) {
     nng_listener listener;
     int port;
-    demand(nng_listen(socket, "tcp://127.0.0.1:0", &listener, 0), "nng_listen");
+    const char *address = is_encrypted ? "tls+tcp://127.0.0.1:0" : "tcp://127.0.0.1:0";
+    demand(nng_listener_create(&listener, socket, address), "nng_listener_create");
+    if (is_encrypted)
+        demand(
+            nng_listener_set_ptr(listener, NNG_OPT_TLS_CONFIG, rules(NNG_TLS_MODE_SERVER)), "NNG_OPT_TLS_CONFIG");
+    demand(nng_listener_start(listener, 0), "nng_listener_start");
     demand(nng_listener_get_int(listener, NNG_OPT_TCP_BOUND_PORT, &port), "NNG_OPT_TCP_BOUND_PORT");
     return port;
 }
 
 static void connect_to(nng_socket socket, const char *port) {
+    static nng_tls_config *dialling;
     char address[64];
-    snprintf(address, sizeof address, "tcp://127.0.0.1:%s", port);
-    demand(nng_dial(socket, address, NULL, 0), "nng_dial");
+    nng_dialer dialer;
+    snprintf(address, sizeof address, "%s://127.0.0.1:%s", is_encrypted ? "tls+tcp" : "tcp", port);
+    demand(nng_dialer_create(&dialer, socket, address), "nng_dialer_create");
+    if (is_encrypted && dialling == NULL) dialling = rules(NNG_TLS_MODE_CLIENT);
+    if (is_encrypted) demand(nng_dialer_set_ptr(dialer, NNG_OPT_TLS_CONFIG, dialling), "NNG_OPT_TLS_CONFIG");
+    demand(nng_dialer_start(dialer, 0), "nng_dialer_start");
 }
 
 static void post(nng_socket socket, const uint8_t *bytes, size_t length) {
@@ -248,6 +294,7 @@ static void serve(void) {
 
 int main(int argument_count, char **arguments) {
     options = benchmark_begin(argument_count, arguments);
+    is_encrypted = strcmp(options.way, "tls") == 0;
     if (options.serves) {
         serve();
         benchmark_wait_for_other_side();

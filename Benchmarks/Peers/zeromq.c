@@ -1,4 +1,4 @@
-// ZeroMQ: PAIR for round trip and stream, XPUB that may not drop for broadcast, DEALER and ROUTER where many connect. Large messages
+// ZeroMQ, in plaintext or with CURVE: PAIR for round trip and stream, XPUB that may not drop for broadcast, DEALER and ROUTER where many connect. Large messages
 // are sent without a copy; marks so high that they hold nobody up who keeps up.
 
 #include "benchmark.h"
@@ -17,6 +17,9 @@ enum {
 
 static struct benchmark_options options;
 static void *context;
+/// What all sockets of a program with CURVE prove, and what both sides know of each other.
+static bool is_encrypted;
+static char public_key[41], secret_key[41];
 
 static void demand(bool is_good, const char *what) {
     if (!is_good) benchmark_fail(what, zmq_strerror(errno));
@@ -36,13 +39,27 @@ static void *new_socket(int kind) {
     set(socket, ZMQ_RCVHWM, mark);
     set(socket, ZMQ_LINGER, 1000);
     set(socket, ZMQ_BACKLOG, 4096);
+    if (is_encrypted) {
+        demand(zmq_setsockopt(socket, ZMQ_CURVE_PUBLICKEY, public_key, 40) == 0, "ZMQ_CURVE_PUBLICKEY");
+        demand(zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, secret_key, 40) == 0, "ZMQ_CURVE_SECRETKEY");
+    }
     return socket;
+}
+
+/// One key for both sides, made from a number so that two processes agree on it.
+static void choose_key(void) {
+    static const uint8_t number[32] = {1};
+    if (!zmq_has("curve")) benchmark_lacks("it was built without CURVE");
+    is_encrypted = true;
+    demand(zmq_z85_encode(secret_key, number, sizeof number) != NULL, "zmq_z85_encode");
+    demand(zmq_curve_public(public_key, secret_key) == 0, "zmq_curve_public");
 }
 
 static void *listening(int kind) {
     void *socket = new_socket(kind);
     if (kind == ZMQ_XPUB) set(socket, ZMQ_XPUB_NODROP, 1);
     if (kind == ZMQ_XPUB) set(socket, ZMQ_XPUB_VERBOSE, 1);
+    if (is_encrypted) set(socket, ZMQ_CURVE_SERVER, 1);
     demand(zmq_bind(socket, "tcp://127.0.0.1:*") == 0, "zmq_bind");
     return socket;
 }
@@ -57,6 +74,8 @@ static void say_port(void *socket) {
 static void connect_to_server(void *socket) {
     char endpoint[64];
     snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1:%s", options.port);
+    if (is_encrypted)
+        demand(zmq_setsockopt(socket, ZMQ_CURVE_SERVERKEY, public_key, 40) == 0, "ZMQ_CURVE_SERVERKEY");
     demand(zmq_connect(socket, endpoint) == 0, "zmq_connect");
 }
 
@@ -205,6 +224,7 @@ static void serve(void) {
 
 int main(int argument_count, char **arguments) {
     options = benchmark_begin(argument_count, arguments);
+    if (strcmp(options.way, "curve") == 0) choose_key();
     context = zmq_ctx_new();
     zmq_ctx_set(context, ZMQ_MAX_SOCKETS, 4096);
     if (options.serves) {

@@ -5,7 +5,7 @@ import Nigh
 /// A session that does what the peers in C do, with the same command line; `--way` says which door its program uses.
 ///
 /// Nothing is set that a program would not set: reliable messages, acknowledged and resumable, default limits but for the
-/// number of peers.
+/// number of peers; and that the peers in plaintext are compared with sessions in plaintext.
 enum Program {
     /// How the program takes its messages.
     enum Door: String {
@@ -21,7 +21,9 @@ enum Program {
         let options = benchmark_begin(CommandLine.argc, CommandLine.unsafeArgv)
         let words = String(cString: options.way).split(separator: "-")
         let door = words.lazy.compactMap { Door(rawValue: String($0)) }.first ?? .handler
-        let setting = Setting(options: options, door: door, loop: UVEventLoop())
+        let setting = Setting(
+            options: options, door: door, security: words.contains("tls") ? .encrypted : .none,
+            loop: UVEventLoop())
         switch (options.work, options.serves) {
         case (BENCHMARK_STREAM, true): StreamReceiver(setting).serve()
         case (BENCHMARK_STREAM, false): StreamSender(setting).connect()
@@ -42,6 +44,7 @@ struct Setting: @unchecked Sendable {
     // The options point at the command line, which nobody changes; hence `@unchecked Sendable`.
     let options: benchmark_options
     let door: Program.Door
+    let security: SessionSecurity
     let loop: UVEventLoop
 
     /// Who finds peers, where that is the work.
@@ -53,7 +56,7 @@ struct Setting: @unchecked Sendable {
     func session(_ role: SessionRole) -> Session {
         var configuration = SessionConfiguration(
             service: "bench", name: DisplayName(fitting: "bench"), role: role)
-        configuration.security = .none
+        configuration.security = security
         configuration.limits.peers = max(configuration.limits.peers, peers)
         configuration.limits.knownPeers = max(configuration.limits.knownPeers, peers)
         configuration.limits.unauthenticatedPipes = max(configuration.limits.unauthenticatedPipes, peers)
