@@ -70,7 +70,8 @@ final class PlainSocket: Sendable {
     /// Reads what comes next; nothing at the end.
     func readSome() -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: 1 << 14)
-        return Array(bytes.prefix(max(0, recv(descriptor, &bytes, bytes.count, 0))))
+        let count = recv(descriptor, &bytes, bytes.count, 0)
+        return Array(bytes.prefix(max(0, count)))
     }
 
     /// Writes all of it, or as much as the other end takes before it goes.
