@@ -20,8 +20,6 @@ package final class TLSChannel: SecureChannel {
     @exclusivity(unchecked) private var hasEnded = false
     @exclusivity(unchecked) private var peerHasEnded = false
     @exclusivity(unchecked) private var isActive = false
-    /// Where plain bytes go.
-    @exclusivity(unchecked) private var plainChunk: Chunk?
     @exclusivity(unchecked) private var recordsSealed = 0
 
     /// A channel that has not begun. A ticket that somebody else than `expected` gave is not used.
@@ -98,10 +96,9 @@ package final class TLSChannel: SecureChannel {
     }
 
     private func open(into plain: inout ByteQueue) throws(NighError) {
-        if plainChunk != nil { _ = Chunk.rewindIfUnshared(&plainChunk!) }
         Self.forgetErrors()
         repeat {
-            let chunk = roomyPlainChunk()
+            let chunk = context.withMemory { $0.plain.roomy() }
             let start = chunk.filled
             var count = 0
             let result = SSL_read_ex(ssl, chunk.base + start, chunk.room, &count)
@@ -117,27 +114,20 @@ package final class TLSChannel: SecureChannel {
         } while !transport.isInputTaken || SSL_pending(ssl) > 0
     }
 
-    private func roomyPlainChunk() -> Chunk {
-        if let chunk = plainChunk {
-            if chunk.room > 0 { return chunk }
-            context.withMemory { $0.plain.recycle(chunk) }
-        }
-        let chunk = context.withMemory { $0.plain.take() }
-        plainChunk = chunk
-        return chunk
-    }
+    /// From this size on a record that is not full costs less than bytes copied together to fill it.
+    private static let leastInPlace = TLSContext.recordSize * 3 / 4
 
     package func seal(_ plain: inout ByteQueue, into wire: inout ByteQueue) throws(NighError) {
         if let failure { throw failure }
         guard isEstablished, !hasEnded else { throw NighError(.sending, .closed) }
         becomeActive()
-        transport.prepareOutput()
         Self.forgetErrors()
         defer { transport.collect(into: &wire) }
         while let first = plain.first {
-            if first.count >= TLSContext.recordSize {
-                // Full records straight from where the bytes lie; libssl makes several of them at once.
-                let count = first.count & ~(TLSContext.recordSize - 1)
+            if first.count >= Self.leastInPlace {
+                // Records straight from where the bytes lie; libssl makes several of them at once.
+                let rest = first.count % TLSContext.recordSize
+                let count = rest >= Self.leastInPlace ? first.count : first.count &- rest
                 try first.withUnsafeBytes { bytes throws(NighError) in
                     try seal(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
                 }
@@ -195,8 +185,6 @@ package final class TLSChannel: SecureChannel {
     package func releaseIdleMemory() {
         // Refused where a part of a record is held, which the rest will follow.
         SSL_free_buffers(ssl)
-        plainChunk = nil
-        transport.releaseIdleMemory()
         becomeIdle()
     }
 
@@ -208,13 +196,13 @@ package final class TLSChannel: SecureChannel {
     private func becomeActive() {
         guard !isActive else { return }
         isActive = true
-        context.channelBecameActive()
+        context.channelBecameActive(self)
     }
 
     private func becomeIdle() {
         guard isActive else { return }
         isActive = false
-        context.channelBecameIdle()
+        context.channelBecameIdle(self)
     }
 
     // MARK: Failing

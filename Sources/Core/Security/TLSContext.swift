@@ -22,6 +22,10 @@ package final class TLSContext: @unchecked Sendable {
     /// Full records sent with one key at most: half of what RFC 8446, 5.5 allows for AES-GCM.
     static let recordsPerKey = 1 << 23
 
+    /// How many channels have memory of libssl's for traffic at a time, some 34 KiB each: peers that say something now and then
+    /// must not cost what a stream costs.
+    static let activeChannelLimit = 16
+
     /// Whose certificate it shows.
     let peerID: PeerID
     /// The `SSL_CTX`.
@@ -29,14 +33,16 @@ package final class TLSContext: @unchecked Sendable {
     let recordsPerKey: Int
     /// Where records are sealed to, and where they are opened to.
     @exclusivity(unchecked) private var memory = Memory()
-    private var activeChannels = 0
+    /// The channels that have memory for traffic, those that got it first at the front. Each takes itself out before it goes, so a
+    /// plain pointer will do.
+    private var activeChannels: ContiguousArray<Unmanaged<TLSChannel>> = []
     private var ticketKeysMadeAt: time_t
 
     /// Chunks for the bytes of the pipe and for plain bytes, and the place where small slices become one record.
     struct Memory {
         /// Holds four full records with what TLS adds to each.
-        var wire = ChunkPool(chunkSize: 4 * (TLSContext.recordSize + 256), keepAtMost: 16)
-        var plain = ChunkPool(chunkSize: 4 * TLSContext.recordSize, keepAtMost: 16)
+        var wire = SharedChunks(chunkSize: 4 * (TLSContext.recordSize + 256))
+        var plain = SharedChunks(chunkSize: 4 * TLSContext.recordSize)
         private var staging: Chunk?
 
         /// An empty chunk for one record, whose content nobody keeps.
@@ -45,6 +51,31 @@ package final class TLSContext: @unchecked Sendable {
             chunk.rewind()
             staging = chunk
             return chunk
+        }
+    }
+
+    /// Chunks that one channel after the other goes on filling, so that none needs one of its own.
+    struct SharedChunks {
+        private var pool: ChunkPool
+        private var chunk: Chunk?
+
+        init(chunkSize: Int) { pool = ChunkPool(chunkSize: chunkSize, keepAtMost: 16) }
+
+        /// The chunk to go on with, which has room: from its front if nobody holds any of it, another one where it is full.
+        @inline(__always)
+        mutating func roomy() -> Chunk {
+            if chunk != nil, Chunk.rewindIfUnshared(&chunk!) || chunk!.room > 0 {
+                return chunk.unsafelyUnwrapped
+            }
+            return another()
+        }
+
+        @inline(never)
+        private mutating func another() -> Chunk {
+            if let full = chunk { pool.recycle(full) }
+            let next = pool.take()
+            chunk = next
+            return next
         }
     }
 
@@ -177,13 +208,22 @@ package final class TLSContext: @unchecked Sendable {
     @inline(__always)
     func withMemory<Result>(_ body: (inout Memory) -> Result) -> Result { body(&memory) }
 
-    /// A channel has traffic again.
-    func channelBecameActive() { activeChannels += 1 }
+    /// How many channels have memory for traffic.
+    var activeChannelCount: Int { activeChannels.count }
+
+    /// A channel has traffic again. Where too many have memory for that, the one that got it first gives it up.
+    func channelBecameActive(_ channel: TLSChannel) {
+        if activeChannels.count == Self.activeChannelLimit {
+            activeChannels[0].takeUnretainedValue().releaseIdleMemory()
+        }
+        activeChannels.append(.passUnretained(channel))
+    }
 
     /// A channel has no traffic any more. With the last one the shared memory goes.
-    func channelBecameIdle() {
-        activeChannels -= 1
-        if activeChannels == 0 { memory = Memory() }
+    func channelBecameIdle(_ channel: TLSChannel) {
+        let own = Unmanaged.passUnretained(channel).toOpaque()
+        activeChannels.removeAll { $0.toOpaque() == own }
+        if activeChannels.isEmpty { memory = Memory() }
     }
 
     static func failure(_ what: String) -> NighError {

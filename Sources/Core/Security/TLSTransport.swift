@@ -23,7 +23,7 @@ final class TLSTransport {
     @exclusivity(unchecked) private(set) var handshakeAllowance = TLSContext.handshakeLimit
     @exclusivity(unchecked) var isHandshaking = true
 
-    /// The chunk libssl's bytes go to; from `outputStart` on they are not handed out yet.
+    /// The chunk libssl's bytes go to in this call; from `outputStart` on they are this channel's.
     @exclusivity(unchecked) private var output: Chunk?
     @exclusivity(unchecked) private var outputStart = 0
     /// What did not fit into one chunk, handed out before the rest.
@@ -121,11 +121,10 @@ final class TLSTransport {
         if let chunk = output {
             if chunk.room > 0 { return chunk }
             fullOutput.append(chunk.slice(from: outputStart))
-            context.withMemory { $0.wire.recycle(chunk) }
         }
-        let chunk = context.withMemory { $0.wire.take() }
+        let chunk = context.withMemory { $0.wire.roomy() }
         output = chunk
-        outputStart = 0
+        outputStart = chunk.filled
         return chunk
     }
 
@@ -179,28 +178,14 @@ final class TLSTransport {
     /// Whether libssl has taken all that was lent.
     var isInputTaken: Bool { input.isEmpty }
 
-    /// Has the chunk filled anew from its front, if everybody has let go of what was handed out.
-    @inline(__always)
-    func prepareOutput() {
-        guard output != nil, Chunk.rewindIfUnshared(&output!) else { return }
-        outputStart = 0
-    }
-
     /// Hands out what libssl has written since the last call.
     @inline(__always)
     func collect(into wire: inout ByteQueue) {
         if !fullOutput.isEmpty { wire.append(contentsOf: &fullOutput) }
-        guard let output, output.filled > outputStart else { return }
-        wire.append(output.slice(from: outputStart))
-        outputStart = output.filled
+        guard let chunk = output.take() else { return }
+        wire.append(chunk.slice(from: outputStart))
     }
 
     /// The newest ticket, owned by the caller.
     func takeTicket() -> OpaquePointer? { ticket.take() }
-
-    /// Gives up the chunk; the next record takes another.
-    func releaseIdleMemory() {
-        output = nil
-        outputStart = 0
-    }
 }

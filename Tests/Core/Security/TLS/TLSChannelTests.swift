@@ -148,6 +148,36 @@ import Testing
         }
     }
 
+    @Test func manyChannelsTakeTurnsWithTheMemoryOfAFew() throws {
+        let context = try TLSContext(ChannelPair.dialler)
+        let other = try TLSContext(ChannelPair.accepter)
+        let count = TLSContext.activeChannelLimit * 2 + 1
+        var pairs = (0..<count).map { _ in ChannelPair(context, other) }
+        for pair in pairs {
+            try pair.shakeHands()
+            #expect(context.activeChannelCount <= TLSContext.activeChannelLimit)
+        }
+        // A record of which half is there keeps its memory, however many others want some.
+        let record = ByteSlice(try pairs[0].sealed([7, 8, 9]))
+        let (half, rest) = (record[0..<10], record[10..<record.count])
+        try pairs[0].accepting.receive(
+            half, plain: &pairs[0].readByAccepting, wire: &pairs[0].toDialling)
+        for round in 0..<3 {
+            for pair in pairs.dropFirst() {
+                let bytes = Self.pattern(20_000 + round)
+                #expect(try pair.send([bytes]) == bytes)
+                #expect(try pair.sendBack([bytes]) == bytes)
+                #expect(other.activeChannelCount <= TLSContext.activeChannelLimit)
+            }
+        }
+        try pairs[0].accepting.receive(
+            rest, plain: &pairs[0].readByAccepting, wire: &pairs[0].toDialling)
+        #expect(pairs[0].readByAccepting.bytes == [7, 8, 9])
+        pairs.removeAll()
+        #expect(context.activeChannelCount == 0)
+        #expect(other.activeChannelCount == 0)
+    }
+
     @Test func whatIsStillReadIsNotOverwritten() throws {
         let pair = try ChannelPair.established()
         var kept: [(ByteSlice, UInt8)] = []
