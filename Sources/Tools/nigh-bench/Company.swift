@@ -22,18 +22,19 @@ struct Company {
 
     /// Starts the sessions and connects them. Without a handler a side's messages go to its `messages`.
     static func meet(
-        on loops: Loops, receivers count: Int = 1, messageSize: Int, handlers: Handlers
+        on loops: Loops, receivers count: Int = 1, messageSize: Int, security: SessionSecurity,
+        handlers: Handlers
     ) async throws -> Company {
         let first = ThreadEventLoop()
         let second = loops == .one ? first : ThreadEventLoop()
         let hub = MemoryHub()
         let sender = session(
-            "sender", .client, on: first, hub: hub, messageSize: messageSize, handler: handlers.atSender,
-            whenInterrupted: handlers.whenInterrupted)
+            "sender", .client, security, on: first, hub: hub, messageSize: messageSize,
+            handler: handlers.atSender, whenInterrupted: handlers.whenInterrupted)
         var receivers: [Session] = []
         for number in 0..<count {
             let receiver = session(
-                "receiver-\(number)", .server, on: second, hub: hub, messageSize: messageSize,
+                "receiver-\(number)", .server, security, on: second, hub: hub, messageSize: messageSize,
                 handler: handlers.atReceivers, whenInterrupted: handlers.whenInterrupted)
             receivers.append(receiver)
             for await event in sender.events {
@@ -48,12 +49,13 @@ struct Company {
     }
 
     private static func session(
-        _ name: String, _ role: SessionRole, on loop: ThreadEventLoop, hub: MemoryHub, messageSize: Int,
-        handler: MessageHandler?, whenInterrupted: @escaping @Sendable (NighError) -> Void
+        _ name: String, _ role: SessionRole, _ security: SessionSecurity, on loop: ThreadEventLoop,
+        hub: MemoryHub, messageSize: Int, handler: MessageHandler?,
+        whenInterrupted: @escaping @Sendable (NighError) -> Void
     ) -> Session {
         var configuration = SessionConfiguration(
             service: "bench", name: DisplayName(fitting: name), role: role)
-        configuration.security = .none
+        configuration.security = security
         // Room for the bursts of the largest messages; for others the default stays.
         configuration.limits.sendBuffer = max(configuration.limits.sendBuffer, 8 * messageSize)
         let session = Session(

@@ -4,6 +4,7 @@ import NighCore
 struct RoundTrip {
     let loops: Company.Loops
     let size: Int
+    var security = SessionSecurity.none
 
     func measure(warmUp: Int, until: Meter.Until) async throws -> Measurement {
         let (results, result) = AsyncThrowingStream.makeStream(of: Measurement.self)
@@ -11,7 +12,7 @@ struct RoundTrip {
         let payload = ByteSlice([UInt8](repeating: 0x6e, count: size))
         let (asking, answering) = (Player(payload), Player(payload))
         let company = try await Company.meet(
-            on: loops, messageSize: size,
+            on: loops, messageSize: size, security: security,
             handlers: .init(
                 atSender: { _, _ in
                     meter.returned()

@@ -12,6 +12,7 @@ struct Stream {
     let loops: Company.Loops
     let size: Int
     var receiverCount = 1
+    var security = SessionSecurity.none
 
     private static let burstsUnderWay = 3
     private static let bytesInBurst = 32 << 10
@@ -24,7 +25,7 @@ struct Stream {
         let meter = Meter(step: burst * receiverCount, warmUp: warmUp, until: until) { result.yield($0) }
         let handler: MessageHandler = { _, _ in meter.count() }
         let company = try await Company.meet(
-            on: loops, receivers: receiverCount, messageSize: size,
+            on: loops, receivers: receiverCount, messageSize: size, security: security,
             handlers: .init(
                 atReceivers: receiver == .handler ? handler : nil,
                 whenInterrupted: { result.finish(throwing: $0) }))
