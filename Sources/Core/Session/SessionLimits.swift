@@ -8,8 +8,9 @@ public struct SessionLimits: Hashable, Sendable {
     public var knownAddresses = 16
     /// Routes kept for one peer.
     public var routesPerPeer = 8
-    /// Pipes that have not said hello yet, or have no conversation yet. When one more comes, the oldest on which nothing
-    /// was said, or nothing was asked for within a second, makes room; if there is none, the new one is closed at once.
+    /// Pipes that have not said hello yet, or have no conversation yet. When one more comes, the oldest
+    /// of them makes room, of those that have said nothing or of those that have, whichever are more. Where all wait for
+    /// the program's answer, the new one is closed at once.
     public var unauthenticatedPipes = 64
     /// Invitations waiting for the program's answer. More are refused as "busy".
     public var pendingInvitations = 16

@@ -117,7 +117,7 @@ final class SessionMachine {
             guard dials[dial] != nil else { return nil }
         } else {
             statistics.pipesAccepted += 1
-            guard !isClosing, hasRoomForStranger(now: now) else {
+            guard !isClosing, hasRoomForStranger() else {
                 statistics.pipesRefused += 1
                 return nil
             }

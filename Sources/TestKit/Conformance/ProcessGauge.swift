@@ -1,9 +1,9 @@
 import Glibc
 
 /// What this process uses, as Linux counts it.
-enum ProcessGauge {
+package enum ProcessGauge {
     /// How many descriptors are open.
-    static var descriptorCount: Int {
+    package static var descriptorCount: Int {
         guard let directory = opendir("/proc/self/fd") else { return 0 }
         defer { closedir(directory) }
         var count = 0

@@ -2,14 +2,18 @@ import CUV
 import NighCore
 import NighUV
 
-/// The socket on which pipes come in. Loop only.
-final class TCPListener: TCPSocket {
+/// The socket on which pipes come in. Confined to its loop; hence `@unchecked Sendable`.
+final class TCPListener: TCPSocket, @unchecked Sendable {
     /// So many may wait to be accepted; the kernel may allow fewer.
     private static let backlog: Int32 = 1024
+    /// So many are taken in before those that are there are read. Else a thousand that come at once would all be open before
+    /// any of them could say who it is.
+    private static let share = 16
 
     private let loop: UVEventLoop
     private let accepted: (TCPPipe) -> Void
     private let failed: (UVError) -> Void
+    private var taken = 0
 
     /// Listens on `port`, or on a free one where that is 0, on all addresses of the machine or of one interface; with both
     /// families where the machine has both.
@@ -60,6 +64,17 @@ final class TCPListener: TCPSocket {
     private func connectionCame(_ status: Int32) {
         guard !isClosed else { return }
         guard status == 0 else { return failed(UVError(code: status)) }
+        taken += 1
+        guard taken > Self.share else { return takeIn() }
+        // libuv asks for no more until this one is taken.
+        loop.execute { [weak self] in
+            self?.taken = 1
+            self?.takeIn()
+        }
+    }
+
+    private func takeIn() {
+        guard !isClosed else { return }
         do throws(UVError) {
             let pipe = try TCPPipe(acceptedOn: loop)
             let status = uv_accept(stream, pipe.stream)

@@ -85,57 +85,63 @@ import Testing
         #expect(next.purpose == .unsettled)
     }
 
-    @Test func whoHasBegunToSpeakIsLeftASecond() throws {
+    @Test func silenceDrivesNobodyOutWhoHasBegunToSpeak() throws {
+        let door = try Door()
+        let speaking = (0..<32).compactMap { _ in door.knock() }
+        for link in speaking { door.beginHandshake(on: link) }
+        for _ in 0..<1_000 { #expect(door.knock() != nil) }
+        #expect(speaking.allSatisfy { $0.purpose == .unsettled })
+        #expect(door.machine.strangerCount == 64 && door.refused == 1_000 - 32)
+    }
+
+    @Test func handshakesThatNeverEndDriveNobodyOutWhoHasJustCome() throws {
         let door = try Door()
         let speaking = (0..<64).compactMap { _ in door.knock() }
         for link in speaking { door.beginHandshake(on: link) }
-        door.pass(.milliseconds(999))
-        #expect(door.knock() == nil && door.refused == 1)
-        door.pass(.milliseconds(1))
-        #expect(door.knock() != nil)
-        #expect(speaking[0].purpose == .finished && speaking[1].purpose == .unsettled)
-        // The newcomer has said nothing yet, so it is the next to go.
-        _ = try #require(door.knock())
-        #expect(speaking[1].purpose == .unsettled)
+        let fresh = (0..<32).compactMap { _ in door.knock() }
+        #expect(fresh.count == 32 && fresh.allSatisfy { $0.purpose == .unsettled })
+        #expect(speaking.prefix(32).allSatisfy { $0.purpose == .finished })
+        #expect(speaking.dropFirst(32).allSatisfy { $0.purpose == .unsettled })
     }
 
-    @Test func whoHasProvenAKeyGoesAfterWhoHasNot() throws {
+    @Test func whoHasProvenAKeyAndWantsNothingMakesRoomTooAndIsToldSo() throws {
         let door = try Door(places: 3)
         let proven = try #require(door.knock())
         let peer = door.honestPeer()
         for _ in 0..<3 { door.exchange(peer, proven) }
         try #require(proven.machine.provenPeer != nil && peer.phase == .open)
-        let others = [door.knock(), door.knock()].compactMap(\.self)
-        for link in others { door.beginHandshake(on: link) }
-        door.pass(.seconds(2))
-        for _ in 0..<2 { door.beginHandshake(on: try #require(door.knock())) }
-        #expect(others.allSatisfy { $0.purpose == .finished } && proven.purpose == .unsettled)
-        door.pass(.seconds(2))
         for _ in 0..<3 { door.beginHandshake(on: try #require(door.knock())) }
-        #expect(proven.purpose == .finished, "nobody keeps a place for nothing")
-        // It is told why.
+        #expect(proven.purpose == .finished)
         door.exchange(peer, proven)
         #expect(peer.end?.code == .tooManyLinks)
     }
 
-    /// A thousand connections a second from somebody who says nothing, and a round trip of 20 ms to the honest peer.
-    @Test func anHonestPeerComesInThroughAFloodOfSilence() throws {
+    /// A thousand connections a second from somebody who says nothing, or begins handshakes, or now this and now that; a
+    /// round trip of 20 ms to the honest peer.
+    @Test(arguments: [0.0, 0.5, 1.0])
+    func anHonestPeerComesInThroughAFlood(ofHandshakes share: Double) throws {
         let door = try Door()
+        var random = SeededGenerator(seed: 1)
         func flood() {
             for _ in 0..<20 {
                 door.pass(.milliseconds(1))
-                _ = door.knock()
+                guard let link = door.knock() else { continue }
+                if Double.random(in: 0..<1, using: &random) < share { door.beginHandshake(on: link) }
             }
         }
         for _ in 0..<10 { flood() }
         #expect(door.machine.strangerCount == 64)
         let link = try #require(door.knock())
         let peer = door.honestPeer()
-        for _ in 0..<3 {
-            flood()
-            door.exchange(peer, link)
+        // Its first words come after half a round trip, its proof after another whole one.
+        for _ in 0..<10 {
+            door.pass(.milliseconds(1))
+            if let link = door.knock(), share > 0 { door.beginHandshake(on: link) }
         }
-        #expect(peer.phase == .open && link.machine.phase == .open && link.purpose == .unsettled)
+        door.exchange(peer, link)
+        flood()
+        door.exchange(peer, link)
+        #expect(link.machine.phase == .open && link.purpose == .unsettled)
         #expect(door.machine.strangerCount == 64)
     }
 
