@@ -59,7 +59,7 @@ let package = Package(
         .testTarget(
             name: "TCPTests",
             dependencies: [
-                "CHeap", "COpenSSL", "NighCore", "NighMDNS", "NighMemory", "NighTCP", "NighTestKit", "NighUV",
+                "COpenSSL", "NighCore", "NighMDNS", "NighMemory", "NighTCP", "NighTestKit", "NighUV",
             ],
             path: "Tests/TCP"),
         .testTarget(

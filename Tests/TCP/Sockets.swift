@@ -9,7 +9,7 @@ final class PlainSocket: Sendable {
 
     /// A socket bound to a free port of `127.0.0.1`, where nobody listens until `listen` is called.
     init() {
-        let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         descriptor = socket
         let loopback = SocketAddress(.v4(0x7F00_0001), port: 0)
         let status = loopback.withSockaddr { bind(socket, $0, $1) }
@@ -17,10 +17,18 @@ final class PlainSocket: Sendable {
         port = Self.port(of: descriptor)
     }
 
-    /// A socket connected to `port` of `127.0.0.1`; waits for it.
-    init(connectedTo port: UInt16) {
-        let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    /// A socket connected to `port` of `127.0.0.1`; waits for it. Many at once must come `from` an address of their own: for
+    /// the kernel a port is free for them that a session's socket has, since that is bound to an interface.
+    init(connectedTo port: UInt16, from source: UInt32 = 0x7F00_0001) {
+        let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         descriptor = socket
+        if source != 0x7F00_0001 {
+            var late: Int32 = 1
+            setsockopt(
+                socket, Int32(IPPROTO_IP), IP_BIND_ADDRESS_NO_PORT, &late, socklen_t(MemoryLayout<Int32>.size)
+            )
+            _ = SocketAddress(.v4(source), port: 0).withSockaddr { bind(socket, $0, $1) }
+        }
         let status = SocketAddress(.v4(0x7F00_0001), port: port).withSockaddr { connect(socket, $0, $1) }
         precondition(status == 0, "could not connect: \(errno)")
         self.port = Self.port(of: descriptor)
@@ -31,11 +39,13 @@ final class PlainSocket: Sendable {
         descriptor = accept(listener.descriptor, nil, nil)
         precondition(descriptor >= 0, "could not accept: \(errno)")
         port = listener.port
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
     }
 
     /// A connection that was accepted otherwise.
     init(owning descriptor: Int32) {
         self.descriptor = descriptor
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         port = Self.port(of: descriptor)
     }
 

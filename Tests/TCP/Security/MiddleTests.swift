@@ -56,6 +56,7 @@ import Testing
         relay.become { impersonator }
         let error = try #require(failure(try room.invite(puma, lynx.id)))
         #expect(error.cause == .wrongPeer(expected: lynx.id, found: Self.middle.peerID), "\(error)")
+        #expect(impersonator.wait { !$0.failures.isEmpty })
         relay.end()
         #expect(impersonator.dialler == nil)
         guard case .insecure(.certificateRefused)? = impersonator.failures.first?.cause else {

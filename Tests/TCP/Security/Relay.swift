@@ -178,6 +178,11 @@ final class Impersonator: Middleman, @unchecked Sendable {
     private let monitor = Monitor()
     private var found: [NighError] = []
 
+    /// Waits until something of what it learned is so; whether that came.
+    func wait(_ isTrue: (Impersonator) -> Bool) -> Bool {
+        monitor.wait(within: .seconds(20)) { isTrue(self) }
+    }
+
     /// Why its channels ended.
     var failures: [NighError] { monitor.read { found } }
     /// Who dialled, if they said so.

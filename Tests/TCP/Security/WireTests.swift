@@ -1,0 +1,75 @@
+import NighTestKit
+import NighUV
+import Testing
+
+@testable import NighCore
+@testable import NighTCP
+
+/// What somebody sees who only listens, on the whole stream of a conversation.
+@Suite struct WireTests {
+    /// Passes everything on and writes it down.
+    private final class Listener: Middleman, @unchecked Sendable {
+        private let monitor = Monitor()
+        private var heard: (dialling: [UInt8], accepting: [UInt8]) = ([], [])
+
+        var streams: [[UInt8]] { monitor.read { [heard.dialling, heard.accepting] } }
+
+        func took(_ bytes: [UInt8], from side: LinkSide) -> Relay.Words {
+            monitor.change {
+                if side == .dialling { heard.dialling += bytes } else { heard.accepting += bytes }
+                return .on(bytes, from: side)
+            }
+        }
+    }
+
+    /// The kinds of the records that `bytes` consist of; nil where they are anything else.
+    private func records(_ bytes: ArraySlice<UInt8>) -> [UInt8]? {
+        var kinds: [UInt8] = []
+        var rest = bytes
+        while !rest.isEmpty {
+            let header = Array(rest.prefix(5))
+            guard header.count == 5, header[1] == 3, header[2] == 1 || header[2] == 3 else { return nil }
+            let length = Int(header[3]) << 8 + Int(header[4])
+            guard length <= 16_384 + 256, rest.count >= 5 + length else { return nil }
+            kinds.append(header[0])
+            rest = rest.dropFirst(5 + length)
+        }
+        return kinds
+    }
+
+    private func contains(_ bytes: [UInt8], _ part: [UInt8]) -> Bool {
+        bytes.indices.contains { bytes[$0] == part[0] && bytes[$0...].starts(with: part) }
+    }
+
+    @Test func nothingButPrefacesAndHandshakeGoesInTheClear() throws {
+        let room = Room()
+        let puma = try room.join("Puma the first")
+        let lynx = try room.join("Lynx the second")
+        let listener = Listener()
+        let relay = try Relay(to: lynx.port) { listener }
+        defer { relay.end() }
+        let context = Array("this is why you should say yes".utf8)
+        #expect(try room.call(puma, port: relay.port, context: context) == .success(lynx.id))
+        try room.wait("both", lynx) { $0.state(of: puma.id) == .connected }
+        try room.talk(puma, lynx)
+        let incarnations = try [puma, lynx].map { probe in
+            let session = probe.session
+            return try Room.answer { told in
+                session.loop.execute { told(session.inspection.incarnation) }
+            } as UInt64
+        }
+        let secrets =
+            ["Puma the first", "Lynx the second", "tests", "from one", "from other"].map { Array($0.utf8) }
+            + [context] + [puma, lynx].map(\.id.bytes)
+            + incarnations.map { number in (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) }
+            }
+        for stream in listener.streams {
+            #expect(stream.prefix(8) == PrefaceTeller.preface[...])
+            for secret in secrets { #expect(!contains(stream, secret), "\(secret) is in the clear") }
+            let kinds = try #require(records(stream[8...]), "not a stream of records")
+            // One record of the handshake is readable, ClientHello or ServerHello (22); all others are encrypted (23).
+            #expect(kinds.first == 22 && kinds.dropFirst().allSatisfy { $0 == 23 } && kinds.count > 5)
+        }
+        #expect(contains(listener.streams[0], Array("nigh/1".utf8)), "the search finds what is there")
+    }
+}
