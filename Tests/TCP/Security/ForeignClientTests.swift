@@ -35,6 +35,56 @@ import Testing
         try talksOn(room, host)
     }
 
+    @Test func aPeerOfLibsslAloneGreetsIsInvitedAndTalks() throws {
+        let room = Room()
+        let host = try room.join("Host")
+        let credentials = RawPeer.Credentials()
+        let peerID = try #require(credentials.peerID)
+        let raw = RawPeer(.dialling, credentials)
+        let socket = PlainSocket(connectedTo: host.port)
+        socket.write(PrefaceTeller.preface)
+        let theirs = socket.read(8)
+        #expect(theirs == PrefaceTeller.preface)
+        socket.write(raw.exchange([]))
+        func receive(_ isEnough: () -> Bool) {
+            while !isEnough() {
+                let bytes = socket.readSome()
+                guard !bytes.isEmpty else { return }
+                socket.write(raw.exchange(bytes))
+            }
+        }
+        func frame(_ type: UInt8, _ payload: [UInt8]) -> [UInt8] {
+            [0, UInt8(payload.count >> 8), UInt8(payload.count & 255), type] + payload
+        }
+        func frames() -> [UInt8] {
+            var types: [UInt8] = []
+            var rest = raw.received[...]
+            while rest.count >= 4 {
+                let bytes = Array(rest.prefix(4))
+                let length = Int(bytes[0]) << 16 + Int(bytes[1]) << 8 + Int(bytes[2])
+                guard rest.count >= 4 + length else { break }
+                types.append(bytes[3])
+                rest = rest.dropFirst(4 + length)
+            }
+            return types
+        }
+        receive { frames().contains(1) }
+        var hello: [UInt8] = [1, 1, 0, 0, 0, 0] + peerID.bytes + [0, 0, 0, 0, 0, 0, 0, 7]
+        hello += [0, 0, 0x40, 0, 1, 0, 0, 0, 5] + Array("tests".utf8) + [3] + Array("Raw".utf8)
+        hello += [1, 0, 16] + PrefaceTeller.preface + theirs
+        let standing = [UInt8](repeating: 0, count: 16) + [0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0]
+        var invite: [UInt8] = [9, 9, 9, 9, 9, 9, 9, 9, 0, 0, 0, 0, 0, 0, 0, 1] + standing
+        invite += [0, 0, 0x75, 0x30, 0, 2] + Array("hi".utf8)
+        socket.write(raw.seal(frame(1, hello) + frame(6, invite)))
+        receive { frames().contains(7) }
+        #expect(frames().contains(7), "\(frames())")
+        #expect(host.invitations.map(\.context) == [Array("hi".utf8)])
+        #expect(host.invitations.map(\.peer.id) == [peerID] && host.peer(peerID)?.name.description == "Raw")
+        socket.write(raw.seal(frame(0x10, Array("hello".utf8))))
+        try room.wait("the message", host) { $0.texts == ["hello"] }
+        try talksOn(room, host)
+    }
+
     @Test(arguments: [
         ("-tls1_2 -alpn nigh/1", "TLS too old", "protocol version"),
         ("-tls1_3", "no common application protocol", "no application protocol"),
