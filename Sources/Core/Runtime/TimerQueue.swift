@@ -68,6 +68,13 @@ public struct TimerQueue<Element> {
     @inlinable
     public mutating func removeAll() { heap.removeAll() }
 
+    /// Forgets everything of which `isStale` is so, and gives back memory that a crowd has taken.
+    @inlinable
+    public mutating func removeAll(where isStale: (Element, Moment) -> Bool) {
+        heap = ContiguousArray(heap.filter { !isStale($0.element, $0.moment) })
+        for index in (0..<heap.count / 2).reversed() { siftDown(from: index) }
+    }
+
     @inlinable
     mutating func removeEntry(at index: Int) {
         let last = heap.removeLast()

@@ -161,6 +161,7 @@ final class SessionMachine {
         link.purpose = .finished
         link.conversation = nil
         links[link.number] = nil
+        forgetStaleWakeups()
         output(.close(link))
         guard let peer = link.peer else { return }
         failPings(on: link, with: NighError(.pinging, .linkLost, peer: peer.label))
@@ -216,6 +217,26 @@ final class SessionMachine {
         guard !watchesLargeChunks, !largeChunks.isEmpty else { return }
         watchesLargeChunks = true
         wakeups.add(.largeChunks, at: now + LargeChunks.keptWithoutUse)
+    }
+
+    /// How many deadlines are remembered.
+    var wakeupCount: Int { wakeups.count }
+
+    /// More than this many stale deadlines are not kept.
+    private static let staleWakeups = 256
+
+    /// Each link leaves its last deadline behind. That of few is no matter; a crowd that only comes and goes must not fill
+    /// the memory with them.
+    private func forgetStaleWakeups() {
+        guard wakeups.count > Self.staleWakeups + 2 * (links.count + peers.count + knownAddresses.count)
+        else { return }
+        wakeups.removeAll { wakeup, moment in
+            switch wakeup {
+            case .link(let number): links[number]?.wakesAt != moment
+            case .peer(let id): peers[id]?.wakesAt != moment
+            default: false
+            }
+        }
     }
 
     private func deadline(of link: Link) -> Moment {

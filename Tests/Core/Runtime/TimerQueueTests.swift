@@ -82,4 +82,19 @@ import Testing
         _ = queue.takeDue(at: .never)
         #expect(taken == nil)
     }
+
+    @Test func whatIsStaleIsForgottenAndTheRestComesInOrder() {
+        var queue = TimerQueue<Int>()
+        // 0 to 999 in another order.
+        for number in 0..<1_000 {
+            queue.add(number * 7 % 1_000, at: Moment(nanoseconds: Int64(number * 7 % 1_000)))
+        }
+        queue.removeAll { number, moment in !number.isMultiple(of: 10) && moment.nanoseconds == Int64(number)
+        }
+        #expect(queue.count == 100)
+        queue.add(5, at: Moment(nanoseconds: 5))
+        var rest: [Int] = []
+        while let number = queue.takeDue(at: .never) { rest.append(number) }
+        #expect(rest == [0, 5] + stride(from: 10, to: 1_000, by: 10))
+    }
 }

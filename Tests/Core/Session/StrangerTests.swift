@@ -75,6 +75,22 @@ import Testing
         var refused: Int { machine.statistics.pipesRefused }
     }
 
+    @Test func aCrowdThatComesAndGoesLeavesNothingBehind() throws {
+        let door = try Door()
+        for _ in 0..<10_000 {
+            guard let link = door.knock() else { continue }
+            door.machine.pipeClosed(link, error: nil, now: door.now)
+            while door.machine.nextDirective() != nil {}
+            while door.machine.nextDirtyLink() != nil {}
+        }
+        #expect(door.machine.wakeupCount <= 512)
+        // Whoever is there still is looked at when the time has come.
+        let link = try #require(door.knock())
+        door.now = door.now + .seconds(11)
+        door.machine.timeArrived(now: door.now)
+        #expect(link.purpose == .finished)
+    }
+
     @Test func silentOnesMakeRoomTheOldestFirst() throws {
         let door = try Door()
         let silent = (0..<64).compactMap { _ in door.knock() }
