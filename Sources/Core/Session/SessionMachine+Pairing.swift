@@ -153,6 +153,10 @@ extension SessionMachine {
 
     /// The other side asks; whether this side takes part.
     private func isAskedToPair(by peer: PeerRecord, on link: Link, now: Moment) -> Bool {
+        if peer.pairing?.exchange?.showsCode == true {
+            // The other side begins anew, over another link: the digits that are shown have become nothing.
+            endPairing(with: peer, .superseded, saying: nil)
+        }
         if let own = peer.pairing {
             // Both have asked at once, each over a link of its own: that of the greater PeerID stays.
             if own.link != nil, hello.peer > peer.id {

@@ -153,6 +153,7 @@ final class SessionMachine {
         link.machine.close(code, words)
         count(end: LinkClose(code, words).cause)
         discard(link)
+        if let peer = link.peer, peer.pairing?.link === link { endPairing(with: peer, .left, saying: nil) }
     }
 
     /// Forgets a link whose machine has said its last, and has its pipe closed.

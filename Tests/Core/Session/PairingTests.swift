@@ -198,6 +198,41 @@ import Testing
         #expect(areQuiet(puma, lynx))
     }
 
+    @Test func leavingEndsThePairingOnTheWay() throws {
+        let (puma, lynx) = try two()
+        puma.session.invite(lynx.id) { _ in }
+        try place.run(.seconds(1))
+        pair(lynx, by: puma)
+        try place.run(.seconds(1))
+        puma.session.disconnect(lynx.id)
+        try place.run(.seconds(1))
+        #expect(ends(of: puma) == [.left] && ends(of: lynx) == [.peerLeft])
+        #expect(areQuiet(puma, lynx))
+        pair(puma, by: lynx)
+        try place.run(.seconds(1))
+        #expect(codes(of: puma).count == 2 && codes(of: puma) == codes(of: lynx), "another can begin")
+    }
+
+    @Test func whoWasStartedAnewMayAskAgainAndTheOldDigitsEnd() throws {
+        let (puma, lynx) = try two()
+        pair(puma, by: lynx)
+        try place.run(.seconds(1))
+        #expect(codes(of: puma).count == 1)
+        // Gone without a word, so that Puma still believes in the old link.
+        lynx.faults.stall()
+        lynx.session.driver.die()
+        let again = place.join("Lynx", seed: 2) { $0.acceptsPairing = true }
+        try place.run(.seconds(1))
+        pair(puma, by: again)
+        try place.run(.seconds(1))
+        #expect(ends(of: puma).count == 1)
+        #expect(codes(of: puma).count == 2 && codes(of: puma).last == codes(of: again).last)
+        puma.session.confirmPairing(with: again.id, digitsAgree: true)
+        again.session.confirmPairing(with: puma.id, digitsAgree: true)
+        try place.run(.seconds(1))
+        #expect(paired(puma) == [again.id] && paired(again) == [puma.id])
+    }
+
     @Test func closingTheSessionEndsThePairing() throws {
         let (puma, lynx) = try two()
         pair(lynx, by: puma)
