@@ -147,7 +147,9 @@ extension SessionMachine {
             guard let step = try peer.pairing?.exchange?.receive(message) else { return }
             carryOut(step, with: peer, now: now)
         } catch {
-            violated(link, error.words, now: now)
+            guard case .outOfOrder = error else { return violated(link, error.words, now: now) }
+            // It may be what the other side said to an exchange that this side has ended and begun anew since.
+            endPairing(with: peer, error.asCause, saying: .declined)
         }
     }
 

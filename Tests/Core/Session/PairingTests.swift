@@ -233,6 +233,29 @@ import Testing
         #expect(paired(puma) == [again.id] && paired(again) == [puma.id])
     }
 
+    /// What was said to an exchange that has ended crosses the beginning of the next.
+    @Test func askingAnewAtOnceCostsAPairingAtMostAndNeverTheConversation() throws {
+        let (puma, lynx) = try two()
+        puma.session.invite(lynx.id) { _ in }
+        try place.run(.seconds(1))
+        pair(lynx, by: puma)
+        try place.run(.seconds(1))
+        puma.faults.plan.delay = .milliseconds(100)
+        lynx.session.confirmPairing(with: puma.id, digitsAgree: true)
+        try place.run(.milliseconds(10))
+        puma.session.confirmPairing(with: lynx.id, digitsAgree: false)
+        pair(lynx, by: puma)
+        try place.run(.seconds(2))
+        #expect(puma.state(of: lynx.id) == .connected && lynx.state(of: puma.id) == .connected)
+        #expect(paired(puma).isEmpty && paired(lynx).isEmpty)
+        for (one, other) in [(puma, lynx), (lynx, puma)] {
+            one.session.confirmPairing(with: other.id, digitsAgree: false)
+        }
+        try place.run(.seconds(1))
+        #expect(areQuiet(puma, lynx))
+        #expect(puma.moves(of: lynx.id).last == .connected)
+    }
+
     @Test func closingTheSessionEndsThePairing() throws {
         let (puma, lynx) = try two()
         pair(lynx, by: puma)
