@@ -194,9 +194,10 @@ package final class LinkMachine {
     /// A ticket for the next link to this peer, once.
     func takeTicket() -> ResumptionTicket? { channel?.takeTicket() }
 
-    /// What only the two ends of this link can compute; nil in plaintext.
-    func keyingMaterial(label: String) -> SecretBytes? {
-        channel?.keyingMaterial(label: label, context: [], count: 32)
+    /// What only the two ends of this link can compute, for pairing them; nil in plaintext.
+    var pairingMaterial: SecretBytes? {
+        channel?.keyingMaterial(
+            label: PairingExchange.exporterLabel, context: [], count: PairingExchange.keyingMaterialByteCount)
     }
 
     /// What comes next, where it is a message that came whole; else nil, and `next` tells what it is. The bytes are

@@ -15,10 +15,7 @@ extension Session {
 
     /// Asks a peer to be paired and waits until it is. Cancelling the task does not end the pairing; `confirmPairing` does.
     public func pair(_ peer: PeerID) async throws(NighError) {
-        let result = await withCheckedContinuation { continuation in
-            pair(peer) { continuation.resume(returning: $0) }
-        }
-        _ = try result.get()
+        _ = try await result { pair(peer, whenDone: $0) }
     }
 
     /// The person has compared the digits of a `SessionEvent.pairing`: the other screen shows the same, or not, in which

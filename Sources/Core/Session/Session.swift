@@ -213,6 +213,16 @@ public final class Session: Sendable {
         return try result.get()
     }
 
+    /// Waits for what the call that `begin` makes comes to; cancelling the task changes nothing.
+    func result<Value: Sendable>(
+        of begin: (@escaping @Sendable (Result<Value, NighError>) -> Void) -> Void
+    ) async throws(NighError) -> Value {
+        let result = await withCheckedContinuation { continuation in
+            begin { continuation.resume(returning: $0) }
+        }
+        return try result.get()
+    }
+
     private func cancel(_ token: CallToken) {
         onLoop { driver in driver.inTurn { driver.machine.cancel(token, now: driver.loop.now) } }
     }
@@ -254,10 +264,7 @@ public final class Session: Sendable {
 
     /// Ends the conversation with a peer in good order, and waits for it.
     public func disconnect(_ peer: PeerID) async throws(NighError) {
-        let result = await withCheckedContinuation { continuation in
-            disconnect(peer) { continuation.resume(returning: $0) }
-        }
-        _ = try result.get()
+        _ = try await result { disconnect(peer, whenDone: $0) }
     }
 
     /// Ends all conversations in good order.
@@ -282,10 +289,7 @@ public final class Session: Sendable {
 
     /// Measures the round trip to a connected peer.
     public func ping(_ peer: PeerID, payload: [UInt8] = []) async throws(NighError) -> Duration {
-        let result = await withCheckedContinuation { continuation in
-            ping(peer, payload: payload) { continuation.resume(returning: $0) }
-        }
-        return try result.get()
+        try await result { ping(peer, payload: payload, whenDone: $0) }
     }
 
     /// Everybody known now, by PeerID. Called on the loop `whenDone` runs at once, else soon and there.

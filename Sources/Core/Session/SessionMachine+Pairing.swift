@@ -126,9 +126,7 @@ extension SessionMachine {
     private func exchange(
         _ role: PairingExchange.Role, with peer: PeerRecord, on link: Link
     ) -> PairingExchange? {
-        guard let material = link.machine.keyingMaterial(label: PairingExchange.exporterLabel) else {
-            return nil
-        }
+        guard let material = link.machine.pairingMaterial else { return nil }
         return PairingExchange(role: role, own: hello.peer, other: peer.id, keyingMaterial: material)
     }
 
