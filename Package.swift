@@ -6,6 +6,7 @@ let package = Package(
     products: [
         .library(name: "Nigh", targets: ["Nigh"]),
         .library(name: "NighCore", targets: ["NighCore"]),
+        .library(name: "NighBluetooth", targets: ["NighBluetooth"]),
         .library(name: "NighTCP", targets: ["NighTCP"]),
         .library(name: "NighUV", targets: ["NighUV"]),
         .library(name: "NighTestKit", targets: ["NighTestKit"]),
@@ -19,8 +20,14 @@ let package = Package(
         .target(
             name: "NighTCP", dependencies: ["CUV", "NighCore", "NighMDNS", "NighUV"],
             path: "Sources/Transports/TCP"),
+        .systemLibrary(name: "CBluetooth", path: "Sources/Transports/CBluetooth"),
+        .systemLibrary(name: "CSystemBus", path: "Sources/Transports/CSystemBus"),
         .target(
-            name: "Nigh", dependencies: ["NighCore", "NighMemory", "NighTCP", "NighUV"],
+            name: "NighBluetooth",
+            dependencies: ["CBluetooth", "COpenSSL", "CSystemBus", "NighCore", "NighUV"],
+            path: "Sources/Transports/Bluetooth"),
+        .target(
+            name: "Nigh", dependencies: ["NighBluetooth", "NighCore", "NighMemory", "NighTCP", "NighUV"],
             path: "Sources/Nigh"),
         .target(name: "CAvahi", path: "Sources/Transports/CAvahi"),
         .target(

@@ -1,5 +1,6 @@
 // The module most programs import: the session layer and every transport this package ships.
 
+@_exported import NighBluetooth
 @_exported import NighCore
 @_exported import NighMemory
 @_exported import NighTCP
@@ -9,6 +10,6 @@ extension TransportRegistry {
     /// Every transport of this package, for programs that let a person choose by a flag:
     /// `try TransportRegistry.standard.makeAll("tcp")`. A program adds its own with `register`.
     public static let standard = TransportRegistry([
-        MemoryTransport.registryEntry, TCPTransport.registryEntry,
+        MemoryTransport.registryEntry, TCPTransport.registryEntry, BluetoothTransport.registryEntry,
     ])
 }

@@ -19,13 +19,15 @@ struct EmbeddedTests {
         second.browse()
         let seen = try await first.wait { $0.found["Second"] }
         #expect(seen.port == 4_002)
-        #expect(seen.value(of: "id") == Array("b".utf8))
+        #expect(seen.text.value(of: "id") == Array("b".utf8))
         #expect(seen.addresses.contains { $0.bytes == [127, 0, 0, 1] })
         #expect(!seen.isOwn)
         #expect(try await second.wait { $0.found["First"] }.port == 4_001)
         #expect(try await first.wait { $0.found["First"] }.isOwn)
         first.publish("First", port: 4_001, text: "changed")
-        _ = try await second.wait { $0.found["First"]?.value(of: "id") == Array("changed".utf8) ? true : nil }
+        _ = try await second.wait {
+            $0.found["First"]?.text.value(of: "id") == Array("changed".utf8) ? true : nil
+        }
         #expect(second.losses == [], "a text changes in place")
         await second.end()
         _ = try await first.wait { $0.losses.contains("Second") ? true : nil }

@@ -65,7 +65,8 @@ enum NeighbourTarget {
         }
 
         mutating func saw(_ service: DiscoveredService, _ name: ServiceName) throws {
-            let advertisement = try? AnnouncementText.advertisement(in: service, of: name)
+            let advertisement = try? AnnouncementText.advertisement(
+                in: service.text, of: name, by: service.key.name)
             if let advertisement { try check(advertisement, in: service) }
             let before = announced.first { $0.service.key == service.key }
             announced.removeAll { $0.service.key == service.key }

@@ -1,3 +1,4 @@
+import NighCore
 import NighMDNS
 
 /// Names, records and messages of DNS: bytes are read as each of them, and what is made of them must say the same again.

@@ -87,9 +87,4 @@ public struct DiscoveredService: Hashable, Sendable {
         self.addresses = addresses
         self.isOwn = isOwn
     }
-
-    /// The value of the pair `key`, if it is there and has one.
-    public func value(of key: String) -> [UInt8]? {
-        text.first { $0.key.lowercased() == key.lowercased() }?.value
-    }
 }

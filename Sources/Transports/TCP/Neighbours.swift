@@ -64,7 +64,8 @@ package struct Neighbours {
         let before = announcements[service.key]
         let advertisement: Advertisement
         do throws(AnnouncementText.Problem) {
-            advertisement = try AnnouncementText.advertisement(in: service, of: name)
+            advertisement = try AnnouncementText.advertisement(
+                in: service.text, of: name, by: service.key.name)
         } catch {
             ignore(service.key.name, error)
             return lost(service.key)

@@ -1,12 +1,9 @@
-import NighCore
-import NighMDNS
-
-/// What a session says about itself in the TXT record of its service: `v`, `id`, and the program's own pairs.
+/// What a session says about itself where it is found, in the pairs of a text record: `v`, `id`, and the program's own.
 package enum AnnouncementText {
     /// The form of the pairs. Whoever understands a later one as well says so in the hello.
     private static let version = "1"
-    static let versionKey = "v"
-    static let identityKey = "id"
+    private static let versionKey = "v"
+    package static let identityKey = "id"
 
     /// Why an announcement is none of a Nigh session.
     package enum Problem: Error, Hashable, CustomStringConvertible {
@@ -34,23 +31,23 @@ package enum AnnouncementText {
 
     /// Reads them. The program's pairs that can be none are left out; who is there matters more.
     package static func advertisement(
-        in service: DiscoveredService, of name: ServiceName
+        in entries: [TextEntry], of service: ServiceName, by name: String
     ) throws(Problem) -> Advertisement {
-        guard let version = service.value(of: versionKey) else { throw .noVersion }
+        guard let version = entries.value(of: versionKey) else { throw .noVersion }
         guard (1...3).contains(version.count), version.first != UInt8(ascii: "0"),
             version.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
         else { throw .badVersion(printable(version)) }
-        guard let identity = service.value(of: identityKey) else { throw .noIdentity }
+        guard let identity = entries.value(of: identityKey) else { throw .noIdentity }
         guard let peer = PeerID(String(decoding: identity, as: UTF8.self)) else {
             throw .badIdentity(printable(identity))
         }
         return Advertisement(
-            service: name, peer: peer, name: DisplayName(fitting: service.key.name), info: info(in: service))
+            service: service, peer: peer, name: DisplayName(fitting: name), info: info(in: entries))
     }
 
-    private static func info(in service: DiscoveredService) -> DiscoveryInfo {
+    private static func info(in entries: [TextEntry]) -> DiscoveryInfo {
         var info = DiscoveryInfo.none
-        for entry in service.text.sorted(by: { $0.key < $1.key }) {
+        for entry in entries.sorted(by: { $0.key < $1.key }) {
             guard let value = entry.value.flatMap({ String(validating: $0, as: UTF8.self) }) else { continue }
             let more = info.pairs.merging([entry.key: value]) { first, _ in first }
             if let more = try? DiscoveryInfo(more) { info = more }

@@ -1,0 +1,95 @@
+import CBluetooth
+import Glibc
+import NighCore
+
+/// A device's address on the air: 48 bits, written as `00:AA:01:00:00:42`.
+package struct BluetoothAddress: Hashable, Comparable, Sendable, CustomStringConvertible,
+    LosslessStringConvertible
+{
+    /// The first of the six bytes is the highest.
+    package let number: UInt64
+
+    /// The address whose bytes are those of `number`; what does not fit into 48 bits is left out.
+    package init(number: UInt64) { self.number = number & 0xFFFF_FFFF_FFFF }
+
+    /// Reads what `description` writes, in upper or lower case; nil for anything else.
+    package init?(_ description: String) {
+        let parts = description.utf8.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+        guard parts.count == 6 else { return nil }
+        var number: UInt64 = 0
+        for part in parts {
+            guard part.count == 2, part.allSatisfy({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") }),
+                let byte = UInt64(Substring(part), radix: 16)
+            else { return nil }
+            number = number << 8 | byte
+        }
+        self.number = number
+    }
+
+    /// Six numbers of base 16.
+    package var description: String {
+        stride(from: 40, through: 0, by: -8).map { shift in
+            let text = String(number >> UInt64(shift) & 0xFF, radix: 16, uppercase: true)
+            return text.count == 1 ? "0" + text : text
+        }.joined(separator: ":")
+    }
+
+    package static func < (left: Self, right: Self) -> Bool { left.number < right.number }
+}
+
+extension BluetoothAddress {
+    /// As the kernel has it: the lowest byte first.
+    init(_ raw: bdaddr_t) {
+        let bytes = [raw.b.5, raw.b.4, raw.b.3, raw.b.2, raw.b.1, raw.b.0]
+        self.init(number: bytes.reduce(0) { $0 << 8 | UInt64($1) })
+    }
+
+    var raw: bdaddr_t {
+        func byte(_ position: UInt64) -> UInt8 { UInt8(truncatingIfNeeded: number >> (8 * position)) }
+        return bdaddr_t(b: (byte(0), byte(1), byte(2), byte(3), byte(4), byte(5)))
+    }
+}
+
+/// Where a pipe can be opened: a device, and the channel of RFCOMM on which the program there listens.
+package struct BluetoothDestination: Hashable, Sendable, CustomStringConvertible {
+    /// The channels that RFCOMM has.
+    package static let channels: ClosedRange<UInt8> = 1...30
+
+    package var device: BluetoothAddress
+    /// Nil where the device has to be asked for it.
+    package var channel: UInt8?
+
+    package init(_ device: BluetoothAddress, channel: UInt8?) {
+        self.device = device
+        self.channel = channel
+    }
+
+    /// Reads `00:AA:01:00:00:42/3`, or without the channel.
+    package init(_ address: TransportAddress) throws(NighError) {
+        guard address.scheme == BluetoothTransport.schemeName else {
+            throw Self.invalid(address, "it is none of Bluetooth")
+        }
+        let parts = address.value.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let device = BluetoothAddress(String(parts[0])) else {
+            throw Self.invalid(address, "a device is written as bluetooth://00:11:22:33:44:55")
+        }
+        self.device = device
+        guard parts.count == 2 else { return }
+        guard let channel = UInt8(parts[1]), Self.channels.contains(channel) else {
+            throw Self.invalid(address, "a channel is a number from 1 to 30")
+        }
+        self.channel = channel
+    }
+
+    private static func invalid(_ address: TransportAddress, _ advice: String) -> NighError {
+        NighError(
+            .connecting, .invalid("address \(address)"), transport: BluetoothTransport.schemeName,
+            advice: advice)
+    }
+
+    package var transportAddress: TransportAddress {
+        TransportAddress(scheme: BluetoothTransport.schemeName, value: description)
+    }
+
+    package var description: String { channel.map { "\(device)/\($0)" } ?? "\(device)" }
+}

@@ -1,0 +1,81 @@
+import NighCore
+import NighUV
+
+/// Answers for this program when a device wants to be paired: bluetoothd's agent. There is one only where the program asked for it.
+/// Confined to its loop; hence `@unchecked Sendable`.
+final class PairingAgent: @unchecked Sendable {
+    private static let path = "/nigh/agent"
+    private static let manager = "org.bluez.AgentManager1"
+
+    private let bluez: BlueZ
+    private let loop: UVEventLoop
+    private let pairing: BluetoothPairing
+    private var object: BusObject?
+    private var generation: Int?
+    /// What a person is being asked.
+    private var pending: (number: Int, request: BusRequest)?
+    private var count = 0
+
+    init(_ bluez: BlueZ, _ pairing: BluetoothPairing, on loop: UVEventLoop) {
+        self.bluez = bluez
+        self.pairing = pairing
+        self.loop = loop
+    }
+
+    /// bluetoothd may be another one, or there at last.
+    func groundChanged() {
+        guard bluez.ground.adapter != nil, generation != bluez.generation else { return }
+        object = bluez.serve(Self.path) { [weak self] in self?.called($0) }
+        guard object != nil else { return }
+        generation = bluez.generation
+        let ability = pairing.comparesDigits ? "DisplayYesNo" : "NoInputNoOutput"
+        bluez.call("/org/bluez", Self.manager, "RegisterAgent", [.path(Self.path), .text(ability)])
+        bluez.call("/org/bluez", Self.manager, "RequestDefaultAgent", [.path(Self.path)])
+    }
+
+    /// Answers nobody any more.
+    func stop() {
+        pending = nil
+        object = nil
+    }
+
+    private func called(_ request: BusRequest) {
+        guard request.interface == "org.bluez.Agent1" else { return }
+        switch request.member {
+        case "Release":
+            generation = nil
+            request.answer()
+        case "Cancel":
+            pending = nil
+            request.answer()
+        case "AuthorizeService", "RequestAuthorization": ask(request, digits: nil)
+        case "RequestConfirmation":
+            guard request.values.count == 2, let number = request.values[1].integer else { return }
+            let text = String(number)
+            ask(request, digits: String(repeating: "0", count: max(0, 6 - text.count)) + text)
+        default: break
+        }
+    }
+
+    private func ask(_ request: BusRequest, digits: String?) {
+        guard let path = request.values.first?.text else { return }
+        guard pending == nil else {
+            return request.refuse("org.bluez.Error.Rejected", "another pairing is going on")
+        }
+        count += 1
+        let number = count
+        pending = (number, request)
+        let device = bluez.objects?.devices[path]?.address.description ?? path
+        let loop = loop
+        pairing.decide(BluetoothPairing.Request(device: device, digits: digits)) { [weak self] isAccepted in
+            loop.execute { [weak self] in self?.answered(number, isAccepted) }
+        }
+    }
+
+    private func answered(_ number: Int, _ isAccepted: Bool) {
+        guard let pending, pending.number == number else { return }
+        self.pending = nil
+        guard !isAccepted else { return pending.request.answer() }
+        pending.request.refuse("org.bluez.Error.Rejected", "the person said no")
+    }
+}

@@ -1,0 +1,119 @@
+import Glibc
+import NighCore
+
+/// What can be wrong with Bluetooth, each with its own words and the one thing to do about it. docs/transports/bluetooth.md has
+/// them as a table.
+enum BluetoothFault: Error, Hashable {
+    /// The kernel has no Bluetooth in it.
+    case noKernelSupport
+    /// There is no system bus.
+    case noBus(BusFault)
+    /// bluetoothd does not run.
+    case noDaemon
+    /// No adapter is plugged in.
+    case noAdapter
+    /// The adapter that was asked for is not there.
+    case noSuchAdapter(String, known: [String])
+    /// The adapter is powered off.
+    case switchedOff(String)
+    /// A radio switch holds the adapter off.
+    case blocked(String)
+    /// The system does not let this program talk to bluetoothd.
+    case notPermitted(BusFault)
+    /// The device's program of this service has gone, or was never there.
+    case notOffered
+    /// bluetoothd said something else.
+    case daemon(BusFault)
+    /// A socket said so: an `errno`.
+    case socket(Int32)
+
+    /// What a call over the bus failed with.
+    init(_ fault: BusFault) {
+        switch fault.name {
+        case "org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner":
+            self = .noDaemon
+        case "org.freedesktop.DBus.Error.AccessDenied", "org.freedesktop.DBus.Error.AuthFailed",
+            "org.freedesktop.DBus.Error.InteractiveAuthorizationRequired", "org.bluez.Error.NotPermitted",
+            "org.bluez.Error.NotAuthorized":
+            self = .notPermitted(fault)
+        case "org.bluez.Error.NotReady": self = .switchedOff("adapter")
+        case "org.bluez.Error.Blocked": self = .blocked("adapter")
+        default: self = .daemon(fault)
+        }
+    }
+
+    /// As an error of that stage, about `peer`.
+    func error(_ stage: NighError.Stage, about peer: String? = nil) -> NighError {
+        NighError(stage, cause, peer: peer, transport: BluetoothTransport.schemeName, advice: advice)
+    }
+
+    /// Why it failed.
+    var cause: NighError.Cause {
+        switch self {
+        case .noKernelSupport: .unavailable("this kernel has no Bluetooth")
+        case .noBus: .unavailable("there is no D-Bus system bus, over which bluetoothd is asked")
+        case .noDaemon: .unavailable("bluetoothd is not running")
+        case .noAdapter: .unavailable("there is no Bluetooth adapter")
+        case .noSuchAdapter(let name, _): .unavailable("there is no adapter \(name)")
+        case .switchedOff(let name): .unavailable("the adapter \(name) is powered off")
+        case .blocked(let name): .unavailable("the adapter \(name) is blocked by a radio switch")
+        case .notPermitted(let fault):
+            .unavailable("bluetoothd may not be used by this user: \(fault.words)")
+        case .notOffered: .refused
+        case .daemon(let fault): .unavailable("bluetoothd said \(Self.short(fault.name)): \(fault.words)")
+        case .socket(let number): Self.cause(of: number)
+        }
+    }
+
+    /// What to do about it, where there is something to do.
+    var advice: String? {
+        switch self {
+        case .noKernelSupport: "load it with `modprobe bluetooth rfcomm`, or use another transport"
+        case .noBus: "start the system bus: `systemctl start dbus`"
+        case .noDaemon: "install the package bluez, and `systemctl start bluetooth`"
+        case .noAdapter: "plug one in; `bluetoothctl list` shows those that are seen"
+        case .noSuchAdapter(_, let known):
+            known.isEmpty ? "no adapter is there at all" : "there are: \(known.joined(separator: ", "))"
+        case .switchedOff: "switch it on: `bluetoothctl power on`"
+        case .blocked: "unblock it: `rfkill unblock bluetooth`, or the key for airplane mode"
+        case .notPermitted: "add the user to the group `bluetooth`, or log in at the machine itself"
+        case .notOffered: "is the program running there, and looking for the same service?"
+        case .daemon: nil
+        case .socket(let number): Self.advice(on: number)
+        }
+    }
+
+    /// The last part of a name on the bus.
+    private static func short(_ name: String) -> String { String(name.split(separator: ".").last ?? "") }
+
+    private static func cause(of number: Int32) -> NighError.Cause {
+        switch number {
+        case ECONNREFUSED: .refused
+        case EHOSTDOWN: .unreachable
+        case ETIMEDOUT: .timedOut
+        case ECONNRESET, EPIPE, ENOTCONN: .reset
+        case ECONNABORTED, ENODEV, EHOSTUNREACH, ENETDOWN, EADDRNOTAVAIL:
+            .unavailable("this machine's adapter is off or was unplugged")
+        case EACCES: .unavailable("the two devices do not accept each other's keys")
+        case EBUSY: .unavailable("another connection to that channel is there, or is being closed")
+        case EAFNOSUPPORT, EPROTONOSUPPORT: noKernelSupport.cause
+        default: .system(number, String(cString: strerror(number)))
+        }
+    }
+
+    private static func advice(on number: Int32) -> String? {
+        switch number {
+        case ECONNREFUSED: "is the program running there, and looking for the same service?"
+        case EHOSTDOWN: "is it switched on, discoverable and within some ten metres?"
+        case ETIMEDOUT: "has it gone out of range?"
+        case ECONNABORTED, ENODEV, EHOSTUNREACH, ENETDOWN, EADDRNOTAVAIL:
+            "`bluetoothctl show` tells how the adapter is"
+        case EACCES: "let both forget the other: `bluetoothctl remove` and the device's address"
+        case EBUSY: "try again in some seconds"
+        case EPERM: "is this program confined? it may not open Bluetooth sockets"
+        case EMFILE, ENFILE: "too many descriptors are open: raise `ulimit -n`"
+        case EAFNOSUPPORT, EPROTONOSUPPORT: noKernelSupport.advice
+        default: nil
+        }
+    }
+}

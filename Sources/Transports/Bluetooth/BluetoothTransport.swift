@@ -1,0 +1,324 @@
+import NighCore
+import NighUV
+
+/// Pipes over Bluetooth's RFCOMM, between machines whose adapters hear each other. It runs on a `UVEventLoop` and on no other loop.
+///
+/// bluetoothd is asked, over D-Bus, for what only it can do: which adapters there are, who is around, and to keep a record in this
+/// machine's service discovery. Everything else are sockets of this program's own: it listens on a channel that the kernel chooses,
+/// asks devices for their records, connects. So each failure comes with its plain reason, pipes outlive a restart of bluetoothd,
+/// and several programs of one service can be on one machine.
+///
+/// All state is confined to the loop from `start` on; hence `@unchecked Sendable`.
+public final class BluetoothTransport: @unchecked Sendable {
+    package static let schemeName = "bluetooth"
+
+    /// For the registry: `bluetooth`, `bluetooth:adapter=hci1`, `bluetooth:device=00:11:22:33:44:55`.
+    public static let registryEntry = TransportRegistry.Entry(
+        scheme: schemeName, summary: "Bluetooth (RFCOMM), found by inquiry and service discovery",
+        options: BluetoothOptions.keys,
+        make: { spec throws(NighError) in BluetoothTransport(try BluetoothOptions(spec)) })
+
+    /// No datagrams; slower than a network, so it comes after one.
+    public let capabilities = TransportCapabilities(
+        datagrams: false, typicalMTU: 1_000, typicalLatency: .milliseconds(30),
+        expectedConnectTime: .seconds(2), priority: 200)
+
+    /// How long until listening is tried again after it has failed.
+    private static let listenRetry = Moment.Span.seconds(2)
+
+    struct Running {
+        let loop: UVEventLoop
+        let events: any TransportEvents
+        let bluez: BlueZ
+        let search: PeerSearch
+        let dialler: Dialler
+        let registration: ProfileRegistration
+        let discoverability: Discoverability
+        let agent: PairingAgent?
+    }
+
+    let options: BluetoothOptions
+    private(set) var running: Running?
+    private var isStarted = false
+    /// The loop that was given is none that this transport can run on.
+    private var foreign: (loop: any EventLoop, events: any TransportEvents)?
+    private var advertisement: Advertisement?
+    private(set) var listener: RFCOMMListener?
+    private(set) var listenFault: BluetoothFault?
+    private var listenTimer: LoopTimer?
+    private var toldAddresses: [TransportAddress] = []
+    private var toldFault: BluetoothFault?
+    private var browsed: ServiceName?
+    private(set) var pipes: [ObjectIdentifier: RFCOMMPipe] = [:]
+
+    /// A transport with these options.
+    public init(_ options: BluetoothOptions = BluetoothOptions()) { self.options = options }
+
+    private func begin(on loop: UVEventLoop, _ events: any TransportEvents) {
+        let bluez = BlueZ(on: loop, adapter: options.adapter, events: self)
+        let search = PeerSearch(
+            bluez, interval: Moment.Span(options.interval), on: loop,
+            told: { [weak self] in self?.tell($0) },
+            failed: { [weak self] in self?.browsingFailed($0) })
+        running = Running(
+            loop: loop, events: events, bluez: bluez, search: search,
+            dialler: Dialler(
+                bluez, search, on: loop,
+                service: { [weak self] in self?.browsed ?? self?.advertisement?.service },
+                ended: { [weak self] in self?.dialEnded($0, $1) }),
+            registration: ProfileRegistration(
+                bluez, on: loop, registered: { [weak self] in self?.registered() },
+                failed: { [weak self] in self?.advertisingFailed($0) }),
+            discoverability: Discoverability(bluez, on: loop),
+            agent: options.pairing.map { PairingAgent(bluez, $0, on: loop) })
+    }
+
+    // MARK: Listening
+
+    private func listen() {
+        guard let running, advertisement != nil, let adapter = running.bluez.ground.adapter else { return }
+        if listener?.adapter != adapter.address { stopListening() }
+        guard listener == nil else { return publish() }
+        do throws(BluetoothFault) {
+            listener = try RFCOMMListener(
+                on: adapter.address, loop: running.loop, accepted: { [weak self] in self?.accepted($0) },
+                failed: { [weak self] in self?.listenFailed($0) })
+            listenFault = nil
+            publish()
+            tellListening()
+        } catch {
+            listenFailed(error)
+        }
+    }
+
+    private func listenFailed(_ fault: BluetoothFault) {
+        guard let running else { return }
+        stopListening()
+        let isNew = fault != listenFault
+        listenFault = fault
+        listenTimer = running.loop.schedule(at: running.loop.now + Self.listenRetry) { [weak self] in
+            self?.listenTimer = nil
+            self?.listen()
+        }
+        guard isNew else { return }
+        running.loop.execute { [weak self] in self?.advertisingFailed(fault.error(.advertising)) }
+    }
+
+    private func stopListening() {
+        if let listenTimer { running?.loop.cancel(listenTimer) }
+        listenTimer = nil
+        listener?.close()
+        listener = nil
+        tellListening()
+    }
+
+    /// Has the record say what is advertised, and where this side listens.
+    private func publish() {
+        guard let running, let advertisement, let listener else { return }
+        running.registration.want(
+            SessionRecord(advertisement, channel: listener.channel, adapter: listener.adapter))
+        if options.makesDiscoverable { running.discoverability.want(true) }
+    }
+
+    private func registered() {
+        guard let running, let advertisement else { return }
+        running.events.advertised(as: advertisement.name, by: self)
+    }
+
+    private func advertisingFailed(_ error: NighError) {
+        guard let running, advertisement != nil else { return }
+        running.events.advertisingFailed(error, by: self)
+    }
+
+    private func accepted(_ socket: BluetoothSocket) {
+        guard let running, let pipe = try? pipe(of: socket) else { return }
+        running.events.pipeOpened(pipe, dial: nil, by: self)
+    }
+
+    /// Tells in a later turn where this side listens, if that is not what was told last.
+    private func tellListening() {
+        running?.loop.execute { [weak self] in
+            guard let self, let running else { return }
+            let addresses = listener.map {
+                [BluetoothDestination($0.adapter, channel: $0.channel).transportAddress]
+            }
+            guard addresses ?? [] != toldAddresses else { return }
+            toldAddresses = addresses ?? []
+            running.events.listeningChanged(toldAddresses, by: self)
+        }
+    }
+
+    // MARK: Pipes
+
+    private func pipe(of socket: BluetoothSocket) throws(BluetoothFault) -> RFCOMMPipe {
+        guard let running, let adapter = running.bluez.ground.adapter else { throw .noAdapter }
+        let pipe = try RFCOMMPipe(socket, by: adapter, on: running.loop)
+        pipes[ObjectIdentifier(pipe)] = pipe
+        running.search.pipeOpened(to: pipe.device)
+        pipe.didFinish = { [weak self] pipe in
+            self?.pipes[ObjectIdentifier(pipe)] = nil
+            self?.running?.search.pipeEnded(to: pipe.device)
+        }
+        return pipe
+    }
+
+    private func dialEnded(_ id: DialID, _ result: Result<BluetoothSocket, NighError>) {
+        guard let running else { return }
+        switch result {
+        case .failure(let error): running.events.dialFailed(id, error: error, by: self)
+        case .success(let socket):
+            do throws(BluetoothFault) {
+                running.events.pipeOpened(try pipe(of: socket), dial: id, by: self)
+            } catch {
+                running.events.dialFailed(id, error: error.error(.connecting), by: self)
+            }
+        }
+    }
+
+    // MARK: Looking
+
+    private func tell(_ changes: [DeviceSurvey.Change]) {
+        for change in changes {
+            guard let running else { return }
+            switch change {
+            case .found(let sighting): running.events.routeFound(sighting, by: self)
+            case .changed(let sighting): running.events.routeChanged(sighting, by: self)
+            case .lost(let address): running.events.routeLost(address, by: self)
+            }
+        }
+    }
+
+    private func browsingFailed(_ error: NighError) {
+        guard let running, browsed != nil else { return }
+        running.events.browsingFailed(error, by: self)
+    }
+
+    private func tellKnownAddresses() {
+        for address in options.knownAddresses {
+            guard let running, browsed != nil else { return }
+            running.events.addressKnown(address, by: self)
+        }
+    }
+}
+
+extension BluetoothTransport: BlueZEvents {
+    func groundChanged(from old: BlueZ.Ground) {
+        guard let running else { return }
+        if let adapter = old.adapter, adapter.path != running.bluez.ground.adapter?.path {
+            breakPipes(of: adapter)
+        }
+        running.search.groundChanged()
+        running.registration.groundChanged()
+        running.discoverability.groundChanged()
+        running.agent?.groundChanged()
+        if running.bluez.ground.adapter != nil { listen() } else { stopListening() }
+        tellCondition()
+    }
+
+    /// Pipes by an adapter that is off will not come back; the kernel says so of some of them only after a while.
+    private func breakPipes(of adapter: BlueZObjects.Adapter) {
+        guard let index = adapter.index, !RadioSwitch.isUp(index) else { return }
+        for pipe in Array(pipes.values) { pipe.breakOff(.switchedOff(adapter.name)) }
+    }
+
+    private func tellCondition() {
+        guard let running else { return }
+        let fault = running.bluez.ground.fault
+        guard fault != toldFault else { return }
+        toldFault = fault
+        running.events.transportChanged(fault.map { .down($0.error(.starting)) } ?? .up, by: self)
+    }
+
+    func deviceSeen(_ device: BlueZObjects.Device) { running?.search.deviceSeen(device) }
+
+    func deviceGone(_ device: BlueZObjects.Device) { running?.search.deviceGone(device) }
+}
+
+// What these do stands with the protocol.
+// swift-format-ignore: AllPublicDeclarationsHaveDocumentation
+extension BluetoothTransport: Transport {
+    public var scheme: String { Self.schemeName }
+
+    public func start(on loop: any EventLoop, events: any TransportEvents) {
+        loop.checkIsolated()
+        precondition(!isStarted, "a transport was started twice")
+        isStarted = true
+        if let loop = loop as? UVEventLoop { return begin(on: loop, events) }
+        foreign = (loop, events)
+        loop.execute { [weak self] in
+            guard let self, let foreign else { return }
+            foreign.events.transportChanged(.down(Self.foreignLoop(.starting)), by: self)
+        }
+    }
+
+    private static func foreignLoop(_ stage: NighError.Stage) -> NighError {
+        NighError(
+            stage, .unavailable("the session runs on a loop that knows no sockets"), transport: schemeName,
+            advice: "give the session a UVEventLoop")
+    }
+
+    public func advertise(_ advertisement: Advertisement) {
+        self.advertisement = advertisement
+        running?.search.setOwn(advertisement.peer)
+        listen()
+    }
+
+    public func updateAdvertisement(_ advertisement: Advertisement) {
+        guard self.advertisement != nil else { return }
+        self.advertisement = advertisement
+        publish()
+    }
+
+    public func stopAdvertising() {
+        advertisement = nil
+        listenFault = nil
+        running?.registration.want(nil)
+        running?.discoverability.want(false)
+        stopListening()
+    }
+
+    public func browse(_ service: ServiceName) {
+        guard let running else { return }
+        browsed = service
+        running.search.begin(service)
+        guard !options.knownAddresses.isEmpty else { return }
+        running.loop.execute { [weak self] in self?.tellKnownAddresses() }
+    }
+
+    public func stopBrowsing() {
+        browsed = nil
+        running?.search.stop()
+    }
+
+    public func dial(_ address: TransportAddress, as id: DialID, timeout: Duration) {
+        if let running { return running.dialler.dial(address, as: id, timeout: timeout) }
+        foreign?.loop.execute {
+            self.foreign?.events.dialFailed(id, error: Self.foreignLoop(.connecting), by: self)
+        }
+    }
+
+    public func cancelDial(_ id: DialID) { running?.dialler.cancel(id) }
+
+    public func diagnose() -> [Diagnosis] {
+        if let running { return BluetoothDiagnosis.lines(of: self, running) }
+        guard foreign != nil else { return [Diagnosis("bluetooth", .fail, "not started")] }
+        let error = Self.foreignLoop(.starting)
+        return [Diagnosis("event loop", .fail, "\(error.cause)", advice: error.advice)]
+    }
+
+    public func shutdown() {
+        foreign = nil
+        guard let running else { return }
+        running.dialler.stop()
+        running.search.stop()
+        running.registration.want(nil)
+        running.discoverability.want(false)
+        running.agent?.stop()
+        stopListening()
+        self.running = nil
+        running.bluez.stop()
+        let open = pipes.values
+        pipes = [:]
+        for pipe in open { pipe.finish() }
+    }
+}

@@ -1,0 +1,273 @@
+import CSystemBus
+import Glibc
+import NighCore
+import NighUV
+
+/// A connection of this program's own to the system's D-Bus, by sd-bus on the event loop.
+///
+/// Whoever made it hears of its end once, by `lost`, and then makes another. Nothing is told from inside a call to it, and
+/// nothing at all after `close`. Confined to its loop; hence `@unchecked Sendable`.
+final class SystemBus: @unchecked Sendable {
+    /// A method somebody else offers.
+    struct Method {
+        var destination: String
+        var path: String
+        var interface: String
+        var member: String
+    }
+
+    /// A signal somebody sent.
+    struct Signal {
+        var path: String
+        var interface: String
+        var member: String
+        var values: [BusValue]
+    }
+
+    /// So many messages are taken in before others have their turn.
+    private static let share = 64
+
+    private let loop: UVEventLoop
+    /// What can be given up without being heard of any more: nil once the bus is closed.
+    private var bus: OpaquePointer?
+    private var watch: DescriptorWatch?
+    private var timer: LoopTimer?
+    private let lost: (BusFault) -> Void
+    private var isArmedLater = false
+
+    /// Who is called back, kept alive by sd-bus until it has done so or given it up.
+    private final class Handler {
+        let call: (OpaquePointer) -> Void
+        init(_ call: @escaping (OpaquePointer) -> Void) { self.call = call }
+    }
+
+    /// Begins to connect. Fails where there is no bus; a bus that does not take us is told by `lost`.
+    init(on loop: UVEventLoop, lost: @escaping (BusFault) -> Void) throws(BusFault) {
+        self.loop = loop
+        self.lost = lost
+        var opened: OpaquePointer?
+        let status = sd_bus_open_system(&opened)
+        guard status >= 0, let opened else { throw BusFault(errno: -status) }
+        bus = opened
+        do throws(NighError) {
+            watch = try loop.watch(sd_bus_get_fd(opened), for: .readable) { [weak self] _ in self?.process() }
+        } catch {
+            close()
+            throw BusFault(errno: EMFILE)
+        }
+        armLater()
+    }
+
+    deinit {
+        watch = nil
+        if let bus { sd_bus_close_unref(bus) }
+    }
+
+    /// Ends the connection: nothing is told any more, calls that wait are given up.
+    func close() {
+        guard let bus else { return }
+        self.bus = nil
+        watch?.cancel()
+        watch = nil
+        if let timer { loop.cancel(timer) }
+        timer = nil
+        // What is not on its way yet is dropped: to wait for it could hold up the loop.
+        sd_bus_close_unref(bus)
+    }
+
+    /// Calls a method and tells the answer.
+    func call(
+        _ method: Method, _ arguments: [BusArgument] = [], seconds: UInt64 = 25,
+        then answered: @escaping @Sendable (Result<[BusValue], BusFault>) -> Void = { _ in }
+    ) {
+        guard let bus else { return }
+        var message: OpaquePointer?
+        var status = sd_bus_message_new_method_call(
+            bus, &message, method.destination, method.path, method.interface, method.member)
+        guard status >= 0, let message else { return fail(answered, -status) }
+        defer { sd_bus_message_unref(message) }
+        // Whoever has stopped bluetoothd does not want it started again by a game.
+        sd_bus_message_set_auto_start(message, 0)
+        for argument in arguments { argument.append(to: message) }
+        let handler = Handler { reply in
+            if let error = sd_bus_message_get_error(reply) {
+                return answered(.failure(BusFault(error.pointee)))
+            }
+            answered(.success(BusValue.all(in: reply)))
+        }
+        status = keep(handler) {
+            sd_bus_call_async(bus, $0, message, Self.handle, $1, seconds * 1_000_000)
+        }
+        guard status >= 0 else { return fail(answered, -status) }
+        armLater()
+    }
+
+    /// Tells each signal that fits `rule`, as D-Bus writes such rules.
+    func listen(_ rule: String, _ heard: @escaping (Signal) -> Void) {
+        guard let bus else { return }
+        let handler = Handler { message in
+            heard(
+                Signal(
+                    path: Self.text(sd_bus_message_get_path(message)),
+                    interface: Self.text(sd_bus_message_get_interface(message)),
+                    member: Self.text(sd_bus_message_get_member(message)),
+                    values: BusValue.all(in: message)))
+        }
+        _ = keep(handler) { sd_bus_add_match_async(bus, $0, rule, Self.handle, nil, $1) }
+        armLater()
+    }
+
+    /// Offers an object at `path`; each call to it is told, to be answered once.
+    func serve(_ path: String, _ called: @escaping (BusRequest) -> Void) -> BusObject? {
+        guard let bus else { return nil }
+        var slot: OpaquePointer?
+        let handler = Unmanaged.passRetained(Handler { called(BusRequest($0)) })
+        guard sd_bus_add_object(bus, &slot, path, Self.handleCall, handler.toOpaque()) >= 0, let slot else {
+            handler.release()
+            return nil
+        }
+        sd_bus_slot_set_destroy_callback(slot, Self.letGo)
+        return BusObject(slot)
+    }
+
+    private func fail(_ answered: @escaping @Sendable (Result<[BusValue], BusFault>) -> Void, _ number: Int32)
+    {
+        loop.execute { [weak self] in
+            guard self?.bus != nil else { return }
+            answered(.failure(BusFault(errno: number)))
+        }
+    }
+
+    // MARK: sd-bus
+
+    private static func text(_ pointer: UnsafePointer<CChar>?) -> String {
+        pointer.map { String(cString: $0) } ?? ""
+    }
+
+    /// Hands `handler` to what `add` registers, for as long as the bus keeps that.
+    private func keep(
+        _ handler: Handler,
+        _ add: (UnsafeMutablePointer<OpaquePointer?>, UnsafeMutableRawPointer) -> Int32
+    ) -> Int32 {
+        let kept = Unmanaged.passRetained(handler)
+        var slot: OpaquePointer?
+        let status = add(&slot, kept.toOpaque())
+        guard status >= 0, let slot else {
+            kept.release()
+            return status
+        }
+        sd_bus_slot_set_destroy_callback(slot, Self.letGo)
+        // From here the bus keeps the slot, until it has been used up.
+        sd_bus_slot_set_floating(slot, 1)
+        sd_bus_slot_unref(slot)
+        return status
+    }
+
+    private static let letGo: @convention(c) (UnsafeMutableRawPointer?) -> Void = { data in
+        if let data { Unmanaged<Handler>.fromOpaque(data).release() }
+    }
+
+    private static let handle: sd_bus_message_handler_t = { message, data, _ in
+        if let message, let data { Unmanaged<Handler>.fromOpaque(data).takeUnretainedValue().call(message) }
+        return 0
+    }
+
+    /// Calls to an object of ours: whoever is called answers, now or later.
+    private static let handleCall: sd_bus_message_handler_t = { message, data, _ in
+        if let message, let data { Unmanaged<Handler>.fromOpaque(data).takeUnretainedValue().call(message) }
+        return 1
+    }
+
+    private func process() {
+        for _ in 0..<Self.share {
+            guard let bus else { return }
+            let status = sd_bus_process(bus, nil)
+            guard status >= 0 else { return lose(-status) }
+            if status == 0 { return arm() }
+        }
+        armLater()
+    }
+
+    private func lose(_ number: Int32) {
+        guard bus != nil else { return }
+        close()
+        lost(BusFault(errno: number))
+    }
+
+    /// What was handed over in this turn is looked after in the next, once.
+    private func armLater() {
+        guard !isArmedLater else { return }
+        isArmedLater = true
+        loop.execute { [weak self] in
+            self?.isArmedLater = false
+            self?.process()
+        }
+    }
+
+    /// Waits for what sd-bus waits for.
+    private func arm() {
+        guard let bus else { return }
+        let wanted = sd_bus_get_events(bus)
+        var events = DescriptorEvents.readable
+        if wanted >= 0, wanted & POLLOUT != 0 { events.insert(.writable) }
+        watch?.events = events
+        if let timer { loop.cancel(timer) }
+        timer = nil
+        var deadline = UInt64.max
+        guard sd_bus_get_timeout(bus, &deadline) >= 0, deadline != .max else { return }
+        // Microseconds of the clock that the loop has, too.
+        let moment = Moment(nanoseconds: Int64(clamping: deadline) &* 1_000)
+        timer = loop.schedule(at: moment) { [weak self] in self?.process() }
+    }
+}
+
+/// An object of ours on the bus; gone when it is let go of.
+final class BusObject {
+    private let slot: OpaquePointer
+
+    init(_ slot: OpaquePointer) { self.slot = slot }
+
+    deinit { sd_bus_slot_unref(slot) }
+}
+
+/// A call to an object of ours. Answered once, now or later; let go of without, it is refused.
+final class BusRequest {
+    let interface: String
+    let member: String
+    let values: [BusValue]
+    private let message: OpaquePointer
+    private var isAnswered = false
+
+    init(_ message: OpaquePointer) {
+        self.message = sd_bus_message_ref(message)
+        interface = sd_bus_message_get_interface(message).map { String(cString: $0) } ?? ""
+        member = sd_bus_message_get_member(message).map { String(cString: $0) } ?? ""
+        values = BusValue.all(in: message)
+    }
+
+    deinit {
+        refuse("org.freedesktop.DBus.Error.UnknownMethod", "there is no such method")
+        sd_bus_message_unref(message)
+    }
+
+    /// It has been done.
+    func answer(_ arguments: [BusArgument] = []) {
+        guard !isAnswered else { return }
+        isAnswered = true
+        var reply: OpaquePointer?
+        guard sd_bus_message_new_method_return(message, &reply) >= 0, let reply else { return }
+        for argument in arguments { argument.append(to: reply) }
+        sd_bus_send(nil, reply, nil)
+        sd_bus_message_unref(reply)
+    }
+
+    /// It has not, for the reason with that name.
+    func refuse(_ name: String, _ words: String) {
+        guard !isAnswered else { return }
+        isAnswered = true
+        var error = sd_bus_error()
+        sd_bus_error_set(&error, name, words)
+        sd_bus_reply_method_error(message, &error)
+        sd_bus_error_free(&error)
+    }
+}

@@ -1,0 +1,201 @@
+import Glibc
+import NighCore
+import NighUV
+
+/// The dials that are under way. Each ends with exactly one outcome, within its time; what is known to pass (a channel whose last
+/// connection is still being closed, keys that one side has forgotten) is tried again. Confined to its loop; hence
+/// `@unchecked Sendable`.
+final class Dialler: @unchecked Sendable {
+    /// How long until a dial that met something passing is tried again; twice as long each time.
+    private static let firstRetry = Moment.Span.milliseconds(50)
+    private static let longestRetry = Moment.Span.milliseconds(800)
+    /// How often a refusal is taken for something passing: right after a connection was closed it may be.
+    private static let refusalLimit = 2
+
+    /// `@unchecked Sendable`: confined to the loop.
+    private final class Attempt: @unchecked Sendable {
+        let id: DialID
+        let target: String
+        var timer: LoopTimer?
+        var retryTimer: LoopTimer?
+        var connecting: ConnectingSocket?
+        var inquiry: DeviceInquiry?
+        var socket: BluetoothSocket?
+        var hasRadio = false
+        var failures = 0
+        var refusals = 0
+        var hasForgotten = false
+        var lastFault: BluetoothFault?
+
+        init(_ id: DialID, _ target: String) {
+            self.id = id
+            self.target = target
+        }
+    }
+
+    private let bluez: BlueZ
+    private let search: PeerSearch
+    private let loop: UVEventLoop
+    private let service: () -> ServiceName?
+    private let ended: (DialID, Result<BluetoothSocket, NighError>) -> Void
+    private var attempts: [DialID: Attempt] = [:]
+
+    /// - Parameters:
+    ///   - service: what a device without a channel in its address is asked for.
+    ///   - ended: hears each outcome, never from inside a call.
+    init(
+        _ bluez: BlueZ, _ search: PeerSearch, on loop: UVEventLoop, service: @escaping () -> ServiceName?,
+        ended: @escaping (DialID, Result<BluetoothSocket, NighError>) -> Void
+    ) {
+        self.bluez = bluez
+        self.search = search
+        self.loop = loop
+        self.service = service
+        self.ended = ended
+    }
+
+    /// Begins; the outcome comes within `timeout`.
+    func dial(_ address: TransportAddress, as id: DialID, timeout: Duration) {
+        let attempt = Attempt(id, address.description)
+        attempts[id] = attempt
+        do throws(NighError) {
+            let destination = try BluetoothDestination(address)
+            guard bluez.ground.adapter != nil else {
+                throw (bluez.ground.fault ?? .noDaemon).error(.connecting, about: address.description)
+            }
+            attempt.timer = loop.schedule(at: loop.now + Moment.Span(timeout)) { [weak self] in
+                self?.ranOutOfTime(attempt)
+            }
+            attempt.hasRadio = true
+            search.dialBegins { [weak self] in self?.go(attempt, to: destination) }
+        } catch {
+            loop.execute { [weak self] in self?.finish(attempt, .failure(error)) }
+        }
+    }
+
+    /// Gives a dial up; nothing is told.
+    func cancel(_ id: DialID) { if let attempt = attempts[id] { forget(attempt) } }
+
+    /// Gives all up; nothing is told.
+    func stop() { for attempt in Array(attempts.values) { forget(attempt) } }
+
+    private func go(_ attempt: Attempt, to destination: BluetoothDestination) {
+        guard attempts[attempt.id] === attempt else { return }
+        guard let adapter = bluez.ground.adapter else {
+            let fault = bluez.ground.fault ?? .noDaemon
+            return finish(attempt, .failure(fault.error(.connecting, about: attempt.target)))
+        }
+        guard let channel = destination.channel else { return ask(attempt, destination.device, by: adapter) }
+        do throws(BluetoothFault) {
+            let socket: BluetoothSocket
+            do throws(BluetoothSocket.Fault) {
+                socket = try .stream(on: adapter.address)
+                try socket.connect(to: destination.device, channel: channel)
+            } catch {
+                throw .socket(error.number)
+            }
+            attempt.socket = socket
+            attempt.connecting = try ConnectingSocket(socket, on: loop) { [weak self] result in
+                switch result {
+                case .success(let socket): self?.finish(attempt, .success(socket))
+                case .failure(let fault): self?.failed(attempt, destination, fault)
+                }
+            }
+        } catch {
+            failed(attempt, destination, error)
+        }
+    }
+
+    /// Which channel is it there?
+    private func ask(_ attempt: Attempt, _ device: BluetoothAddress, by adapter: BlueZObjects.Adapter) {
+        guard let service = service() else {
+            let error = NighError(
+                .connecting, .invalid("address \(attempt.target) without a channel"),
+                transport: BluetoothTransport.schemeName,
+                advice: "look for peers or let yourself be found first, so that the service is known")
+            return finish(attempt, .failure(error))
+        }
+        attempt.inquiry = DeviceInquiry(device, for: service, by: adapter.address, on: loop) {
+            [weak self] result in
+            guard let self, attempts[attempt.id] === attempt else { return }
+            attempt.inquiry = nil
+            let destination = BluetoothDestination(device, channel: nil)
+            switch result {
+            case .failure(let fault): failed(attempt, destination, fault)
+            case .success(let records):
+                guard let record = records.first(where: { $0.adapter == device }) else {
+                    return failed(attempt, destination, .notOffered)
+                }
+                go(attempt, to: BluetoothDestination(device, channel: record.channel))
+            }
+        }
+    }
+
+    private func failed(_ attempt: Attempt, _ destination: BluetoothDestination, _ fault: BluetoothFault) {
+        guard attempts[attempt.id] === attempt else { return }
+        attempt.socket?.close()
+        attempt.connecting = nil
+        attempt.lastFault = fault
+        guard isPassing(fault, attempt, destination) else {
+            search.doubt(destination.device)
+            return finish(attempt, .failure(fault.error(.connecting, about: attempt.target)))
+        }
+        let pause = Self.firstRetry.nanoseconds << Int64(min(attempt.failures, 16))
+        attempt.failures += 1
+        let span = min(Moment.Span(nanoseconds: pause), Self.longestRetry)
+        attempt.retryTimer = loop.schedule(at: loop.now + span) { [weak self] in
+            self?.go(attempt, to: destination)
+        }
+    }
+
+    private func isPassing(
+        _ fault: BluetoothFault, _ attempt: Attempt, _ destination: BluetoothDestination
+    ) -> Bool {
+        guard case .socket(let number) = fault else { return false }
+        switch number {
+        // The last connection to that channel is not quite closed yet.
+        case EBUSY, ECONNRESET, ECONNABORTED, EAGAIN: return true
+        case ECONNREFUSED:
+            attempt.refusals += 1
+            return attempt.refusals <= Self.refusalLimit
+        // One side has keys that the other has forgotten.
+        case EACCES: return forgetKeys(attempt, destination.device)
+        default: return false
+        }
+    }
+
+    /// Has bluetoothd forget a device, once a dial, unless a person has paired with it.
+    private func forgetKeys(_ attempt: Attempt, _ address: BluetoothAddress) -> Bool {
+        guard !attempt.hasForgotten, let adapter = bluez.ground.adapter else { return false }
+        attempt.hasForgotten = true
+        guard let device = bluez.objects?.device(address, of: adapter) else { return true }
+        guard device.isBonded == false else { return false }
+        bluez.call(adapter.path, BlueZObjects.adapterInterface, "RemoveDevice", [.path(device.path)])
+        return true
+    }
+
+    private func ranOutOfTime(_ attempt: Attempt) {
+        let advice = (attempt.lastFault ?? .socket(ETIMEDOUT)).advice
+        let error = NighError(
+            .connecting, .timedOut, peer: attempt.target, transport: BluetoothTransport.schemeName,
+            advice: advice)
+        finish(attempt, .failure(error))
+    }
+
+    private func finish(_ attempt: Attempt, _ outcome: Result<BluetoothSocket, NighError>) {
+        guard attempts[attempt.id] === attempt else { return }
+        if case .success = outcome { attempt.socket = nil }
+        forget(attempt)
+        ended(attempt.id, outcome)
+    }
+
+    private func forget(_ attempt: Attempt) {
+        attempts[attempt.id] = nil
+        for timer in [attempt.timer, attempt.retryTimer] { if let timer { loop.cancel(timer) } }
+        attempt.connecting?.stop()
+        attempt.inquiry?.stop()
+        attempt.socket?.close()
+        if attempt.hasRadio { search.dialEnded() }
+        attempt.hasRadio = false
+    }
+}

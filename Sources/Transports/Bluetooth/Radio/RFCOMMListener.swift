@@ -1,0 +1,62 @@
+import Glibc
+import NighCore
+import NighUV
+
+/// Where pipes come in: a socket of our own on one adapter, on a channel that the kernel has chosen. Confined to its loop;
+/// hence `@unchecked Sendable`.
+final class RFCOMMListener: @unchecked Sendable {
+    /// So many may wait to be accepted.
+    private static let backlog: Int32 = 8
+    /// So many are taken in before those that are there are read.
+    private static let share = 8
+
+    let adapter: BluetoothAddress
+    let channel: UInt8
+    private let socket: BluetoothSocket
+    private var watch: DescriptorWatch?
+
+    /// Begins to listen. `accepted` is told each connection, `failed` when no more can be taken in; the listener is of no use then.
+    init(
+        on adapter: BluetoothAddress, loop: UVEventLoop, accepted: @escaping (BluetoothSocket) -> Void,
+        failed: @escaping (BluetoothFault) -> Void
+    ) throws(BluetoothFault) {
+        self.adapter = adapter
+        do throws(BluetoothSocket.Fault) {
+            socket = try .stream(on: adapter)
+            try socket.listen(backlog: Self.backlog)
+        } catch {
+            throw .socket(error.number)
+        }
+        channel = socket.ownEnd?.channel ?? 0
+        do throws(NighError) {
+            watch = try loop.watch(socket.descriptor, for: .readable) { [weak self] _ in
+                self?.takeIn(accepted, failed)
+            }
+        } catch {
+            throw .socket(EMFILE)
+        }
+    }
+
+    private func takeIn(
+        _ accepted: (BluetoothSocket) -> Void, _ failed: (BluetoothFault) -> Void
+    ) {
+        for _ in 0..<Self.share where watch != nil {
+            do throws(BluetoothSocket.Fault) {
+                guard let socket = try socket.accept() else { return }
+                accepted(socket)
+            } catch {
+                close()
+                return failed(.socket(error.number))
+            }
+        }
+    }
+
+    /// Listens no more; pipes that came in stay.
+    func close() {
+        watch?.cancel()
+        watch = nil
+        socket.close()
+    }
+
+    deinit { close() }
+}

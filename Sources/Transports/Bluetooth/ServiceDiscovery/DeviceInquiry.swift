@@ -1,0 +1,109 @@
+import CBluetooth
+import Glibc
+import NighCore
+import NighUV
+
+/// Asks one device which sessions of a service it has: a connection to its service discovery, and a `ServiceSearch` over it.
+/// Confined to its loop; hence `@unchecked Sendable`.
+final class DeviceInquiry: @unchecked Sendable {
+    /// A device that does not answer by then is not there, or does not want to: paging one takes five seconds.
+    static let patience = Moment.Span.seconds(10)
+    /// A packet is never longer.
+    private static let packetLimit = 65_535
+
+    private let loop: UVEventLoop
+    private let device: BluetoothAddress
+    private let ended: (Result<[SessionRecord], BluetoothFault>) -> Void
+    private var search: ServiceSearch
+    private var socket: BluetoothSocket?
+    private var connecting: ConnectingSocket?
+    private var watch: DescriptorWatch?
+    private var timer: LoopTimer?
+    private var isOver = false
+
+    /// Begins. `ended` is told once, never from inside a call; nothing after `stop`.
+    init(
+        _ device: BluetoothAddress, for service: ServiceName, by adapter: BluetoothAddress,
+        on loop: UVEventLoop, ended: @escaping (Result<[SessionRecord], BluetoothFault>) -> Void
+    ) {
+        self.device = device
+        self.loop = loop
+        self.ended = ended
+        search = ServiceSearch(for: service)
+        timer = loop.schedule(at: loop.now + Self.patience) { [weak self] in
+            self?.finish(.failure(.socket(ETIMEDOUT)))
+        }
+        loop.execute { [weak self] in self?.connect(by: adapter) }
+    }
+
+    /// Gives it up.
+    func stop() {
+        isOver = true
+        if let timer { loop.cancel(timer) }
+        timer = nil
+        connecting?.stop()
+        connecting = nil
+        watch?.cancel()
+        watch = nil
+        socket?.close()
+        socket = nil
+    }
+
+    private func connect(by adapter: BluetoothAddress) {
+        guard !isOver else { return }
+        do throws(BluetoothFault) {
+            let socket: BluetoothSocket
+            do throws(BluetoothSocket.Fault) {
+                socket = try .serviceDiscovery(on: adapter)
+                try socket.connectToServiceDiscovery(of: device)
+            } catch {
+                throw .socket(error.number)
+            }
+            self.socket = socket
+            connecting = try ConnectingSocket(socket, on: loop) { [weak self] in self?.connected($0) }
+        } catch {
+            finish(.failure(error))
+        }
+    }
+
+    private func connected(_ result: Result<BluetoothSocket, BluetoothFault>) {
+        switch result {
+        case .failure(let fault): finish(.failure(fault))
+        case .success(let socket):
+            do throws(NighError) {
+                watch = try loop.watch(socket.descriptor, for: .readable) { [weak self] _ in self?.read() }
+            } catch {
+                return finish(.failure(.socket(EMFILE)))
+            }
+            send(search.begin())
+        }
+    }
+
+    private func send(_ packet: [UInt8]) {
+        guard let socket else { return }
+        let sent = Glibc.send(socket.descriptor, packet, packet.count, Int32(MSG_NOSIGNAL))
+        if sent != packet.count { finish(.failure(.socket(sent < 0 ? errno : EMSGSIZE))) }
+    }
+
+    private func read() {
+        guard let socket else { return }
+        var packet = [UInt8](repeating: 0, count: Self.packetLimit)
+        let count = recv(socket.descriptor, &packet, packet.count, 0)
+        guard count > 0 else {
+            let number = count < 0 ? errno : ECONNRESET
+            if number != EAGAIN && number != EINTR { finish(.failure(.socket(number))) }
+            return
+        }
+        switch search.received(Array(packet.prefix(count))) {
+        case .ask(let packet): send(packet)
+        case .done(let records): finish(.success(records))
+        case .failed: finish(.failure(.socket(EPROTO)))
+        }
+    }
+
+    private func finish(_ result: Result<[SessionRecord], BluetoothFault>) {
+        guard !isOver else { return }
+        stop()
+        loop.execute { self.ended(result) }
+    }
+}

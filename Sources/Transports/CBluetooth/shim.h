@@ -1,0 +1,24 @@
+#pragma once
+// Only constants and the shapes of addresses are taken from here; nothing of the library is called.
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <bluetooth/bluetooth.h>
+#include <bluetooth/hci.h>
+#include <bluetooth/l2cap.h>
+#include <bluetooth/rfcomm.h>
+
+// What stands in the headers as macros that Swift cannot read.
+
+static inline int bluetooth_get_device_info(int descriptor, struct hci_dev_info *info) {
+    return ioctl(descriptor, HCIGETDEVINFO, info);
+}
+
+static inline int bluetooth_send_room(int descriptor, int *room) { return ioctl(descriptor, TIOCOUTQ, room); }
+
+// The C library has it, but shows it to programs of its own dialect only.
+extern int accept4(int listener, struct sockaddr *address, socklen_t *size, int flags);
+
+/// A connection that came, non-blocking and closed at exec.
+static inline int bluetooth_accept(int listener) {
+    return accept4(listener, 0, 0, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
