@@ -48,7 +48,12 @@ let package = Package(
             name: "fuzz", dependencies: ["NighCore", "NighMDNS", "NighTCP", "NighTestKit"],
             path: "Sources/Tools/fuzz"),
         .systemLibrary(name: "CHeap", path: "Tests/Lab/CHeap"),
-        .executableTarget(name: "lab", dependencies: ["CHeap", "Nigh", "NighUV"], path: "Tests/Lab/Program"),
+        .executableTarget(
+            name: "lab",
+            dependencies: [
+                "CBluetooth", "CHeap", "Nigh", "NighBluetooth", "NighCore", "NighTestKit", "NighUV",
+            ],
+            path: "Tests/Lab/Program"),
         .executableTarget(name: "soak", dependencies: ["NighTestKit"], path: "Sources/Tools/soak"),
         .testTarget(
             name: "CoreTests", dependencies: ["COpenSSL", "NighCore", "NighMemory", "NighTestKit"],

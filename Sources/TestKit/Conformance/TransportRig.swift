@@ -25,6 +25,8 @@ public struct TransportRig {
     public var quietTime = Duration.milliseconds(30)
     /// How much is written at once where it has to be a lot. A reader that pauses may cost at most twice as much.
     public var bulkByteCount = 32 * 1024 * 1024
+    /// How many pipes there can be at once from one transport to another. Some wires carry one.
+    public var pipesAtOnce = 20
     /// Decides peers and the cutting of writes.
     public var seed: UInt64 = 1
     /// Where nobody listens.

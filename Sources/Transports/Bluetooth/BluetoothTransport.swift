@@ -208,6 +208,7 @@ extension BluetoothTransport: BlueZEvents {
             breakPipes(of: adapter)
         }
         running.search.groundChanged()
+        running.dialler.groundChanged()
         running.registration.groundChanged()
         running.discoverability.groundChanged()
         running.agent?.groundChanged()

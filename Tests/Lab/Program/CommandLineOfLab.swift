@@ -6,6 +6,7 @@ enum CommandLineOfLab {
         usage: lab [--list] [--keep] [--quiet] SCENARIO…
                lab --all [--quiet]
                lab peer --help
+               lab machine --help
 
         Runs scenarios on real networks: several hosts on this machine, each a network namespace with interfaces of its
         own, joined by a bridge, some with a D-Bus and an Avahi daemon. All of it lies inside namespaces that end with
@@ -26,6 +27,7 @@ enum CommandLineOfLab {
     static func run(_ arguments: [String]) -> Int32 {
         if arguments.first == CrowdProgram.name { return CrowdProgram.main() }
         if arguments.first == "peer" { return PeerProgram.main(Array(arguments.dropFirst())) }
+        if arguments.first == "machine" { return MachineProgram.main(Array(arguments.dropFirst())) }
         if arguments.first == Enclosure.insideMark {
             return Enclosure.runInside(Array(arguments.dropFirst()))
         }

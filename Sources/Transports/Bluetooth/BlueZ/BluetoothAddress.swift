@@ -39,12 +39,12 @@ package struct BluetoothAddress: Hashable, Comparable, Sendable, CustomStringCon
 
 extension BluetoothAddress {
     /// As the kernel has it: the lowest byte first.
-    init(_ raw: bdaddr_t) {
+    package init(_ raw: bdaddr_t) {
         let bytes = [raw.b.5, raw.b.4, raw.b.3, raw.b.2, raw.b.1, raw.b.0]
         self.init(number: bytes.reduce(0) { $0 << 8 | UInt64($1) })
     }
 
-    var raw: bdaddr_t {
+    package var raw: bdaddr_t {
         func byte(_ position: UInt64) -> UInt8 { UInt8(truncatingIfNeeded: number >> (8 * position)) }
         return bdaddr_t(b: (byte(0), byte(1), byte(2), byte(3), byte(4), byte(5)))
     }

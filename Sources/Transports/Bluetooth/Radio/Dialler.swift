@@ -16,6 +16,7 @@ final class Dialler: @unchecked Sendable {
     private final class Attempt: @unchecked Sendable {
         let id: DialID
         let target: String
+        var destination: BluetoothDestination?
         var timer: LoopTimer?
         var retryTimer: LoopTimer?
         var connecting: ConnectingSocket?
@@ -60,17 +61,32 @@ final class Dialler: @unchecked Sendable {
         attempts[id] = attempt
         do throws(NighError) {
             let destination = try BluetoothDestination(address)
-            guard bluez.ground.adapter != nil else {
-                throw (bluez.ground.fault ?? .noDaemon).error(.connecting, about: address.description)
-            }
+            if let fault = bluez.ground.fault { throw fault.error(.connecting, about: address.description) }
             attempt.timer = loop.schedule(at: loop.now + Moment.Span(timeout)) { [weak self] in
                 self?.ranOutOfTime(attempt)
             }
-            attempt.hasRadio = true
-            search.dialBegins { [weak self] in self?.go(attempt, to: destination) }
+            attempt.destination = destination
+            if bluez.ground.adapter != nil { takeRadio(attempt, to: destination) }
         } catch {
             loop.execute { [weak self] in self?.finish(attempt, .failure(error)) }
         }
+    }
+
+    /// Whether there is an adapter is known now, or known otherwise: for that the first dials wait.
+    func groundChanged() {
+        for attempt in attempts.values where !attempt.hasRadio {
+            guard let destination = attempt.destination else { continue }
+            if let fault = bluez.ground.fault {
+                finish(attempt, .failure(fault.error(.connecting, about: attempt.target)))
+            } else if bluez.ground.adapter != nil {
+                takeRadio(attempt, to: destination)
+            }
+        }
+    }
+
+    private func takeRadio(_ attempt: Attempt, to destination: BluetoothDestination) {
+        attempt.hasRadio = true
+        search.dialBegins { [weak self] in self?.go(attempt, to: destination) }
     }
 
     /// Gives a dial up; nothing is told.

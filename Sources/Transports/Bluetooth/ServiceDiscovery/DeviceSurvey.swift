@@ -14,7 +14,19 @@ package struct DeviceSurvey {
         case lost(TransportAddress)
     }
 
+    /// What a device lets hope for before it is asked.
+    package enum Promise: Int, Hashable, Sendable {
+        /// It is a kind of device that may run a program of the service.
+        case possible
+        /// It has said that it has the service, now or earlier.
+        case saysSo
+
+        /// How many times longer than one with sessions it waits to be asked again, if it had none.
+        fileprivate var patience: Int64 { self == .saysSo ? 2 : 6 }
+    }
+
     private struct Device {
+        var promise: Promise
         /// What it was last known to have, by channel; told to the session.
         var sightings: [UInt8: Sighting] = [:]
         var signal: Int64?
@@ -51,9 +63,13 @@ package struct DeviceSurvey {
     }
 
     /// A device that offers the service, or may do so, was seen; with `signal` decibels, where that is known.
-    package mutating func seen(_ address: BluetoothAddress, signal: Int64?, now: Moment) -> [Change] {
+    package mutating func seen(
+        _ address: BluetoothAddress, _ promise: Promise, signal: Int64?, now: Moment
+    ) -> [Change] {
         guard devices[address] != nil || devices.count < Self.deviceLimit else { return [] }
-        var device = devices[address] ?? Device(nextLook: now)
+        var device = devices[address] ?? Device(promise: promise, nextLook: now)
+        if promise == .saysSo, device.promise == .possible { device.nextLook = min(device.nextLook, now) }
+        device.promise = promise
         // Whoever was away and is back is asked soon.
         if !device.isKnown || (device.failures > 0 && signal != nil) {
             device.nextLook = min(device.nextLook, now + min(Self.retry, interval))
@@ -87,7 +103,7 @@ package struct DeviceSurvey {
     /// A pipe to the device, or from it, was opened: somebody is there.
     package mutating func pipeOpened(_ address: BluetoothAddress, now: Moment) {
         if devices[address] == nil, devices.count < Self.deviceLimit {
-            devices[address] = Device(isKnown: false, nextLook: now)
+            devices[address] = Device(promise: .saysSo, isKnown: false, nextLook: now)
         }
         devices[address]?.pipes += 1
         devices[address]?.failures = 0
@@ -137,8 +153,8 @@ package struct DeviceSurvey {
             }
             device.sightings[record.channel] = sighting
         }
-        let isEmpty = device.sightings.isEmpty
-        device.nextLook = now + Moment.Span(nanoseconds: interval.nanoseconds * (isEmpty ? 2 : 1))
+        let factor = device.sightings.isEmpty ? device.promise.patience : 1
+        device.nextLook = now + Moment.Span(nanoseconds: interval.nanoseconds * factor)
         devices[address] = device
         var changes: [Change] = []
         for (channel, sighting) in before.sorted(by: { $0.key < $1.key })

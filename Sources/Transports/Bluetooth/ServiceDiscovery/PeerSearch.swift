@@ -4,12 +4,11 @@ import NighUV
 /// Looks for devices that have sessions of a service: has bluetoothd inquire now and then, and asks each device that comes into
 /// question, one at a time. Confined to its loop; hence `@unchecked Sendable`.
 ///
-/// An inquiry takes the radio for itself. So it lasts ten seconds, then there is a rest, a longer one while pipes are open; and
-/// it stops while a connection is being made.
+/// An inquiry takes the radio for itself. So it lasts ten seconds, then there is a rest for as long as devices are not asked
+/// either, and a longer one while pipes are open; and it stops while a connection is being made.
 final class PeerSearch: @unchecked Sendable {
     /// What bluetoothd's own inquiry lasts, and a little.
     private static let inquiryTime = Moment.Span.seconds(11)
-    private static let restTime = Moment.Span.seconds(9)
     /// How much longer the rest is while pipes are open.
     private static let pipesRestFactor: Int64 = 4
     /// How long until an inquiry that was refused is asked for again.
@@ -97,8 +96,8 @@ final class PeerSearch: @unchecked Sendable {
     }
 
     func deviceSeen(_ device: BlueZObjects.Device) {
-        guard service != nil, mayOffer(device) else { return }
-        tell(survey.seen(device.address, signal: device.signal, now: loop.now))
+        guard service != nil, let promise = promise(of: device) else { return }
+        tell(survey.seen(device.address, promise, signal: device.signal, now: loop.now))
         look()
     }
 
@@ -107,12 +106,14 @@ final class PeerSearch: @unchecked Sendable {
         look()
     }
 
-    /// Whoever says so in the inquiry, and computers and telephones that are paired: those need not answer to inquiries.
-    private func mayOffer(_ device: BlueZObjects.Device) -> Bool {
-        if device.services.contains(serviceText) { return true }
-        guard device.isPaired, device.isBonded ?? true else { return false }
-        guard let kind = device.kind else { return true }
-        return [1, 2].contains(kind >> 8 & 0x1F)
+    /// What the device lets hope for; nil where it is nothing that could run a program.
+    ///
+    /// What fits into an answer to an inquiry is little, bluetoothd never takes a service off what it has once seen, and paired
+    /// devices need not answer inquiries at all. So every computer and telephone is asked now and then.
+    private func promise(of device: BlueZObjects.Device) -> DeviceSurvey.Promise? {
+        if device.services.contains(serviceText) { return .saysSo }
+        guard let kind = device.kind else { return device.isPaired ? .possible : nil }
+        return [1, 2].contains(kind >> 8 & 0x1F) ? .possible : nil
     }
 
     func pipeOpened(to device: BluetoothAddress) {
@@ -177,7 +178,7 @@ final class PeerSearch: @unchecked Sendable {
         guard isInquiring else { return inquire() }
         rest()
         let factor = pipeCount > 0 ? Self.pipesRestFactor : 1
-        schedule(after: Moment.Span(nanoseconds: Self.restTime.nanoseconds * factor))
+        schedule(after: Moment.Span(nanoseconds: survey.interval.nanoseconds * factor))
     }
 
     private func inquire() {
