@@ -13,7 +13,7 @@ SEEDS ?= 100
 
 .PHONY: help
 help: ## List what can be made
-	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
 
 .PHONY: setup
 setup: ## Check the Swift toolchain, install the Debian packages that are missing
@@ -23,12 +23,16 @@ setup: ## Check the Swift toolchain, install the Debian packages that are missin
 setup-test: setup
 	@.ci/setup .ci/packages-test
 
+.PHONY: bluetooth-lab
+bluetooth-lab: setup-test ## Build the kernel of the Bluetooth lab, where it is not there yet
+	@Tests/Lab/bluetooth/machine --build
+
 .PHONY: build
 build: setup ## Build everything, the tests too
 	swift build --build-tests $(FLAGS)
 
 .PHONY: test
-test: setup-test ## Run every test, and count allocations; TEST_ARGUMENTS="--filter NAME" runs some
+test: setup-test bluetooth-lab ## Run every test, and count allocations; TEST_ARGUMENTS="--filter NAME" runs some
 	swift test --disable-xctest $(FLAGS) $(TEST_ARGUMENTS)
 	$(if $(findstring --filter,$(TEST_ARGUMENTS)),,@$(MAKE) --no-print-directory allocations)
 
@@ -53,14 +57,14 @@ format: ## Rewrite the sources in the style that lint asks for
 TOOLCHAIN = $(shell swift -print-target-info | sed -n 's/.*"runtimeResourcePath": "\(.*\)\/lib\/swift".*/\1/p')
 
 .PHONY: coverage
-coverage: setup-test ## Run every test and show what each source file has covered
+coverage: setup-test bluetooth-lab ## Run every test and show what each source file has covered
 	swift test --disable-xctest --enable-code-coverage --scratch-path .build/coverage $(FLAGS)
 	$(TOOLCHAIN)/bin/llvm-cov report .build/coverage/debug/NighPackageTests.xctest \
 	    --instr-profile .build/coverage/debug/codecov/default.profdata \
 	    --show-region-summary=false --show-branch-summary=false Sources
 
 .PHONY: sanitize
-sanitize: setup-test ## Run every test under the address sanitizer, then under the thread sanitizer
+sanitize: setup-test bluetooth-lab ## Run every test under the address sanitizer, then under the thread sanitizer
 	@# Tests let whole networks go in the middle of what they do, so leaks are looked for by make fuzz alone.
 	ASAN_OPTIONS=detect_leaks=0 swift test --disable-xctest --sanitize=address --scratch-path .build/address $(FLAGS)
 	swift test --disable-xctest --sanitize=thread --scratch-path .build/thread $(FLAGS)

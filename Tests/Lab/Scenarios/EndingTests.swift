@@ -51,14 +51,17 @@ import Testing
         try await until("its processes are gone") { Machine.processes(with: lab.token).isEmpty }
         #expect(Machine.hasNothingOfTheLab)
     }
+}
 
-    /// Looks again until `condition` holds: that processes are gone is nothing one is told.
-    private func until(_ words: String, _ condition: () -> Bool) async throws {
-        let deadline = ContinuousClock.now + .seconds(30)
-        while !condition() {
-            try #require(ContinuousClock.now < deadline, "waited in vain until \(words)")
-            try await Task.sleep(for: .milliseconds(20))
-        }
+/// Looks again until `condition` holds: that processes are gone is nothing one is told.
+func until(
+    _ words: String, sourceLocation: SourceLocation = #_sourceLocation, _ condition: () -> Bool
+) async throws {
+    let deadline = ContinuousClock.now + .seconds(30)
+    while !condition() {
+        try #require(
+            ContinuousClock.now < deadline, "waited in vain until \(words)", sourceLocation: sourceLocation)
+        try await Task.sleep(for: .milliseconds(20))
     }
 }
 

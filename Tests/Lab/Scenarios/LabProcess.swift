@@ -4,7 +4,7 @@ import Testing
 
 @testable import lab
 
-/// A run of the `lab` program beside these tests, its output in a file.
+/// A run of a program of the lab, its output in a file.
 final class LabProcess: Sendable {
     let process: pid_t
     /// Stands in the environment of every process inside.
@@ -12,8 +12,13 @@ final class LabProcess: Sendable {
     private let path: String
     private let input: Int32
 
-    /// Starts the lab, as the leader of a process group of its own, as a shell does.
-    init(_ arguments: [String]) throws {
+    /// Starts the `lab` program that lies beside these tests.
+    convenience init(_ arguments: [String]) throws {
+        try self.init(command: [Self.program()] + arguments)
+    }
+
+    /// Starts a program, as the leader of a process group of its own, as a shell does.
+    init(command: [String]) throws {
         let name = "nigh-lab-\(String(UInt64.random(in: .min ... .max), radix: 36))"
         token = "NIGH_LAB_RUN=\(name)"
         path = "/tmp/\(name)"
@@ -27,7 +32,7 @@ final class LabProcess: Sendable {
         // themselves are run without looking for any.
         let environment = Spawning.ownEnvironment.filter { !$0.hasPrefix("ASAN_OPTIONS=") }
         process = try Spawning.spawn(
-            [try Self.program()] + arguments,
+            command,
             environment: environment + [token, "ASAN_OPTIONS=detect_leaks=1"],
             descriptors: [(pipe.reading, 0), (output, 1), (output, 2)], inOwnGroup: true)
     }
