@@ -202,7 +202,18 @@ package final class Conversation {
         return takeStanding()
     }
 
-    /// An invitation granted so many bytes of each lane before there was a conversation to remember it.
+    /// What to tell the peer of a link that is to replace this one; nothing changes until the peer agrees, which is
+    /// to be told by `wasGranted`.
+    func standingForOtherLink() -> Standing {
+        var standing = Standing()
+        for lane in 0..<2 {
+            standing.received[lane] = receiving[lane].received
+            standing.granted[lane] = UInt64(max(0, limits.receiveWindow - unread))
+        }
+        return standing
+    }
+
+    /// A request granted so many bytes of each lane on a link that only now carries the conversation.
     func wasGranted(_ bytes: UInt64) {
         for lane in 0..<2 { receiving[lane].startLink(granted: bytes) }
     }

@@ -47,7 +47,8 @@ public struct Peer: Hashable, Sendable, Identifiable {
     public let state: PeerState
     /// The ways to it, the preferred first.
     public let routes: [Route]
-    /// The scheme of the transport that carries the conversation now.
+    /// The scheme of the transport that carries the conversation now; nil while there is no link. It changes without a
+    /// change of state when the conversation moves to a better route; `SessionEvent.peerChanged` tells it.
     public let transport: String?
     /// What is known about its key. Whoever was only seen so far has yet to prove that the key is theirs, and does so before
     /// anything else passes. Nil in a session without encryption, where nobody proves anything.
@@ -78,7 +79,7 @@ public struct Invitation: Hashable, Sendable {
 public enum SessionEvent: Sendable {
     /// `peer.state` is new; before it was `from`. Where something failed or ended, `cause` says why.
     case stateChanged(Peer, from: PeerState, cause: NighError?)
-    /// Name, info or routes of the peer changed.
+    /// Name, info or routes of the peer changed, or the transport in use.
     case peerChanged(Peer)
     /// Somebody asks for a conversation.
     case invited(Invitation)

@@ -2,8 +2,10 @@
 final class PipeConnection: PipeHandler {
     let pipe: any Pipe
     let link: Link
-    /// Reading is paused until the link's answers have been written.
+    /// Reading is paused until the link's answers have been written, or while the link is held.
     var isPaused = false
+    /// The pipe was over while the link was held; why.
+    var endWhileHeld: Result<Void, NighError>?
     /// Holds the connection in turn, until the pipe is over or the session closed.
     private let driver: SessionDriver
 
@@ -18,6 +20,7 @@ final class PipeConnection: PipeHandler {
         let now = driver.loop.now
         driver.inTurn {
             driver.machine.received(bytes, on: link, now: now)
+            if link.isHeld { return }
             driver.deliver(from: self, now: now)
         }
     }
@@ -123,8 +126,37 @@ extension SessionDriver {
     }
 
     func pipeOver(_ connection: PipeConnection, error: NighError?) {
+        if connection.link.isHeld {
+            connection.endWhileHeld = error.map { .failure($0) } ?? .success(())
+            return
+        }
         guard remove(connection.link) != nil else { return }
         machine.pipeClosed(connection.link, error: error, now: loop.now)
+    }
+}
+
+extension SessionDriver {
+    /// Reads nothing from a link until it is released or closed.
+    func hold(_ link: Link) {
+        guard let connection = connections[link.number], !connection.isPaused else { return }
+        connection.isPaused = true
+        connection.pipe.pauseReading()
+    }
+
+    /// Reads again, first what came meanwhile.
+    func release(_ link: UInt64) {
+        guard !isClosed, let connection = connections[link], !connection.link.isHeld else { return }
+        inTurn {
+            switch connection.endWhileHeld {
+            case .success?: return pipeOver(connection, error: nil)
+            case .failure(let error)?: return pipeOver(connection, error: error)
+            case nil: break
+            }
+            deliver(from: connection, now: loop.now)
+            guard connection.isPaused, connection.link.machine.wantsToRead else { return }
+            connection.isPaused = false
+            connection.pipe.resumeReading()
+        }
     }
 }
 

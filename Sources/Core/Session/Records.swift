@@ -26,6 +26,11 @@ final class Link {
     /// The conversation it carries, and from when on.
     var conversation: Conversation?
     var carriesSince = Moment.never
+    /// Whether what comes is left where it is until another link's answer: this one carries the conversation, and that
+    /// one may take over.
+    var isHeld = false
+    /// Whether it took over from a link on a worse transport.
+    var isBetter = false
     /// Whether it is among the links that have something to write.
     var isDirty = false
     /// The earliest moment at which the session machine will look at this link by itself.
@@ -81,6 +86,11 @@ final class PeerRecord {
     /// How many links in a row have broken shortly after they began to carry the conversation.
     var briefLinks = 0
 
+    /// When the conversation moves to a better route that is there.
+    var movesAt = Moment.never
+    /// How many times in a row that led nowhere, or to a link that soon broke.
+    var vainMoves = 0
+
     /// What shortens the handshake of the next link to it.
     var ticket: ResumptionTicket?
 
@@ -118,19 +128,26 @@ struct Attempt {
     enum Kind: Equatable {
         case invite(conversation: UInt64, context: [UInt8])
         case resume
+        /// The same while the old link is still there, over a better route.
+        case move
+
+        /// Whether it goes on with a conversation: to the other side it is a resume.
+        var isResume: Bool { self == .resume || self == .move }
     }
 
     let kind: Kind
     /// Who wants to hear how it ends.
     var tokens: [CallToken]
     /// When to give up; for a resumption the recovery decides.
-    let deadline: Moment
+    var deadline: Moment
     var routesLeft: [RouteRecord]
     var dial: DialID?
     var link: Link?
     var requestSent = false
-    /// How many bytes of each lane the invitation allows the peer to send.
-    var granted: UInt64 = 0
+    /// When the next route is tried in place of the one under way.
+    var routeDeadline = Moment.never
+    /// How many bytes of each lane the request allows the peer to send, where nothing counts before the answer.
+    var granted: UInt64?
     /// The peer preferred its own link: wait for that one's request, and try again at this moment if none comes.
     var yieldsUntil = Moment.never
     var failures: [NighError] = []
@@ -202,6 +219,10 @@ struct AddressCall {
 enum Directive {
     case dial(DialID, transport: Int, TransportAddress, timeout: Duration)
     case cancelDial(DialID, transport: Int)
+    /// Read nothing from the link.
+    case hold(Link)
+    /// Read from it again, first what has come meanwhile.
+    case release(Link)
     /// Write what the link still has, then close its pipe.
     case close(Link)
     case tell(SessionEvent)

@@ -13,6 +13,8 @@ package struct SessionInspection {
         package let incarnation: UInt64
         /// Whether a link carries the conversation.
         package let hasLink: Bool
+        /// The scheme of that link's transport.
+        package let transport: String?
         /// Links whose hello named the peer.
         package let linkCount: Int
         /// Links that carry a conversation with the peer.
@@ -66,7 +68,8 @@ extension Session {
         return SessionInspection(
             incarnation: machine.hello.incarnation,
             peers: machine.sortedPeers.map {
-                SessionInspection.PeerView($0, carryingLinks: carrying[$0.id] ?? 0)
+                SessionInspection.PeerView(
+                    $0, transport: machine.scheme(inUseWith: $0), carryingLinks: carrying[$0.id] ?? 0)
             },
             links: machine.links.count,
             strangers: machine.strangerCount,
@@ -77,16 +80,18 @@ extension Session {
     /// One peer as it is now; nil when nothing is known of it. To be read on the loop.
     package func inspection(of peer: PeerID) -> SessionInspection.PeerView? {
         driver.machine.peers[peer].map {
-            SessionInspection.PeerView($0, carryingLinks: $0.link == nil ? 0 : 1)
+            SessionInspection.PeerView(
+                $0, transport: driver.machine.scheme(inUseWith: $0), carryingLinks: $0.link == nil ? 0 : 1)
         }
     }
 }
 
 extension SessionInspection.PeerView {
-    fileprivate init(_ peer: PeerRecord, carryingLinks: Int) {
+    fileprivate init(_ peer: PeerRecord, transport: String?, carryingLinks: Int) {
         self.init(
             id: peer.id, state: peer.state, conversation: peer.conversation?.id,
-            incarnation: peer.incarnation, hasLink: peer.link != nil, linkCount: peer.linkCount,
+            incarnation: peer.incarnation, hasLink: peer.link != nil, transport: transport,
+            linkCount: peer.linkCount,
             carryingLinks: carryingLinks, bytesWaiting: peer.conversation?.port.outstanding ?? 0,
             bytesUnread: peer.conversation?.unread ?? 0, isAsking: peer.attempt != nil,
             isInvited: peer.invitation != nil, isRecovering: peer.recovery != nil,

@@ -284,7 +284,7 @@ final class SessionDriver: @unchecked Sendable {
             guard count >= room else { break }
         }
         if share <= 0 { machine.markDirty(link) }
-        if connection.isPaused, link.machine.wantsToRead {
+        if connection.isPaused, link.machine.wantsToRead, !link.isHeld {
             connection.isPaused = false
             connection.pipe.resumeReading()
         }
@@ -304,6 +304,8 @@ final class SessionDriver: @unchecked Sendable {
         case .dial(let dial, let transport, let address, let timeout):
             transports[transport].dial(address, as: dial, timeout: timeout)
         case .cancelDial(let dial, let transport): transports[transport].cancelDial(dial)
+        case .hold(let link): hold(link)
+        case .release(let link): loop.execute { [access, link = link.number] in access.driver?.release(link) }
         case .close(let link): close(link)
         case .tell(let event): tell(event)
         case .finish(let token, let result): calls.removeValue(forKey: token)?(result)

@@ -66,6 +66,14 @@ public struct SessionTimings: Hashable, Sendable {
     public var firstRetry: Duration = .milliseconds(250)
     /// The longest pause between two such attempts.
     public var longestRetry: Duration = .seconds(2)
+    /// How long one of several routes may take to lead a conversation on whose link broke, before the next one is tried. A
+    /// better route's answer is waited for as long.
+    public var nextRoute: Duration = .seconds(2)
+    /// How long a better route must have been there before a conversation moves to it; doubles each time where that fails
+    /// or does not last, with jitter. The side with the smaller PeerID waits twice as long.
+    public var betterRoute: Duration = .seconds(3)
+    /// The longest wait for that. A better link that has lasted so long has proven itself.
+    public var longestBetterRoute: Duration = .seconds(120)
     /// Before an address that a transport was given is dialled again after nobody has answered; doubles each time, with
     /// jitter.
     public var addressRetry: Duration = .seconds(1)

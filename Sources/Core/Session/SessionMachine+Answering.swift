@@ -59,9 +59,9 @@ extension SessionMachine {
                 // They have accepted this session's invitation already, but the word of it was lost on the way.
                 return settleAttempt(of: peer, by: request, on: link, now: now)
             }
-            let sameKind = isResume == (attempt.kind == .resume)
+            let sameKind = isResume == attempt.kind.isResume
             if sameKind, attempt.requestSent, hello.peer > peer.id { return close(link, .superseded) }
-            if !isResume, attempt.kind != .resume {
+            if !isResume, !attempt.kind.isResume {
                 return settleAttempt(of: peer, by: request, on: link, now: now)
             }
         }
@@ -142,7 +142,6 @@ extension SessionMachine {
         to request: ConversationRequest, on link: Link, with peer: PeerRecord, now: Moment
     ) -> Bool {
         let conversation = conversation(request.conversation, with: peer, link: link)
-        if let old = peer.link, old !== link { close(old, .superseded) }
         link.machine.send(
             ConversationAcceptance(
                 conversation: request.conversation, attempt: requestsMade,

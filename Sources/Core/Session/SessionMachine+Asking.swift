@@ -63,7 +63,7 @@ extension SessionMachine {
 
     /// Takes an invitation of this session's back.
     func cancelInvitation(of id: PeerID, now: Moment) {
-        guard let peer = peers[id], let attempt = peer.attempt, attempt.kind != .resume else { return }
+        guard let peer = peers[id], let attempt = peer.attempt, !attempt.kind.isResume else { return }
         fail(attemptOf: peer, with: .cancelled, now: now)
     }
 
@@ -125,8 +125,25 @@ extension SessionMachine {
             return fail(attemptOf: peer, with: failures.count == 1 ? failures[0].cause : .allFailed, now: now)
         }
         peer.attempt?.routesLeft.removeFirst()
+        // Where a link broke, its route may swallow dials for longer than the conversation can wait.
+        let isHurried = attempt.kind == .resume && attempt.routesLeft.count > 1
+        peer.attempt?.routeDeadline = isHurried ? now + Moment.Span(timings.nextRoute) : .never
         dial(
             route.address, transport: route.transport, for: .peer(peer.id), until: attempt.deadline, now: now)
+        watch(peer)
+    }
+
+    /// The route under way takes too long, and there are others.
+    func giveUpRoute(of peer: PeerRecord, now: Moment) {
+        peer.attempt?.routeDeadline = .never
+        guard let attempt = peer.attempt, let dial = attempt.dial else { return }
+        let transport = attempt.link?.transport ?? dials[dial]?.transport
+        // Not "cancelled": the other side may have agreed meanwhile, and the conversation is not over.
+        takeBack(dial, code: .tooSlow)
+        if let link = attempt.link { close(link, .tooSlow) }
+        let error = NighError(
+            .connecting, .timedOut, transport: transport.map { transports[$0].scheme })
+        routeFailed(.peer(peer.id), dial: dial, error: error, now: now)
     }
 
     /// A transport could not open a pipe.
@@ -148,6 +165,7 @@ extension SessionMachine {
             peer.attempt?.dial = nil
             peer.attempt?.link = nil
             peer.attempt?.requestSent = false
+            release(linkOf: peer)
             peer.attempt?.failures.append(error.about(peer.label))
             dialNextRoute(of: peer, now: now)
         }
@@ -176,8 +194,14 @@ extension SessionMachine {
             guard let conversation = peer.conversation else { return close(link, .cancelled) }
             request.conversation = conversation.id
             request.standing = conversation.standingForNewLink()
+        case .move:
+            guard let conversation = peer.conversation, let standing = requestToMove(peer, now: now) else {
+                return fail(attemptOf: peer, with: .cancelled, now: now)
+            }
+            request.conversation = conversation.id
+            request.standing = standing
         }
-        link.machine.send(request, isResume: attempt.kind == .resume)
+        link.machine.send(request, isResume: attempt.kind.isResume)
         markDirty(link)
     }
 
@@ -223,15 +247,15 @@ extension SessionMachine {
         let expected: UInt64
         switch attempt.kind {
         case .invite(let conversation, _): expected = conversation
-        case .resume: expected = peer.conversation?.id ?? acceptance.conversation
+        case .resume, .move: expected = peer.conversation?.id ?? acceptance.conversation
         }
         guard acceptance.conversation == expected else {
             return violated(link, "an answer for another conversation", now: now)
         }
         noteRequestsSeen(acceptance.attempt, from: peer, on: link)
         peer.attempt = nil
-        if attempt.kind != .resume {
-            conversation(expected, with: peer, link: link).wasGranted(attempt.granted)
+        if let granted = attempt.granted {
+            conversation(expected, with: peer, link: link).wasGranted(granted)
         }
         let carries = carry(
             acceptance.conversation, on: link, with: peer, peerStanding: acceptance.standing, now: now)
@@ -253,7 +277,7 @@ extension SessionMachine {
             case .outOfDate: .superseded
             }
         switch (attempt.kind, refusal.code) {
-        case (.resume, .unknownConversation):
+        case (.resume, .unknownConversation), (.move, .unknownConversation):
             close(link, .cancelled)
             peer.attempt = nil
             endConversation(of: peer, cause: .unknownConversation, now: now)
@@ -274,7 +298,8 @@ extension SessionMachine {
     /// Gives an attempt up: an invitation fails, a resumption pauses.
     func fail(attemptOf peer: PeerRecord, with cause: NighError.Cause, now: Moment, advice: String? = nil) {
         guard let attempt = peer.attempt else { return }
-        abandonAttempt(of: peer)
+        // Where the other side may have agreed meanwhile, a conversation that is to go on must not be over for it.
+        abandonAttempt(of: peer, code: attempt.kind.isResume ? .tooSlow : .cancelled)
         switch attempt.kind {
         case .invite:
             var error = NighError(.inviting, cause, peer: peer.label, advice: advice)
@@ -289,6 +314,7 @@ extension SessionMachine {
             settle(peer)
             visitAddresses(of: peer.id, now: now)
         case .resume: pauseRecovery(of: peer, failures: attempt.failures, now: now)
+        case .move: moveFailed(of: peer, now: now)
         }
     }
 
@@ -296,6 +322,7 @@ extension SessionMachine {
     func abandonAttempt(of peer: PeerRecord, code: LinkClose.Code = .cancelled) {
         guard let attempt = peer.attempt else { return }
         peer.attempt = nil
+        release(linkOf: peer)
         if let link = attempt.link { close(link, code) }
         if let dial = attempt.dial { takeBack(dial, code: code) }
     }

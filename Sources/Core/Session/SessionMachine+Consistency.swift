@@ -56,10 +56,13 @@ extension SessionMachine {
             expect(peer.link.map { links[$0.number] === $0 } ?? false, "carried by a link that is gone")
             expect(peer.link?.conversation === peer.conversation, "carried by another's link")
             expect(peer.link?.purpose == .carrying, "carried by a link that does not carry")
-            expect(peer.attempt == nil && peer.invitation == nil, "asks or is asked")
+            expect(peer.attempt.map { $0.kind == .move } ?? true, "asks")
+            expect(peer.invitation == nil, "is asked")
+            let isMoving = peer.attempt?.requestSent ?? false
+            expect(peer.link?.isHeld == isMoving, "held: \(!isMoving)")
         case .reconnecting: expect(peer.attempt.map { $0.kind == .resume } ?? true, "invites")
         case .connecting:
-            expect(peer.attempt.map { $0.kind != .resume } ?? false, "without an attempt of its own")
+            expect(peer.attempt.map { !$0.kind.isResume } ?? false, "without an attempt of its own")
         case .available, .unavailable:
             expect(peer.attempt == nil, "with an attempt")
             let isReachable = !peer.routes.isEmpty || peer.invitation != nil

@@ -34,6 +34,7 @@ extension SessionMachine {
             endConversation(of: peer, cause: error.asViolation, now: now)
             return false
         }
+        replaceLink(of: peer, by: link, now: now)
         link.purpose = .carrying
         link.carriesSince = now
         link.conversation = conversation
@@ -45,7 +46,7 @@ extension SessionMachine {
             conversation.statistics.reconnects += 1
             move(peer, to: .connected)
         case .connected:
-            // This side had not noticed yet that the old link was gone.
+            // Over a better route, or this side had not noticed yet that the old link was gone.
             conversation.statistics.reconnects += 1
             output(.tell(.peerChanged(snapshot(of: peer))))
         case .unavailable, .available, .disconnected:
@@ -53,6 +54,8 @@ extension SessionMachine {
         }
         markDirty(link)
         watch(link)
+        peer.movesAt = .never
+        considerBetterRoutes(of: peer, now: now)
         // The program may have read while the two sides were still greeting.
         if conversation.shouldGrantNow { acknowledge(conversation, on: link) }
         if peer.departure != nil, conversation.isDrained { finishDeparture(of: peer, now: now) }
@@ -62,6 +65,9 @@ extension SessionMachine {
     /// The link that carried the conversation is over.
     func carrierEnded(of peer: PeerRecord, _ link: Link, _ end: LinkMachine.LinkEnd, now: Moment) {
         peer.link = nil
+        noteLoss(of: link, with: peer, now: now)
+        // If it was moving, it looks at all routes now.
+        abandonAttempt(of: peer, code: .tooSlow)
         switch end.code {
         case .left?, .sessionClosed?, .restarted?, .protocolViolation?:
             return endConversation(of: peer, cause: end.cause, now: now)
@@ -139,6 +145,7 @@ extension SessionMachine {
         }
         peer.conversation = nil
         peer.recovery = nil
+        peer.movesAt = .never
         statistics.conversationsEnded[cause.label, default: 0] += 1
         var counts = conversation.snapshot
         counts.bytesWaiting = 0
@@ -268,12 +275,12 @@ extension SessionMachine {
             return output(.answerPing(token, .failure(error)))
         }
         let number = nextNumber()
-        pings[number] = (token, link)
+        pings[number] = (token, link, payload)
         link.machine.ping(token: number, payload: payload, now: now)
         markDirty(link)
     }
 
-    /// A ping's answer comes on the link it was sent on, or never.
+    /// The answers to pings come on the link they were sent on, or on one that took over from it, or never.
     func failPings(on link: Link, with error: NighError) {
         guard !pings.isEmpty else { return }
         for (number, waiting) in pings.sorted(by: { $0.key < $1.key }) where waiting.link === link {

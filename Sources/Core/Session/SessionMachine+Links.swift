@@ -151,7 +151,7 @@ extension SessionMachine {
     /// trip less.
     private func secured(_ link: Link, now: Moment) {
         guard let dial = link.dial, case .peer(let id)? = dials[dial]?.purpose, let peer = peers[id],
-            peer.attempt?.dial == dial, peer.attempt?.kind == .resume, mayTalk(to: id)
+            peer.attempt?.dial == dial, peer.attempt?.kind.isResume == true, mayTalk(to: id)
         else { return }
         dials[dial] = nil
         link.belongs(to: peer)
@@ -263,6 +263,10 @@ extension SessionMachine {
         guard let peer = link.peer, let attempt = peer.attempt, attempt.link === link, let dial = attempt.dial
         else {
             return
+        }
+        if end.saidByPeer, end.code == .superseded, attempt.kind == .move {
+            // The peer moves by itself.
+            return fail(attemptOf: peer, with: .superseded, now: now)
         }
         if end.saidByPeer, end.code == .superseded {
             peer.attempt?.link = nil

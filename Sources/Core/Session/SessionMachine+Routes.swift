@@ -14,10 +14,10 @@ extension SessionMachine {
             peer.routes[known].quality = sighting.quality
             peer.routes[known].isManual = false
         } else if peer.routes.count < limits.routesPerPeer {
-            peer.routes.append(
-                RouteRecord(transport: transport, address: sighting.address, quality: sighting.quality))
-            // A conversation that looks for a way back need not wait for its pause to end.
-            if peer.recovery != nil, peer.attempt == nil { peer.recovery?.retryAt = now }
+            let route = RouteRecord(
+                transport: transport, address: sighting.address, quality: sighting.quality)
+            peer.routes.append(route)
+            wayBackSeen(route, to: peer, now: now)
         } else {
             statistics.sightingsIgnored += 1
         }
@@ -31,7 +31,19 @@ extension SessionMachine {
         } else if before != (peer.name, peer.info, peer.routes) {
             output(.tell(.peerChanged(snapshot(of: peer))))
         }
+        considerBetterRoutes(of: peer, now: now)
         watch(peer)
+    }
+
+    /// A conversation that looks for a way back need not wait for its pause, or for a dial that nobody answers.
+    private func wayBackSeen(_ route: RouteRecord, to peer: PeerRecord, now: Moment) {
+        guard peer.recovery != nil else { return }
+        guard let attempt = peer.attempt else {
+            peer.recovery?.retryAt = now
+            return
+        }
+        peer.attempt?.routesLeft.append(route)
+        peer.attempt?.routeDeadline = min(attempt.routeDeadline, now + Moment.Span(timings.nextRoute))
     }
 
     /// Nobody is seen at the address any more.
@@ -55,6 +67,7 @@ extension SessionMachine {
         guard peer.routes.contains(where: isGone) else { return }
         peer.routes.removeAll(where: isGone)
         peer.attempt?.routesLeft.removeAll(where: isGone)
+        forgetBetterRoutes(of: peer)
         if peer.state == .available {
             settle(peer)
         } else if peer.state != .unavailable {

@@ -30,7 +30,7 @@ final class SessionMachine {
     var knownAddresses: [KnownAddress] = []
     var links: [UInt64: Link] = [:]
     var dials: [DialID: Dial] = [:]
-    var pings: [UInt64: (token: CallToken, link: Link)] = [:]
+    var pings: [UInt64: (token: CallToken, link: Link, payload: [UInt8])] = [:]
     var statistics = SessionStatistics()
     var generator: SeededGenerator
     /// Encoded messages live in these; given back when acknowledged. As many are kept as one peer that is sent to without
@@ -241,6 +241,7 @@ final class SessionMachine {
     }
 
     private func deadline(of link: Link) -> Moment {
+        if link.isHeld { return .never }
         var deadline = link.machine.deadline
         if let conversation = link.conversation { deadline = min(deadline, conversation.acknowledgeBy) }
         if link.purpose == .unsettled { deadline = min(deadline, settlingDeadline(of: link)) }
@@ -254,6 +255,7 @@ final class SessionMachine {
     }
 
     private func linkTimeArrived(_ link: Link, now: Moment) {
+        if link.isHeld { return }
         if let conversation = link.conversation, conversation.acknowledgeBy <= now {
             acknowledge(conversation, on: link)
         }
@@ -270,7 +272,10 @@ final class SessionMachine {
     /// Sees to it that the peer is looked at when its next deadline comes.
     func watch(_ peer: PeerRecord) {
         var deadline = Moment.never
-        if let attempt = peer.attempt { deadline = min(attempt.deadline, attempt.yieldsUntil) }
+        if let attempt = peer.attempt {
+            deadline = min(attempt.deadline, attempt.yieldsUntil, attempt.routeDeadline)
+        }
+        deadline = min(deadline, peer.movesAt)
         if let invitation = peer.invitation { deadline = min(deadline, invitation.deadline) }
         if let recovery = peer.recovery {
             deadline = min(deadline, recovery.deadline)
@@ -303,9 +308,13 @@ final class SessionMachine {
                 peer.attempt?.yieldsUntil = .never
                 peer.attempt?.routesLeft = preferredRoutes(of: peer)
                 dialNextRoute(of: peer, now: now)
+            } else if attempt.routeDeadline <= now {
+                giveUpRoute(of: peer, now: now)
             }
         } else if let recovery = peer.recovery, recovery.retryAt <= now {
             beginResuming(peer, now: now)
+        } else if peer.movesAt <= now {
+            move(peer, now: now)
         }
     }
 
@@ -337,9 +346,12 @@ final class SessionMachine {
         Peer(
             id: peer.id, name: peer.name, info: peer.info, state: peer.state,
             routes: preferredRoutes(of: peer).map { Peer.Route(address: $0.address, quality: $0.quality) },
-            transport: peer.link.map { transports[$0.transport].scheme },
+            transport: scheme(inUseWith: peer),
             trust: security == .none ? nil : trust.trust(in: peer.id, called: peer.name))
     }
+
+    /// The scheme of the transport that carries the conversation with the peer.
+    func scheme(inUseWith peer: PeerRecord) -> String? { peer.link.map { transports[$0.transport].scheme } }
 
     /// The record of `id`, made if there is room for one more.
     func record(of id: PeerID, name: DisplayName) -> PeerRecord? {
@@ -360,7 +372,7 @@ final class SessionMachine {
             if let conversation = peer.conversation {
                 var counts = conversation.snapshot
                 counts.link = peer.link?.machine.statistics
-                counts.transport = peer.link.map { transports[$0.transport].scheme }
+                counts.transport = scheme(inUseWith: peer)
                 if let link = counts.link {
                     counts.unreliableSent += link.unreliableSent
                     counts.unreliableDropped += link.unreliableDropped

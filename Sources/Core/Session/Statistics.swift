@@ -37,7 +37,7 @@ public struct PeerStatistics: Hashable, Sendable {
     public var unreliableReceived = 0
     /// Unreliable messages that came but were not kept because nobody read.
     public var unreliableUnread = 0
-    /// Times the conversation moved to another link after one broke.
+    /// Times the conversation moved to another link, after one broke or to a better route.
     public var reconnects = 0
     /// Bytes accepted for sending and not acknowledged yet.
     public var bytesWaiting = 0

@@ -1,0 +1,310 @@
+import NighMemory
+import NighTestKit
+import Testing
+
+@testable import NighCore
+
+/// A conversation goes on over the route that is left, and returns to a better one once that is back.
+@Suite struct BetterRoutesTests {
+    private let place = TwoWays()
+
+    private func expectSound(_ members: TwoWays.Member..., at location: SourceLocation = #_sourceLocation) {
+        for member in members {
+            #expect(member.session.inconsistencies == [], sourceLocation: location)
+            #expect(member.machine.links.count == 1, sourceLocation: location)
+        }
+    }
+
+    /// Two over the slow way, because the fast one is down.
+    private func pairOverSlow(
+        plan: FaultPlan = .none, slowPlan: FaultPlan = .none,
+        adjust: (inout SessionConfiguration) -> Void = { _ in }
+    ) throws -> (TwoWays.Member, TwoWays.Member) {
+        let first = place.join(plan: plan, slowPlan: slowPlan, adjust: adjust)
+        let second = place.join(adjust: adjust)
+        place.cutFast(first, second)
+        try place.connect(first, second)
+        #expect(first.transport(to: second) == "slow")
+        return (first, second)
+    }
+
+    /// Sends numbered messages both ways, one pair a millisecond, while `time` passes.
+    private func talk(
+        _ first: TwoWays.Member, _ second: TwoWays.Member, _ numbers: Range<Int>
+    ) throws {
+        for number in numbers {
+            try first.session.trySend(Array("\(number)".utf8), to: second.id)
+            try second.session.trySend(Array("\(number)".utf8), to: first.id)
+            try place.run(.milliseconds(1))
+        }
+    }
+
+    @Test func aConversationGoesOnOverTheOtherWayAndReturns() throws {
+        var plan = FaultPlan()
+        plan.delay = .milliseconds(5)
+        let first = place.join(plan: plan, slowPlan: plan)
+        let second = place.join()
+        try place.connect(first, second)
+        #expect(first.transport(to: second) == "fast")
+        try talk(first, second, 0..<500)
+        place.cutFast(first, second)
+        try talk(first, second, 500..<1_500)
+        #expect(first.transport(to: second) == "slow")
+        place.mendFast(first, second)
+        try talk(first, second, 1_500..<15_000)
+        try place.run(.seconds(20))
+        for (member, other) in [(first, second), (second, first)] {
+            #expect(member.transport(to: other) == "fast")
+            #expect(member.told(of: other) == ["fast", "slow", "fast"])
+            #expect(member.probe.texts == (0..<15_000).map { "\($0)" })
+            let moves = member.probe.moves(of: other.id)
+            #expect(moves == [.available, .connecting, .connected, .reconnecting, .connected])
+        }
+        expectSound(first, second)
+    }
+
+    @Test func whereDialsOfTheLostWayAreSwallowedTheOtherIsTakenWithinSeconds() throws {
+        let first = place.join()
+        let second = place.join()
+        try place.connect(first, second)
+        place.cutFast(first, second, dials: .timeOut)
+        let elapsed = try place.time { first.transport(to: second) == "slow" }
+        #expect(elapsed <= 2_300)
+        expectSound(first, second)
+    }
+
+    @Test func whereTheWayFallsSilentTheOtherIsTakenAsSoonAsThePeerIsLost() throws {
+        let first = place.join()
+        let second = place.join()
+        try place.connect(first, second)
+        for member in [first, second] { member.fast.block(dials: .timeOut) }
+        try first.session.trySend(Array("unheard".utf8), to: second.id)
+        let elapsed = try place.time { first.transport(to: second) == "slow" }
+        #expect(elapsed <= 17_500)
+        try place.run(.seconds(5))
+        #expect(second.probe.texts == ["unheard"])
+        expectSound(first, second)
+    }
+
+    @Test func aWayThatAppearsDuringADialNobodyAnswersIsTaken() throws {
+        let first = place.join()
+        let second = place.join()
+        try place.connect(first, second)
+        for member in [first, second] { member.session.driver.machine.routesLost(transport: 0) }
+        place.cutFast(first, second, dials: .timeOut)
+        try place.run(.seconds(3))
+        #expect(first.probe.state(of: second.id) == .reconnecting)
+        for member in [first, second] { member.session.setBrowsing(true) }
+        let elapsed = try place.time { first.transport(to: second) == "slow" }
+        #expect(elapsed <= 2_300)
+    }
+
+    @Test func bothAtOnceEndWithOneLink() throws {
+        for delay in 0..<40 {
+            let place = TwoWays()
+            var plan = FaultPlan()
+            plan.delay = .milliseconds(delay)
+            let first = place.join(plan: plan, slowPlan: plan)
+            let second = place.join(slowPlan: plan)
+            place.cutFast(first, second)
+            try place.connect(first, second)
+            place.mendFast(first, second)
+            for member in [first, second] {
+                let other = member.id == first.id ? second.id : first.id
+                let peer = try #require(member.machine.peers[other])
+                member.session.driver.inTurn { member.machine.move(peer, now: place.loop.now) }
+            }
+            for number in 0..<300 {
+                try first.session.trySend(Array("\(number)".utf8), to: second.id)
+                try second.session.trySend(Array("\(number)".utf8), to: first.id)
+                try place.run(.milliseconds(1))
+            }
+            try place.run(.seconds(3))
+            for (member, other) in [(first, second), (second, first)] {
+                #expect(member.told(of: other) == ["slow", "fast"])
+                #expect(member.probe.texts == (0..<300).map { "\($0)" })
+                #expect(member.probe.moves(of: other.id) == [.available, .connecting, .connected])
+            }
+            expectSound(first, second)
+        }
+    }
+
+    @Test func aBetterWayThatRefusesDisturbsNothingAndIsTriedLessAndLess() throws {
+        let (first, second) = try pairOverSlow()
+        func dials() -> Int { first.probe.statistics.dials + second.probe.statistics.dials }
+        let before = dials()
+        try place.run(.seconds(60))
+        let soon = dials() - before
+        #expect((3...12).contains(soon), "\(soon) dials in the first minute")
+        try place.run(.seconds(600))
+        let late = dials()
+        try place.run(.seconds(600))
+        #expect((4...16).contains(dials() - late), "\(dials() - late) dials in ten minutes")
+        for (member, other) in [(first, second), (second, first)] {
+            #expect(member.told(of: other) == ["slow"])
+            #expect(member.probe.moves(of: other.id) == [.available, .connecting, .connected])
+        }
+        place.mendFast(first, second)
+        try place.run(.seconds(400))
+        #expect(first.transport(to: second) == "fast")
+        expectSound(first, second)
+    }
+
+    @Test func anAnswerThatNeverComesHoldsTheConversationForTwoSecondsAtMost() throws {
+        var plan = FaultPlan()
+        plan.delay = .milliseconds(20)
+        let (first, second) = try pairOverSlow(plan: plan)
+        place.mendFast(first, second)
+        let isAsking = try place.time {
+            [(first, second), (second, first)].contains {
+                $0.machine.peers[$1.id]?.attempt?.requestSent ?? false
+            }
+        }
+        #expect(isAsking < 5_000)
+        let mover = first.machine.peers[second.id]?.attempt == nil ? second : first
+        let other = mover.id == first.id ? second : first
+        // The request is on its way, and nothing comes of it.
+        for member in [first, second] { member.fast.block() }
+        try other.session.trySend(Array("waits".utf8), to: mover.id)
+        try mover.session.trySend(Array("goes".utf8), to: other.id)
+        try place.run(.milliseconds(1_900))
+        #expect(mover.probe.texts == [])
+        #expect(other.probe.texts == ["goes"])
+        try place.run(.milliseconds(200))
+        #expect(mover.probe.texts == ["waits"])
+        #expect(mover.probe.moves(of: other.id) == [.available, .connecting, .connected])
+        #expect(mover.session.inconsistencies == [] && other.session.inconsistencies == [])
+    }
+
+    @Test func aBetterWayThatBreaksAgainAndAgainIsTakenLessAndLess() throws {
+        let (first, second) = try pairOverSlow()
+        var waits: [Int] = []
+        for _ in 0..<4 {
+            place.mendFast(first, second)
+            waits.append(try place.time { first.transport(to: second) == "fast" })
+            try place.run(.seconds(5))
+            place.cutFast(first, second)
+            try place.run(.seconds(1))
+            #expect(first.transport(to: second) == "slow")
+        }
+        for (wait, next) in zip(waits, waits.dropFirst()) { #expect(next > wait, "\(waits)") }
+        #expect(waits[3] > 15_000, "\(waits)")
+    }
+
+    @Test func aWayThatComesAndGoesInDiscoveryIsNotDialled() throws {
+        let (first, second) = try pairOverSlow()
+        for member in [first, second] { member.fastTransport.stopBrowsing() }
+        for (member, other) in [(first, second), (second, first)] {
+            member.machine.removeRoutes(of: try #require(member.machine.peers[other.id])) {
+                $0.address.scheme == "fast"
+            }
+        }
+        place.mendFast(first, second)
+        let before = first.probe.statistics.dials + second.probe.statistics.dials
+        for _ in 0..<20 {
+            for (member, other) in [(first, second), (second, first)] {
+                member.fastTransport.browse("test")
+                try place.run(.seconds(1))
+                member.fastTransport.stopBrowsing()
+                member.session.driver.inTurn {
+                    member.machine.removeRoutes(of: member.machine.peers[other.id]!) {
+                        $0.address.scheme == "fast"
+                    }
+                }
+            }
+        }
+        #expect(first.probe.statistics.dials + second.probe.statistics.dials == before)
+    }
+
+    @Test(arguments: [false, true]) func oneSideIsEnoughToSeeTheBetterWay(greaterSees: Bool) throws {
+        let isFirstGreater = Identity.ephemeral(seed: 1).peerID > Identity.ephemeral(seed: 2).peerID
+        let first = place.join(seesFast: isFirstGreater == greaterSees)
+        let second = place.join(seesFast: isFirstGreater != greaterSees)
+        place.cutFast(first, second)
+        try place.connect(first, second)
+        #expect(first.transport(to: second) == "slow")
+        place.mendFast(first, second)
+        try place.run(.seconds(20))
+        #expect(first.transport(to: second) == "fast")
+        #expect(second.transport(to: first) == "fast")
+        expectSound(first, second)
+    }
+
+    @Test func transportsOfOnePriorityAreNotLeftForEachOther() throws {
+        let first = place.join(fastPriority: 200)
+        let second = place.join(fastPriority: 200)
+        place.cutFast(first, second)
+        try place.connect(first, second)
+        place.mendFast(first, second)
+        let dials = first.probe.statistics.dials + second.probe.statistics.dials
+        try place.run(.seconds(300))
+        #expect(first.probe.statistics.dials + second.probe.statistics.dials == dials)
+        #expect(first.transport(to: second) == "slow")
+    }
+
+    @Test func aLargeMessageThatIsUnderWayArrivesOnceAndWhole() throws {
+        var slowPlan = FaultPlan()
+        slowPlan.bytesPerSecond = 1 << 20
+        let (first, second) = try pairOverSlow(slowPlan: slowPlan) { $0.limits.sendBuffer = 64 << 20 }
+        let large = [UInt8]((0..<16 << 20).lazy.map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 12) })
+        place.mendFast(first, second)
+        for (member, other) in [(first, second), (second, first)] {
+            try member.session.trySend(Array("before".utf8), to: other.id)
+            try member.session.trySend(large, to: other.id)
+            try member.session.trySend(Array("after".utf8), to: other.id)
+        }
+        try place.run(.seconds(12))
+        for (member, other) in [(first, second), (second, first)] {
+            #expect(member.told(of: other) == ["slow", "fast"])
+            #expect(member.probe.messages.map(\.bytes.count) == [6, 16 << 20, 5])
+            #expect(member.probe.messages[1].bytes == large)
+            #expect(member.probe.moves(of: other.id) == [.available, .connecting, .connected])
+        }
+    }
+
+    @Test func pingsAreAnsweredAcrossTheMove() throws {
+        var plan = FaultPlan()
+        plan.delay = .milliseconds(30)
+        let (first, second) = try pairOverSlow(plan: plan, slowPlan: plan)
+        place.mendFast(first, second)
+        nonisolated(unsafe) var answered = 0  // the loop is virtual: one thread
+        for _ in 0..<1_500 {
+            for (member, other) in [(first, second), (second, first)] {
+                member.session.ping(other.id) { if case .success = $0 { answered += 1 } }
+            }
+            try place.run(.milliseconds(5))
+        }
+        try place.run(.seconds(2))
+        #expect(first.transport(to: second) == "fast")
+        #expect(answered == 3_000)
+    }
+
+    @Test func nobodyMovesWhilePairing() throws {
+        let (first, second) = try pairOverSlow { $0.acceptsPairing = true }
+        first.session.pair(second.id) { _ in }
+        try place.run(.seconds(1))
+        place.mendFast(first, second)
+        try place.run(.seconds(60))
+        #expect(first.transport(to: second) == "slow")
+        for (member, other) in [(first, second), (second, first)] {
+            member.session.confirmPairing(with: other.id, digitsAgree: true)
+        }
+        try place.run(.seconds(20))
+        #expect(first.transport(to: second) == "fast")
+        for (member, other) in [(first, second), (second, first)] {
+            #expect(member.probe.peer(other.id)?.trust == .paired)
+        }
+    }
+
+    @Test func whoLeavesDoesNotMoveBefore() throws {
+        var slowPlan = FaultPlan()
+        slowPlan.bytesPerSecond = 64 << 10
+        let (first, second) = try pairOverSlow(slowPlan: slowPlan) { $0.timings.linger = .seconds(20) }
+        try first.session.trySend([UInt8](repeating: 1, count: 512 << 10), to: second.id)
+        first.session.disconnect(second.id)
+        place.mendFast(first, second)
+        try place.run(.seconds(20))
+        #expect(second.probe.messages.map(\.bytes.count) == [512 << 10])
+        #expect(first.probe.state(of: second.id) == .available)
+    }
+}

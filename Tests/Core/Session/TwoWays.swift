@@ -1,0 +1,90 @@
+import NighMemory
+import NighTestKit
+
+@testable import NighCore
+
+/// Sessions that reach each other in two ways: over a fast transport, which they prefer, and over a slow one.
+final class TwoWays {
+    struct Member {
+        let probe: SessionProbe
+        let fast: FaultControl
+        let slow: FaultControl
+        /// For who is seen, or sees, on one of the two only.
+        let fastTransport: RelabelledTransport
+
+        var id: PeerID { probe.id }
+        var session: Session { probe.session }
+        var machine: SessionMachine { session.driver.machine }
+
+        /// What carries the conversation with another member.
+        func transport(to other: Member) -> String? {
+            machine.peers[other.id].flatMap(machine.scheme(inUseWith:))
+        }
+
+        /// The transports the program was told of, in order; each once in a row.
+        func told(of other: Member) -> [String] {
+            probe.events.reduce(into: []) { told, event in
+                switch event {
+                case .stateChanged(let peer, _, _), .peerChanged(let peer):
+                    guard peer.id == other.id, let transport = peer.transport else { return }
+                    if told.last != transport { told.append(transport) }
+                default: break
+                }
+            }
+        }
+    }
+
+    let loop = VirtualEventLoop()
+    private let fastHub = MemoryHub()
+    private let slowHub = MemoryHub()
+    private var count: UInt64 = 0
+
+    func join(
+        fastPriority: Int = 100, plan: FaultPlan = .none, slowPlan: FaultPlan = .none, seesFast: Bool = true,
+        adjust: (inout SessionConfiguration) -> Void = { _ in }
+    ) -> Member {
+        count += 1
+        let fast = FaultyTransport(MemoryTransport(hub: fastHub, address: "f\(count)"), plan: plan)
+        let slow = FaultyTransport(MemoryTransport(hub: slowHub, address: "s\(count)"), plan: slowPlan)
+        let relabelled = RelabelledTransport(fast, scheme: "fast", priority: fastPriority)
+        relabelled.finds = seesFast
+        var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: "m\(count)"))
+        configuration.seed = count &* 7919
+        adjust(&configuration)
+        let session = Session(
+            configuration, identity: .ephemeral(seed: count),
+            transports: [RelabelledTransport(slow, scheme: "slow", priority: 200), relabelled], loop: loop)
+        let probe = SessionProbe(number: Int(count), session: session, faults: fast.control)
+        probe.start(reading: .handler, accepting: true)
+        return Member(probe: probe, fast: fast.control, slow: slow.control, fastTransport: relabelled)
+    }
+
+    func run(_ duration: Duration) throws { try loop.run(for: duration) }
+
+    /// Milliseconds until the condition holds.
+    func time(until condition: () -> Bool) throws -> Int {
+        for elapsed in 0..<30_000 {
+            if condition() { return elapsed }
+            try run(.milliseconds(1))
+        }
+        return .max
+    }
+
+    func connect(_ first: Member, _ second: Member) throws {
+        try run(.seconds(1))
+        first.session.invite(second.id) { _ in }
+        try run(.seconds(1))
+    }
+
+    /// The fast way is gone: what is open on it breaks, and dials fail as told.
+    func cutFast(_ members: Member..., dials: FaultControl.BlockedDials = .refuse) {
+        for member in members {
+            member.fast.block(dials: dials)
+            member.fast.cut()
+        }
+    }
+
+    func mendFast(_ members: Member...) {
+        for member in members { member.fast.unblock() }
+    }
+}
