@@ -41,6 +41,7 @@ struct WorldTests {
         #expect(counts.kills > 10)
         #expect(counts.restarts > 10)
         #expect(counts.pings > 50)
+        #expect(counts.moves > 10)
     }
 
     /// 1,000 pairs.

@@ -218,6 +218,7 @@ extension SessionMachine {
             peer.routes.count < limits.routesPerPeer
         {
             peer.routes.append(RouteRecord(transport: call.transport, address: call.address, isManual: true))
+            considerBetterRoutes(of: peer, now: now)
         }
         if peer.state == .unavailable { settle(peer) }
         link.belongs(to: peer)

@@ -26,6 +26,8 @@ public struct Finding: Error, CustomStringConvertible, Sendable {
         case calls
         /// Nothing is called back after the session closed.
         case silence
+        /// A conversation uses the best way there is.
+        case ways
         /// Conversations survive what they are said to survive.
         case endurance
         /// The network comes to rest.
@@ -105,6 +107,8 @@ public struct WorldCounts: Sendable, Equatable {
     public var unreliableReceived = 0
     /// Sends refused because the buffer was full.
     public var refusedSends = 0
+    /// Conversations that changed their transport with nobody losing anybody, counted at each end.
+    public var moves = 0
     /// Peers paired, counted at each end.
     public var pairings = 0
     /// Pipes cut on purpose.
@@ -129,7 +133,7 @@ public struct WorldCounts: Sendable, Equatable {
             \.worlds, \.sessions, \.milliseconds, \.work, \.invitations, \.conversations, \.reconnects,
             \.interruptions, \.messagesSent, \.messagesReceived, \.bytesReceived, \.messagesResent,
             \.unreliableSent, \.unreliableReceived, \.refusedSends, \.cuts, \.blocks, \.partitions, \.kills,
-            \.restarts, \.pings, \.pairings,
+            \.restarts, \.pings, \.pairings, \.moves,
         ]
         for field in fields { left[keyPath: field] += right[keyPath: field] }
     }

@@ -48,6 +48,10 @@ final class Life: @unchecked Sendable {
     let number: Int
     let address: TransportAddress
     let transport: FaultyTransport
+    /// The worse of two ways; nil where there is but one.
+    let spare: FaultyTransport?
+    /// Everything under which others see it.
+    let addresses: Set<TransportAddress>
     let incarnation: UInt64
     /// The digits its user sees, and with whom.
     var shownDigits: (other: Int, code: PairingCode)?
@@ -59,6 +63,8 @@ final class Life: @unchecked Sendable {
     /// How many conversations with each inhabitant this life was told of.
     private var conversations: [Int: Int] = [:]
     var lines: [Int: Line] = [:]
+    /// What carries the conversation with a peer, as it was told.
+    private var carriers: [PeerID: String] = [:]
     /// From whom this life has withdrawn at some time: left, taken an invitation back, or let one fail.
     var withdrawn: Set<Int> = []
     /// Streams whose arrival was confirmed by a `disconnect` that succeeded.
@@ -91,9 +97,15 @@ final class Life: @unchecked Sendable {
         let member = owner.member
         isAdvertising = member.role != .client
         isBrowsing = member.role != .server
-        transport = FaultyTransport(
-            MemoryTransport(hub: world.hub, address: address, highWaterMark: 64 << 10),
-            plan: world.isQuiet ? WorldPlan.healed(member.faults) : member.faults)
+        var plan = world.isQuiet ? WorldPlan.healed(member.faults) : member.faults
+        if !world.betterWaysAreOpen { plan.refuse = .all }
+        let transport = FaultyTransport(
+            MemoryTransport(hub: world.hub, address: address, highWaterMark: 64 << 10), plan: plan)
+        self.transport = transport
+        spare = world.plan.hasSpareWays ? Self.spare(at: address, in: world, like: member) : nil
+        addresses = Set(
+            [self.address]
+                + (spare == nil ? [] : [TransportAddress(scheme: Self.spareScheme, value: address)]))
         var configuration = SessionConfiguration(
             service: "world", name: DisplayName(fitting: "peer \(owner.index)"), role: member.role)
         configuration.seed = world.generator.next()
@@ -102,12 +114,30 @@ final class Life: @unchecked Sendable {
         configuration.limits = member.limits
         configuration.timings = member.timings
         let session = Session(
-            configuration, identity: owner.identity, trust: owner.trust, transports: [transport],
+            configuration, identity: owner.identity, trust: owner.trust,
+            transports: [transport] + (spare.map { [Self.relabelled($0)] } ?? []),
             loop: world.loop)
         self.session = session
         remains = session
         incarnation = session.inspection.incarnation
     }
+
+    static let spareScheme = "spare"
+
+    private static func spare(
+        at address: String, in world: World, like member: WorldPlan.Member
+    ) -> FaultyTransport {
+        FaultyTransport(
+            MemoryTransport(hub: world.spareHub, address: address, highWaterMark: 64 << 10),
+            plan: WorldPlan.healed(member.faults))
+    }
+
+    private static func relabelled(_ spare: FaultyTransport) -> any Transport {
+        RelabelledTransport(spare, scheme: spareScheme, priority: 100)
+    }
+
+    /// Pipes that are open, on all its transports.
+    var pipeCount: Int { faults.pipes.count + (spare?.control.pipes.count ?? 0) }
 
     func start() {
         let onMessage: MessageHandler = { [self] bytes, origin in
@@ -139,9 +169,16 @@ final class Life: @unchecked Sendable {
             if let fault = states.told(peer.id, peer.state, from: last, cause: cause) {
                 found(fault.rule, fault.words)
             }
+            carriers[peer.id] = peer.transport
             changed(other, peer, from: last, cause: cause)
         case .peerChanged(let peer):
-            note(.event, world.index(of: peer.id) ?? -1, 1, "peer changed: \(peer.name) \(peer.state)")
+            note(
+                .event, world.index(of: peer.id) ?? -1, 1,
+                "peer changed: \(peer.name) \(peer.state) over \(peer.transport ?? "nothing")")
+            if let last = carriers[peer.id], let next = peer.transport, last != next {
+                world.counts.moves += 1
+            }
+            carriers[peer.id] = peer.transport
             if states.state(of: peer.id) != peer.state {
                 found(
                     .moves,

@@ -101,12 +101,10 @@ extension World {
                 if peer.state == .connected { connected += 1 }
                 judge(peer, of: life)
             }
-            if inside.links != connected || life.faults.pipes.count != connected
-                || openPipes(of: life) != "\(connected) open"
-            {
+            if inside.links != connected || life.pipeCount != connected || openPipes(of: life) != connected {
                 life.found(
                     .oneLink,
-                    "\(connected) peers are connected by \(inside.links) links on \(life.faults.pipes.count) pipes "
+                    "\(connected) peers are connected by \(inside.links) links on \(life.pipeCount) pipes "
                         + "(underneath \(openPipes(of: life)))")
             }
             if inside.dials > 0 || inside.pings > 0 {
@@ -120,8 +118,28 @@ extension World {
         }
     }
 
-    private func openPipes(of life: Life) -> String {
-        life.transport.diagnose().first { $0.subject == "pipes" }?.finding ?? "none"
+    private func openPipes(of life: Life) -> Int {
+        [life.transport, life.spare].compactMap { $0 }.reduce(0) { sum, transport in
+            let finding = transport.diagnose().first { $0.subject == "pipes" }?.finding
+            return sum + (finding?.split(separator: " ").first.flatMap { Int($0) } ?? 0)
+        }
+    }
+
+    /// All ways have been open for a while: every conversation is on the best that one of the two sees.
+    func judgeWays() {
+        guard plan.hasSpareWays else { return }
+        for life in awake {
+            for peer in life.session?.inspection.peers ?? [] where peer.transport == Life.spareScheme {
+                guard let other = index(of: peer.id), let partner = inhabitants[other].awake else { continue }
+                let back = partner.session?.inspection(of: id(life.index))
+                // An address given by hand may be one where nobody is to be reached any more.
+                if partner.isAdvertising && peer.routes.contains(partner.address)
+                    || life.isAdvertising && back?.routes.contains(life.address) ?? false
+                {
+                    life.found(.ways, "still talks with \(other) over the spare way")
+                }
+            }
+        }
     }
 
     private func judge(_ peer: SessionInspection.PeerView, of life: Life) {
@@ -166,12 +184,12 @@ extension World {
                 continue
             }
             guard let view, view.state == .available || view.state == .connected,
-                view.routes.contains(visible.address)
+                visible.addresses.isSubset(of: view.routes)
             else {
                 life.found(.ghosts, "does not see \(inhabitant.index), which is there")
                 continue
             }
-            if view.routes.contains(where: { $0 != visible.address }) {
+            if view.routes.contains(where: { !visible.addresses.contains($0) }) {
                 life.found(.ghosts, "knows the ways \(view.routes) to \(visible.address)")
             }
         }
@@ -223,7 +241,7 @@ extension World {
                 Moment.Span.seconds(Int64(seconds)).nanoseconds
                 / Moment.Span(life.timings.askAfter).nanoseconds + 1
             // A ping and its pong: timer, flush, write, delayed by faults and perhaps split, read, flush, timer.
-            allowed += life.faults.pipes.count * Int(asks) * 40
+            allowed += life.pipeCount * Int(asks) * 40
             if life.readsLater { allowed += seconds * 10 * 3 }
         }
         let done = loop.workDone - before

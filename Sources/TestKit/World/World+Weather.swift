@@ -14,9 +14,23 @@ extension World {
         }
     }
 
+    /// Until now conversations began on the worse way, and nothing is lost when they leave it.
+    func scheduleBetterWays() {
+        later(.milliseconds(plan.betterWaysOpenAt)) { [self] in
+            guard !betterWaysAreOpen else { return }
+            betterWaysAreOpen = true
+            note(.weather, "the better ways are open")
+            for life in awake { life.faults.plan.refuse = nil }
+        }
+    }
+
     private func strike() {
         guard let life = generator.pick(awake) else { return }
         guard plan.kind == .storm else { return cut(life) }
+        if let spare = life.spare, generator.chance(20) {
+            life.note(.weather, 6, 0, "cut the spare ways")
+            return spare.control.cut()
+        }
         switch generator.number(0...99) {
         case 0..<40: cut(life)
         case 40..<55: hinder(life)

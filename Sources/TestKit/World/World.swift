@@ -12,6 +12,8 @@ public final class World: @unchecked Sendable {
     static let longestTimeout = 12_000
     /// In one world of so many, everything is encrypted.
     private static let encryptedEvery: UInt64 = 4
+    /// In one of so many, everybody can be reached in two ways.
+    private static let spareWaysEvery: UInt64 = 3
     /// How many lines a finding brings along.
     private static let tail = 60
 
@@ -19,11 +21,15 @@ public final class World: @unchecked Sendable {
     let plan: WorldPlan
     let loop: VirtualEventLoop
     let hub = MemoryHub()
+    /// Where the second ways lead.
+    let spareHub = MemoryHub()
     let inhabitants: [Inhabitant]
     var generator: SeededGenerator
     var log: WorldLog
     var ledger = MessageLedger()
     var counts = WorldCounts()
+    /// The better of two ways can be dialled.
+    var betterWaysAreOpen: Bool
     /// The users have stopped doing things by themselves, and nothing breaks any more.
     var isQuiet = false
     /// The world has come to rest, and nobody leaves yet: every conversation there is or begins now must last.
@@ -44,6 +50,7 @@ public final class World: @unchecked Sendable {
         var plan = WorldPlan(&generator)
         // Handshakes cost more than all the rest of a world: not every one needs them.
         plan.security = seed.isMultiple(of: Self.encryptedEvery) ? .encrypted : .none
+        if seed % Self.spareWaysEvery == 1 { plan.addSpareWays(&generator) }
         self.init(seed: seed, plan: plan, generator: generator, keepingLog: keepingLog)
     }
 
@@ -54,6 +61,7 @@ public final class World: @unchecked Sendable {
         var generator = generator
         self.seed = seed
         self.plan = plan
+        betterWaysAreOpen = plan.betterWaysOpenAt == 0
         loop = VirtualEventLoop(workLimit: workLimit)
         log = WorldLog(keepsLines: keepingLog)
         // Whose PeerID is the greater must not be the same in every world.
@@ -151,6 +159,7 @@ public final class World: @unchecked Sendable {
             later(.milliseconds(inhabitant.member.joinsAt)) { self.begin(inhabitant) }
         }
         scheduleWeather()
+        scheduleBetterWays()
         scheduleChecks()
         run(for: plan.active)
         guard finding == nil else { return end() }
@@ -162,6 +171,7 @@ public final class World: @unchecked Sendable {
         for inhabitant in inhabitants { inhabitant.life?.faults.unblock() }
         run(for: .seconds(1))
         judgeRest()
+        judgeWays()
         prove()
         rest()
         closeAll()
@@ -205,6 +215,8 @@ public final class World: @unchecked Sendable {
         note(.phase, "everything is mended")
         for inhabitant in inhabitants {
             guard let life = inhabitant.life else { continue }
+            life.spare?.control.unblock()
+            life.spare?.control.release()
             life.faults.unblock()
             life.faults.release()
             life.faults.plan = WorldPlan.healed(life.owner.member.faults)

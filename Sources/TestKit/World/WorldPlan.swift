@@ -38,14 +38,18 @@ struct WorldPlan {
     }
 
     let kind: Kind
-    let members: [Member]
+    private(set) var members: [Member]
     /// How long users and weather are active, and how long the world then has to come to rest.
     let active: Duration
-    let settling: Duration
+    private(set) var settling: Duration
     /// Between two strokes of bad weather, at most, in milliseconds.
     let weatherPace: Int
     /// How its sessions make sure of each other.
     var security = SessionSecurity.none
+    /// Whether its sessions reach each other in a second way, a worse one that breaks seldom.
+    var hasSpareWays = false
+    /// In a calm world with spare ways: so many milliseconds after its beginning the better one can be dialled.
+    var betterWaysOpenAt = 0
     /// Whether limits are so narrow that not everybody can be connected, or known, to everybody.
     let isNarrow: Bool
 
@@ -78,6 +82,26 @@ struct WorldPlan {
                     + Moment.Span(timings.handshake) + Moment.Span(timings.handshake))
         }
         settling = (longest + .milliseconds(Int64(World.longestTimeout)) + .seconds(3)).duration
+    }
+
+    /// Gives everybody a second way to everybody.
+    mutating func addSpareWays(_ generator: inout SeededGenerator) {
+        hasSpareWays = true
+        if kind == .calm, generator.chance(70) { betterWaysOpenAt = generator.number(3_000...8_000) }
+        var longest = Moment.Span.zero
+        for index in members.indices {
+            var timings = members[index].timings
+            timings.nextRoute = generator.milliseconds(500...2_500)
+            timings.betterRoute = generator.milliseconds(300...2_000)
+            timings.longestBetterRoute = generator.milliseconds(2_000...6_000)
+            members[index].timings = timings
+            let patience = Moment.Span(timings.longestBetterRoute)
+            longest = max(
+                longest,
+                // A move that was begun before all was mended, and the wait after it on the side that waits longer.
+                Moment.Span(timings.dial) + Moment.Span(timings.handshake) + patience + patience + patience)
+        }
+        settling += (longest + .seconds(5)).duration
     }
 
     private static func member(_ kind: Kind, isNarrow: Bool, _ generator: inout SeededGenerator) -> Member {

@@ -105,7 +105,8 @@ enum Soak {
             \(counts.sessions) sessions, \(counts.kills) killed, \(counts.restarts) started anew
             \(counts.invitations) invitations, \(counts.conversations / 2) conversations
             \(counts.cuts) cuts, \(counts.blocks) blocks and stalls, \(counts.partitions) partitions
-            \(counts.interruptions) interruptions seen, \(counts.reconnects) mended
+            \(counts.interruptions) interruptions seen, \(counts.reconnects) mended, \
+            \(counts.moves) moves to a better way
             \(counts.messagesSent) messages sent, \(counts.messagesReceived) received \
             (\(counts.bytesReceived >> 20) MiB), \(counts.messagesResent) sent again, \
             \(counts.refusedSends) refused for lack of room

@@ -1,24 +1,22 @@
-import NighMemory
+import NighCore
 
-@testable import NighCore
-
-/// A transport under another scheme and priority, so that a test can give a session two ways over memory; one whose
+/// A transport under another scheme and priority, so that a session can have two ways over memory; one whose
 /// pipes a test looks into; or one that was given addresses and may find nobody by itself.
-final class RelabelledTransport: Transport, TransportEvents, @unchecked Sendable {
+package final class RelabelledTransport: Transport, TransportEvents, @unchecked Sendable {
     // Confined to the virtual loop, like what it wraps.
-    let scheme: String
-    let capabilities: TransportCapabilities
+    package let scheme: String
+    package let capabilities: TransportCapabilities
     private let inner: any Transport
     private var events: (any TransportEvents)?
     private var loop: (any EventLoop)?
     /// Told while it browses.
-    var knownAddresses: [TransportAddress] = []
+    package var knownAddresses: [TransportAddress] = []
     /// Whether it sees what is advertised.
-    var finds = true
+    package var finds = true
     /// Put around each pipe.
     private let wrap: (any Pipe) -> any Pipe
 
-    init(
+    package init(
         _ inner: any Transport, scheme: String, priority: Int,
         wrap: @escaping (any Pipe) -> any Pipe = { $0 }
     ) {
@@ -30,29 +28,31 @@ final class RelabelledTransport: Transport, TransportEvents, @unchecked Sendable
         self.capabilities = capabilities
     }
 
-    func start(on loop: any EventLoop, events: any TransportEvents) {
+    package func start(on loop: any EventLoop, events: any TransportEvents) {
         self.events = events
         self.loop = loop
         inner.start(on: loop, events: self)
     }
 
-    func advertise(_ advertisement: Advertisement) { inner.advertise(advertisement) }
-    func updateAdvertisement(_ advertisement: Advertisement) { inner.updateAdvertisement(advertisement) }
-    func stopAdvertising() { inner.stopAdvertising() }
-    func browse(_ service: ServiceName) {
+    package func advertise(_ advertisement: Advertisement) { inner.advertise(advertisement) }
+    package func updateAdvertisement(_ advertisement: Advertisement) {
+        inner.updateAdvertisement(advertisement)
+    }
+    package func stopAdvertising() { inner.stopAdvertising() }
+    package func browse(_ service: ServiceName) {
         if finds { inner.browse(service) }
         loop?.execute { for address in self.knownAddresses { self.events?.addressKnown(address, by: self) } }
     }
 
-    func stopBrowsing() { inner.stopBrowsing() }
-    func cancelDial(_ dial: DialID) { inner.cancelDial(dial) }
-    func diagnose() -> [Diagnosis] { inner.diagnose() }
+    package func stopBrowsing() { inner.stopBrowsing() }
+    package func cancelDial(_ dial: DialID) { inner.cancelDial(dial) }
+    package func diagnose() -> [Diagnosis] { inner.diagnose() }
 
-    func dial(_ address: TransportAddress, as dial: DialID, timeout: Duration) {
+    package func dial(_ address: TransportAddress, as dial: DialID, timeout: Duration) {
         inner.dial(TransportAddress(scheme: inner.scheme, value: address.value), as: dial, timeout: timeout)
     }
 
-    func shutdown() {
+    package func shutdown() {
         inner.shutdown()
         events = nil
     }
@@ -67,49 +67,49 @@ final class RelabelledTransport: Transport, TransportEvents, @unchecked Sendable
             quality: sighting.quality)
     }
 
-    func routeFound(_ sighting: Sighting, by transport: any Transport) {
+    package func routeFound(_ sighting: Sighting, by transport: any Transport) {
         events?.routeFound(relabel(sighting), by: self)
     }
 
-    func routeChanged(_ sighting: Sighting, by transport: any Transport) {
+    package func routeChanged(_ sighting: Sighting, by transport: any Transport) {
         events?.routeChanged(relabel(sighting), by: self)
     }
 
-    func routeLost(_ address: TransportAddress, by transport: any Transport) {
+    package func routeLost(_ address: TransportAddress, by transport: any Transport) {
         events?.routeLost(relabel(address), by: self)
     }
 
-    func addressKnown(_ address: TransportAddress, by transport: any Transport) {
+    package func addressKnown(_ address: TransportAddress, by transport: any Transport) {
         events?.addressKnown(relabel(address), by: self)
     }
 
-    func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
+    package func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
         events?.pipeOpened(wrap(pipe), dial: dial, by: self)
     }
 
-    func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {
+    package func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {
         var error = error
         error.transport = scheme
         events?.dialFailed(dial, error: error, by: self)
     }
 
-    func advertisingFailed(_ error: NighError, by transport: any Transport) {
+    package func advertisingFailed(_ error: NighError, by transport: any Transport) {
         events?.advertisingFailed(error, by: self)
     }
 
-    func browsingFailed(_ error: NighError, by transport: any Transport) {
+    package func browsingFailed(_ error: NighError, by transport: any Transport) {
         events?.browsingFailed(error, by: self)
     }
 
-    func advertised(as name: DisplayName, by transport: any Transport) {
+    package func advertised(as name: DisplayName, by transport: any Transport) {
         events?.advertised(as: name, by: self)
     }
 
-    func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
+    package func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
         events?.listeningChanged(addresses.map(relabel), by: self)
     }
 
-    func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
+    package func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
         events?.transportChanged(condition, by: self)
     }
 }
