@@ -296,7 +296,7 @@ import Testing
         }
     }
 
-    @Test func whoLeavesDoesNotMoveBefore() throws {
+    @Test func whatIsLeftToSendArrivesThoughTheOtherSideMoves() throws {
         var slowPlan = FaultPlan()
         slowPlan.bytesPerSecond = 64 << 10
         let (first, second) = try pairOverSlow(slowPlan: slowPlan) { $0.timings.linger = .seconds(20) }
