@@ -12,7 +12,7 @@ public enum SecurityFault: Hashable, Sendable {
     case certificateNotYetValid
     /// The key in the other side's certificate is of this kind.
     case wrongKeyKind(String)
-    /// The other side's certificate is not signed with its own key.
+    /// The other side's certificate names somebody else as its issuer, or is signed with another kind of key.
     case notSelfSigned
     /// The other side does not speak TLS 1.3.
     case versionTooOld
@@ -41,7 +41,7 @@ extension SecurityFault: CustomStringConvertible {
         case .certificateExpired: "the other side's certificate has expired"
         case .certificateNotYetValid: "the other side's certificate is not valid yet"
         case .wrongKeyKind(let kind): "the other side's key is not Ed25519 but \(kind)"
-        case .notSelfSigned: "the other side's certificate is not signed with its own key"
+        case .notSelfSigned: "the other side's certificate is not one it has made itself"
         case .versionTooOld: "the other side does not speak TLS 1.3"
         case .noCommonProtocol: "the other side speaks TLS, but not for Nigh"
         case .certificateRefused(let words): "the other side refused our certificate: \(words)"

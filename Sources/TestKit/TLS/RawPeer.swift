@@ -9,10 +9,11 @@ package final class RawPeer {
         let key: OpaquePointer
         package let certificate: OpaquePointer
 
-        /// A certificate for `key`, signed with `signer` or, where that is nil, with the key itself.
+        /// A certificate for `key` in the name of "raw", signed in the name of `issuer` with `signer` or, where that is nil,
+        /// with the key itself.
         package init(
             _ key: OpaquePointer = RawPeer.key(EVP_PKEY_ED25519), signer: OpaquePointer? = nil,
-            from: String = "20000101000000Z", until: String = "20990101000000Z"
+            issuer: String = "raw", from: String = "20000101000000Z", until: String = "20990101000000Z"
         ) {
             self.key = key
             certificate = X509_new()!
@@ -22,7 +23,8 @@ package final class RawPeer {
             ASN1_TIME_set_string_X509(X509_getm_notAfter(certificate), until)
             X509_NAME_add_entry_by_txt(
                 X509_get_subject_name(certificate), "CN", MBSTRING_UTF8, "raw", -1, -1, 0)
-            X509_set_issuer_name(certificate, X509_get_subject_name(certificate))
+            X509_NAME_add_entry_by_txt(
+                X509_get_issuer_name(certificate), "CN", MBSTRING_UTF8, issuer, -1, -1, 0)
             X509_set_pubkey(certificate, key)
             let signs = signer ?? key
             let digest = EVP_PKEY_get_base_id(signs) == EVP_PKEY_ED25519 ? nil : EVP_sha256()
@@ -33,6 +35,9 @@ package final class RawPeer {
             X509_free(certificate)
             EVP_PKEY_free(key)
         }
+
+        /// Shows `other` as its key from now on, whose private half it has not.
+        package func claim(_ other: OpaquePointer) { X509_set_pubkey(certificate, other) }
 
         /// Who shows it; nil for a key of another kind than Ed25519.
         package var peerID: PeerID? {

@@ -125,7 +125,7 @@ import Testing
     @Test func aCertificateSignedBySomebodyElseIsRefusedByName() throws {
         let signer = RawPeer.key(EVP_PKEY_ED25519)
         defer { EVP_PKEY_free(signer) }
-        try ForeignClient.with(RawPeer.Credentials(signer: signer)) { files in
+        try ForeignClient.with(RawPeer.Credentials(signer: signer, issuer: "other")) { files in
             try refuses(
                 "\(Self.rules) \(files)", cause: "certificate not self-signed", words: "decrypt error")
         }

@@ -54,9 +54,44 @@ import Testing
     func aCertificateSignedBySomebodyElseIsRefused(side: LinkSide) throws {
         let other = RawPeer.key(EVP_PKEY_ED25519)
         defer { EVP_PKEY_free(other) }
-        let raw = RawPeer(side == .dialling ? .accepting : .dialling, RawPeer.Credentials(signer: other))
+        let raw = RawPeer(
+            side == .dialling ? .accepting : .dialling, RawPeer.Credentials(signer: other, issuer: "other"))
         #expect(raw.meet(try channel(side))?.cause == .insecure(.notSelfSigned))
         #expect(raw.failure?.contains("alert") == true)
+    }
+
+    @Test(arguments: [EVP_PKEY_RSA, EVP_PKEY_EC])
+    func aCertificateSignedWithAnotherKindOfKeyIsRefused(kind: Int32) throws {
+        let other = RawPeer.key(kind)
+        defer { EVP_PKEY_free(other) }
+        let raw = RawPeer(.accepting, RawPeer.Credentials(signer: other))
+        #expect(raw.meet(try channel(.dialling))?.cause == .insecure(.notSelfSigned))
+    }
+
+    /// The handshake's own signature covers the certificate; the one inside proves nothing more.
+    @Test(arguments: [LinkSide.dialling, .accepting])
+    func whoHoldsTheKeyIsThatPeerWhateverSignatureTheCertificateHas(side: LinkSide) throws {
+        let other = RawPeer.key(EVP_PKEY_ED25519)
+        defer { EVP_PKEY_free(other) }
+        let credentials = RawPeer.Credentials(signer: other)
+        let raw = RawPeer(side == .dialling ? .accepting : .dialling, credentials)
+        let channel = try channel(side)
+        #expect(raw.meet(channel) == nil)
+        #expect(channel.provenPeer == credentials.peerID && credentials.peerID != nil)
+    }
+
+    @Test(arguments: [LinkSide.dialling, .accepting])
+    func whoDoesNotHoldTheKeyOfItsCertificateIsRefused(side: LinkSide) throws {
+        let stolen = RawPeer.key(EVP_PKEY_ED25519)
+        defer { EVP_PKEY_free(stolen) }
+        let credentials = RawPeer.Credentials()
+        let raw = RawPeer(side == .dialling ? .accepting : .dialling, credentials) { _ in
+            credentials.claim(stolen)
+        }
+        let channel = try channel(side)
+        #expect(raw.meet(channel)?.cause == .insecure(.damaged))
+        #expect(raw.failure?.contains("decrypt error") == true)
+        #expect(!channel.isEstablished && channel.provenPeer == nil)
     }
 
     @Test(arguments: [LinkSide.dialling, .accepting])
