@@ -88,6 +88,9 @@ package final class LinkMachine {
     var nextAutomaticPing = LinkMachine.firstAutomaticPing
     static let firstAutomaticPing: UInt64 = 1 << 63
 
+    /// When the other side gets a ticket: one costs an eighth of the handshake, for which no message should wait.
+    @exclusivity(unchecked) private var ticketDueAt = Moment.never
+    private static let ticketDelay = Moment.Span.milliseconds(100)
     /// The most control bytes that may wait before the link stops reading: a flood of pings is answered at the
     /// speed at which the answers are taken.
     private static let controlBacklog = 64 << 10
@@ -329,6 +332,7 @@ package final class LinkMachine {
         self.version = version
         decoder.maximumPayload = settings.limits.frame
         phase = .open
+        if side == .accepting, provenPeer != nil { ticketDueAt = now + Self.ticketDelay }
         sendAutomaticPing(now: now)
     }
 
@@ -414,7 +418,7 @@ package final class LinkMachine {
     package var deadline: Moment {
         switch phase {
         case .preface, .securing, .greeting: openedAt + Moment.Span(settings.timings.handshake)
-        case .open: keepAlive.deadline
+        case .open: min(keepAlive.deadline, ticketDueAt)
         case .closed: .never
         }
     }
@@ -425,6 +429,10 @@ package final class LinkMachine {
         guard phase == .open else {
             finish(.timedOut, code: .tooSlow)
             return false
+        }
+        if ticketDueAt <= now {
+            ticketDueAt = .never
+            channel?.giveTicket(wire: &wire)
         }
         switch keepAlive.check(at: now) {
         case .ask:

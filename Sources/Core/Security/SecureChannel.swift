@@ -30,6 +30,9 @@ protocol SecureChannel: AnyObject {
     /// where nothing is secret.
     func keyingMaterial(label: String, context: [UInt8], count: Int) -> SecretBytes?
 
+    /// Gives the other side a ticket for its next link; for the accepting side.
+    func giveTicket(wire: inout ByteQueue)
+
     /// The newest ticket the other side gave, once; the dialling side keeps it for its next link to that peer.
     func takeTicket() -> ResumptionTicket?
 
@@ -83,6 +86,8 @@ final class PlaintextChannel: SecureChannel {
     func end(wire: inout ByteQueue) {}
 
     func keyingMaterial(label: String, context: [UInt8], count: Int) -> SecretBytes? { nil }
+
+    func giveTicket(wire: inout ByteQueue) {}
 
     func takeTicket() -> ResumptionTicket? { nil }
 

@@ -175,6 +175,15 @@ package final class TLSChannel: SecureChannel {
         return done == 1 ? secret : nil
     }
 
+    package func giveTicket(wire: inout ByteQueue) {
+        guard isEstablished, failure == nil, !hasEnded else { return }
+        becomeActive()
+        Self.forgetErrors()
+        defer { transport.collect(into: &wire) }
+        // Without one the next handshake is a full one, and nothing else.
+        if SSL_new_session_ticket(ssl) != 1 || SSL_do_handshake(ssl) != 1 { ERR_clear_error() }
+    }
+
     func takeTicket() -> ResumptionTicket? {
         guard let provenPeer, let session = transport.takeTicket() else { return nil }
         return ResumptionTicket(owning: session, peer: provenPeer)

@@ -175,10 +175,10 @@ package final class TLSContext: @unchecked Sendable {
         return nil
     }
 
-    /// One ticket a handshake, which the server forgets: all it needs lies in the ticket, locked with keys of this
-    /// context. Used with a new key exchange each time (psk_dhe_ke), and never for early data.
+    /// No ticket by itself: `TLSChannel.giveTicket` makes one. The server forgets it: all it needs lies in the ticket, locked
+    /// with keys of this context. Used with a new key exchange each time (psk_dhe_ke), and never for early data.
     private static func giveTickets(_ context: OpaquePointer) {
-        SSL_CTX_set_num_tickets(context, 1)
+        SSL_CTX_set_num_tickets(context, 0)
         SSL_CTX_set_max_early_data(context, 0)
         SSL_CTX_set_timeout(context, ticketLifetime)
         SSL_CTX_set_session_id_context(context, applicationProtocol, UInt32(applicationProtocol.count))

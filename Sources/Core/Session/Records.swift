@@ -91,8 +91,8 @@ final class PeerRecord {
     /// How many times in a row that led nowhere, or to a link that soon broke.
     var vainMoves = 0
 
-    /// What shortens the handshake of the next link to it.
-    var ticket: ResumptionTicket?
+    /// What shortens the handshake of the next link to it, from links that are over.
+    private var ticket: ResumptionTicket?
 
     /// The highest request number seen from the peer, in the incarnation below.
     var requestsSeen: UInt64 = 0
@@ -109,6 +109,15 @@ final class PeerRecord {
     init(id: PeerID, name: DisplayName) {
         self.id = id
         self.name = name
+    }
+
+    /// Keeps the ticket that a link has brought, if it has.
+    func keepTicket(of link: Link) { ticket = link.machine.takeTicket() ?? ticket }
+
+    /// The newest ticket there is, once.
+    func takeTicket() -> ResumptionTicket? {
+        if let link { keepTicket(of: link) }
+        return ticket.take()
     }
 
     /// For errors: the name and enough of the PeerID.

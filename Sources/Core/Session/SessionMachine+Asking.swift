@@ -213,7 +213,6 @@ extension SessionMachine {
                 call.token, .limit("known peers", limits.knownPeers), peer: call.address.description)
         }
         peer.name = hello.name
-        peer.ticket = link.machine.takeTicket() ?? peer.ticket
         if !peer.routes.contains(where: { $0.address == call.address }),
             peer.routes.count < limits.routesPerPeer
         {

@@ -168,7 +168,6 @@ extension SessionMachine {
         if link.purpose == .finished { return }
         if let peer = link.peer, link.purpose == .asking {
             peer.name = hello.name
-            peer.ticket = link.machine.takeTicket() ?? peer.ticket
             return
         }
         guard let dial = link.dial else { return acceptedLinkOpened(link, hello: hello, now: now) }
@@ -187,7 +186,6 @@ extension SessionMachine {
             }
             link.belongs(to: peer)
             peer.name = hello.name
-            peer.ticket = link.machine.takeTicket() ?? peer.ticket
             if case .pairing = dialled.purpose {
                 beginPairing(with: peer, on: link, now: now)
             } else {

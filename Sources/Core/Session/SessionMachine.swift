@@ -125,7 +125,7 @@ final class SessionMachine {
         var settings = LinkMachine.Settings(hello: hello, limits: limits, timings: timings, offer: offer)
         if let dial, let id = dials[dial]?.purpose.peer {
             settings.expected = id
-            settings.ticket = peers[id]?.ticket.take()
+            settings.ticket = peers[id]?.takeTicket()
         }
         let machine = LinkMachine(side: dial == nil ? .accepting : .dialling, settings: settings, now: now)
         let link = Link(number: nextNumber(), machine: machine, transport: transport, dial: dial, now: now)
@@ -165,6 +165,7 @@ final class SessionMachine {
         forgetStaleWakeups()
         output(.close(link))
         guard let peer = link.peer else { return }
+        peer.keepTicket(of: link)
         failPings(on: link, with: NighError(.pinging, .linkLost, peer: peer.label))
         peer.linkCount -= 1
         if peer.isIdle { peers[peer.id] = nil }

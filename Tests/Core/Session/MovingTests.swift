@@ -52,6 +52,8 @@ import Testing
         let (first, second) = try pair()
         #expect(link(of: first, to: second.id)?.wasResumed == false)
         for _ in 0..<3 {
+            // The ticket follows the first messages.
+            try place.run(.seconds(1))
             first.faults.cut()
             try place.run(.seconds(3))
             #expect(link(of: first, to: second.id)?.wasResumed == true)

@@ -49,6 +49,12 @@ final class ChannelPair {
         try pump()
     }
 
+    /// Has the accepting side give a ticket for the next handshake.
+    func giveTicket() throws(NighError) {
+        accepting.giveTicket(wire: &toDialling)
+        try pump()
+    }
+
     /// Hands over what was written until nothing is left.
     func pump() throws(NighError) {
         while !toAccepting.isEmpty || !toDialling.isEmpty {
