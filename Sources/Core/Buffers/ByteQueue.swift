@@ -21,6 +21,9 @@ public struct ByteQueue {
     /// The slice at `index`, counted from the front.
     public subscript(index: Int) -> ByteSlice { slices[index] }
 
+    /// Where the slice at `index` lies, for who takes no reference to it: valid until it is taken out of the queue.
+    package func bytes(at index: Int) -> UnsafeRawBufferPointer { slices[index].pointer }
+
     /// Adds `slice` at the end; an empty one is ignored.
     public mutating func append(_ slice: ByteSlice) {
         guard !slice.isEmpty else { return }
@@ -57,6 +60,7 @@ public struct ByteQueue {
     /// Forgets the first `count` bytes: what a write has taken.
     public mutating func drop(_ count: Int) {
         precondition(count >= 0 && count <= byteCount)
+        if count == byteCount { return removeAll() }
         var left = count
         while left > 0, let slice = popFirst(atMost: left) { left &-= slice.count }
     }

@@ -10,8 +10,9 @@ public final class Chunk: @unchecked Sendable {
     public let base: UnsafeMutableRawPointer
     /// The size of the block in bytes.
     public let capacity: Int
-    /// How many bytes from the front are in use; for the owner only.
-    public private(set) var filled = 0
+    /// How many bytes from the front are in use; for the owner only, which is why nobody checks at run time whether two look
+    /// at it at once.
+    @exclusivity(unchecked) public private(set) var filled = 0
 
     /// A block of `capacity` bytes, uninitialized, freed with its last reference.
     public init(capacity: Int) {
@@ -37,6 +38,20 @@ public final class Chunk: @unchecked Sendable {
     public func append(_ bytes: UnsafeRawBufferPointer) {
         let destination = claim(bytes.count)
         if let source = bytes.baseAddress { destination.copyMemory(from: source, byteCount: bytes.count) }
+    }
+
+    /// The bytes of `chunk` that are not in use, for its owner to write to before it claims them. Takes no reference.
+    @inline(never)
+    package static func rest(of chunk: inout Chunk) -> UnsafeMutableRawBufferPointer {
+        UnsafeMutableRawBufferPointer(start: chunk.base + chunk.filled, count: chunk.room)
+    }
+
+    /// Takes the next `count` bytes of `chunk` into use, which its owner has written already, as a slice.
+    @inline(never)
+    package static func claim(_ count: Int, of chunk: inout Chunk) -> ByteSlice {
+        let start = chunk.filled
+        _ = chunk.claim(count)
+        return chunk.slice(from: start)
     }
 
     /// What is filled from `start` to the end, as a slice that keeps this chunk.

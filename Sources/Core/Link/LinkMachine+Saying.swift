@@ -1,6 +1,11 @@
 // What a link says besides messages: requests and answers, standings, pings.
 
 extension LinkMachine {
+    /// The longest payload of a ping that is answered, whatever this side sends itself.
+    static let pingPayloadLimit = 1_024
+    /// Pings that may wait for their answers; more than `SessionLimits.pendingPings` can be, since the link asks too.
+    static let pingsRemembered = 256
+
     /// Sends a request; one to resume also behind this side's hello, before the other's has come: the version both speak is
     /// known from the link before.
     func send(_ request: ConversationRequest, isResume: Bool) {
@@ -48,5 +53,15 @@ extension LinkMachine {
     func sendAutomaticPing(now: Moment) {
         ping(token: nextAutomaticPing, payload: [], now: now)
         nextAutomaticPing = (nextAutomaticPing &+ 1) | Self.firstAutomaticPing
+    }
+
+    /// The answer to a ping, where it is to one of this side's.
+    func interpretPong(_ frame: FrameDecoder.Frame, now: Moment) throws(WireError) -> Step? {
+        var reader = FieldReader(frame.bytes)
+        let token = try reader.number(UInt64.self, "a pong's token")
+        guard let sent = pingsSent.removeValue(forKey: token) else { return nil }
+        let span = now - sent
+        statistics.roundTrip.measured(span)
+        return .pong(token: token, roundTrip: span)
     }
 }

@@ -75,6 +75,8 @@ package final class LinkMachine {
     private let ownPreface: Preface
     private var prefaceBytes: [UInt8] = []
     @exclusivity(unchecked) private var channel: (any SecureChannel)?
+    /// The channel changes nothing, so that whole messages need not be led through it.
+    @exclusivity(unchecked) private var isPlain = false
     @exclusivity(unchecked) private var decoder: FrameDecoder
     @exclusivity(unchecked) private var plain = ByteQueue()
     @exclusivity(unchecked) private(set) var keepAlive: KeepAlive
@@ -96,10 +98,6 @@ package final class LinkMachine {
     private static let controlBacklog = 64 << 10
     /// The longest frame before the hellos; a hello is far shorter.
     private static let helloLimit = 4_096
-    /// The longest payload of a ping that is answered, whatever this side sends itself.
-    static let pingPayloadLimit = 1_024
-    /// Pings that may wait for their answers; more than `SessionLimits.pendingPings` can be, since the link asks too.
-    static let pingsRemembered = 256
 
     init(side: LinkSide, settings: Settings, now: Moment) {
         self.side = side
@@ -123,7 +121,9 @@ package final class LinkMachine {
         guard phase != .closed else { return }
         statistics.bytesReceived &+= bytes.count
         if keepAlive.heard(at: now) { heardAgain = true }
-        if phase != .preface, let channel {
+        if phase == .open, isPlain {
+            decoder.feed(bytes)
+        } else if phase != .preface, let channel {
             feed(bytes, through: channel)
         } else {
             receivePreface(bytes)
@@ -158,6 +158,7 @@ package final class LinkMachine {
     private func beginSecuring(_ kind: Preface.Security) {
         let channel = settings.offer.make(kind, side, settings.expected, settings.ticket)
         self.channel = channel
+        isPlain = channel is PlaintextChannel
         do throws(NighError) {
             try channel.begin(wire: &wire)
         } catch {
@@ -293,15 +294,6 @@ package final class LinkMachine {
         }
     }
 
-    private func interpretPong(_ frame: FrameDecoder.Frame, now: Moment) throws(WireError) -> Step? {
-        var reader = FieldReader(frame.bytes)
-        let token = try reader.number(UInt64.self, "a pong's token")
-        guard let sent = pingsSent.removeValue(forKey: token) else { return nil }
-        let span = now - sent
-        statistics.roundTrip.measured(span)
-        return .pong(token: token, roundTrip: span)
-    }
-
     private func greet(_ frame: FrameDecoder.Frame, now: Moment) throws(WireError) {
         if frame.type == FrameType.close.rawValue {
             return finish(saidByPeer: try LinkClose(reading: frame.bytes))
@@ -377,19 +369,9 @@ package final class LinkMachine {
         let before = queue.byteCount
         defer { statistics.bytesSent &+= queue.byteCount &- before }
         queue.append(contentsOf: &wire)
+        if isPlain { return gatherPlain(into: &queue, budget: budget, conversation: conversation) }
         guard let channel, channel.isEstablished else { return }
-        control.drain(into: &plain)
-        if unreliable.byteCount > 0 {
-            if budget > plain.byteCount {
-                statistics.unreliableSent &+= unreliable.frameCount
-                unreliable.drain(into: &plain)
-            } else {
-                dropUnreliable()
-            }
-        }
-        if phase == .open, let conversation {
-            conversation.gather(into: &plain, budget: budget &- plain.byteCount, header: &control)
-        }
+        gatherPlain(into: &plain, budget: budget, conversation: conversation)
         if !plain.isEmpty {
             do throws(NighError) {
                 try channel.seal(&plain, into: &queue)
@@ -399,6 +381,23 @@ package final class LinkMachine {
         }
         if phase == .closed { channel.end(wire: &queue) }
         if isResting { rest(after: queue.byteCount &- before) }
+    }
+
+    /// The same, as it is before the channel has sealed it.
+    @inline(__always)
+    private func gatherPlain(into queue: inout ByteQueue, budget: Int, conversation: Conversation?) {
+        let end = queue.byteCount &+ budget
+        control.drain(into: &queue)
+        if unreliable.byteCount > 0 {
+            if end > queue.byteCount {
+                statistics.unreliableSent &+= unreliable.frameCount
+                unreliable.drain(into: &queue)
+            } else {
+                dropUnreliable()
+            }
+        }
+        guard phase == .open, let conversation else { return }
+        conversation.gather(into: &queue, budget: end &- queue.byteCount, header: &control)
     }
 
     /// Whether nothing but keep-alive passes: then the channel gives up after each use what only traffic needs.

@@ -25,16 +25,15 @@ public struct PeerID: Hashable, Comparable, Sendable, CustomStringConvertible, L
 
     /// The 32 bytes, as they are sent.
     public var bytes: [UInt8] {
-        [words.0, words.1, words.2, words.3].flatMap { word in
-            (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * UInt64($0))) }
-        }
+        withUnsafeBytes(
+            of: (words.0.bigEndian, words.1.bigEndian, words.2.bigEndian, words.3.bigEndian), Array.init)
     }
 
     /// The 52 characters.
     public var description: String { Base32.encode(bytes) }
 
     /// The first eight characters: enough for a person to tell the peers of one room apart, not to trust one.
-    public var short: String { String(description.prefix(8)) }
+    public var short: String { withUnsafeBytes(of: words.0.bigEndian) { Base32.encode($0.prefix(5)) } }
 
     /// Whether all 32 bytes are the same.
     @inlinable
@@ -58,8 +57,9 @@ public struct PeerID: Hashable, Comparable, Sendable, CustomStringConvertible, L
 enum Base32 {
     private static let alphabet = Array("abcdefghijklmnopqrstuvwxyz234567".utf8)
 
-    static func encode(_ bytes: [UInt8]) -> String {
+    static func encode(_ bytes: some Collection<UInt8>) -> String {
         var text: [UInt8] = []
+        text.reserveCapacity((bytes.count * 8 + 4) / 5)
         var buffer = 0
         var bits = 0
         for byte in bytes {

@@ -141,7 +141,7 @@ package final class Conversation {
     func gather(into queue: inout ByteQueue, budget: Int, header: inout ControlWriter) {
         isAnnounced = false
         var left = budget
-        while left > 0 {
+        while left > 0, hasUnsent {
             let main = sending[0].gather(
                 into: &queue, budget: min(left, Self.mainShare), granted: granted[0], pieceLimit: pieceLimit,
                 header: &header)

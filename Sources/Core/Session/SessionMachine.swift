@@ -48,7 +48,7 @@ final class SessionMachine {
     // above likewise.
     @exclusivity(unchecked) private var directives = Ring<Directive>()
     @exclusivity(unchecked) private var dirtyLinks = Ring<Link>()
-    private var wakeups = TimerQueue<Wakeup>()
+    @exclusivity(unchecked) private var wakeups = TimerQueue<Wakeup>()
     private var lastNumber: UInt64 = 0
     /// Numbers this session's requests, whomever they go to: a peer can tell a late one from the latest, also after its
     /// record here was forgotten in between.

@@ -126,7 +126,7 @@ final class TCPPipe: TCPSocket, @unchecked Sendable {
             var offered = 0
             let sent = withUnsafeTemporaryAllocation(of: uv_buf_t.self, capacity: Self.callPieces) { pieces in
                 let count = min(queue.sliceCount, Self.callPieces)
-                for index in 0..<count { offered &+= Self.fill(pieces, index, with: queue[index]) }
+                for index in 0..<count { offered &+= Self.fill(pieces, index, with: queue.bytes(at: index)) }
                 return Int(uv_try_write(stream, pieces.baseAddress, UInt32(count)))
             }
             guard sent >= 0 else {
@@ -143,15 +143,13 @@ final class TCPPipe: TCPSocket, @unchecked Sendable {
 
     @inline(__always)
     private static func fill(
-        _ pieces: UnsafeMutableBufferPointer<uv_buf_t>, _ index: Int, with slice: ByteSlice
+        _ pieces: UnsafeMutableBufferPointer<uv_buf_t>, _ index: Int, with bytes: UnsafeRawBufferPointer
     ) -> Int {
-        // The queue keeps the slice until what is sent of it has been dropped.
-        slice.withUnsafeBytes {
-            let base = UnsafeMutableRawPointer(mutating: $0.baseAddress)
-            pieces.initializeElement(
-                at: index, to: uv_buf_t(base: base?.assumingMemoryBound(to: CChar.self), len: $0.count))
-        }
-        return slice.count
+        // The queue keeps them until what is sent of them has been dropped.
+        let base = UnsafeMutableRawPointer(mutating: bytes.baseAddress)
+        pieces.initializeElement(
+            at: index, to: uv_buf_t(base: base?.assumingMemoryBound(to: CChar.self), len: bytes.count))
+        return bytes.count
     }
 
     /// Has libuv send the first of what waits once the socket has room.
@@ -163,9 +161,8 @@ final class TCPPipe: TCPSocket, @unchecked Sendable {
             pieces in
             var count = 0
             while count < min(Self.requestPieces, waiting.sliceCount), requestedCount < Self.requestLimit {
-                let slice = waiting[count]
-                let fitting = slice[0..<min(slice.count, Self.requestLimit &- requestedCount)]
-                requestedCount &+= Self.fill(pieces, count, with: fitting)
+                let fitting = waiting.bytes(at: count).prefix(Self.requestLimit &- requestedCount)
+                requestedCount &+= Self.fill(pieces, count, with: UnsafeRawBufferPointer(rebasing: fitting))
                 count += 1
             }
             return uv_write(request, stream, pieces.baseAddress, UInt32(count)) { request, status in

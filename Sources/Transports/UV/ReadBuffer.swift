@@ -25,14 +25,10 @@ package final class ReadBuffer {
             chunk = pool.take()
             pool.recycle(full)
         }
-        return UnsafeMutableRawBufferPointer(start: chunk.base + chunk.filled, count: chunk.room)
+        return Chunk.rest(of: &chunk)
     }
 
     /// Takes what a read has written there.
     @inline(__always)
-    package func take(_ count: Int) -> ByteSlice {
-        let start = chunk.filled
-        _ = chunk.claim(count)
-        return chunk.slice(from: start)
-    }
+    package func take(_ count: Int) -> ByteSlice { Chunk.claim(count, of: &chunk) }
 }
