@@ -14,6 +14,7 @@ enum Tools {
         ("unshare", "util-linux"), ("setpriv", "util-linux"), ("mount", "mount"), ("ip", "iproute2"),
         ("ss", "iproute2"), ("nft", "nftables"), ("dbus-daemon", "dbus-bin"),
         ("avahi-daemon", "avahi-daemon"), ("avahi-browse", "avahi-utils"), ("avahi-publish", "avahi-utils"),
+        ("tshark", "tshark"), ("text2pcap", "wireshark-common"), ("openssl", "openssl"),
     ]
 
     /// Those that are not there, in words; nil when all are.

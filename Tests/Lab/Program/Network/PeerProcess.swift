@@ -11,6 +11,7 @@ final class PeerProcess {
         var info: [String] = []
         /// Whether it invites everybody it finds.
         var meets = false
+        var isEncrypted = true
 
         init() {}
 
@@ -92,6 +93,7 @@ final class PeerProcess {
         if let identity = options.identity { command += ["--identity", "/run/\(identity)"] }
         for pair in options.info { command += ["--info", pair] }
         if options.meets { command.append("--meet") }
+        if !options.isEncrypted { command.append("--unencrypted") }
         let child = try host.lab.supervisor.start(label, command)
         self.init(name, options, label: label, child: child, on: host)
         child.onLine = { [unowned self] stream, line in take(line, from: stream) }

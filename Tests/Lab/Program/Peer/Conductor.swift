@@ -23,9 +23,10 @@ final class Conductor: Sendable {
     init(_ options: PeerOptions) throws {
         self.options = options
         let identity = try options.identity.map { try IdentityFile(path: $0).load() } ?? .ephemeral()
-        let configuration = SessionConfiguration(
+        var configuration = SessionConfiguration(
             service: options.service, name: DisplayName(fitting: options.name), role: options.role,
             info: try DiscoveryInfo(options.info))
+        if !options.isEncrypted { configuration.security = .none }
         loop = UVEventLoop()
         session = Session(
             configuration, identity: identity,

@@ -4,13 +4,15 @@ import Nigh
 struct PeerOptions {
     static let help = """
         usage: lab peer --name NAME [--transport SPEC] [--role peer|server|client] [--service NAME]
-                        [--identity FILE] [--info KEY=VALUE]… [--meet]
+                        [--identity FILE] [--info KEY=VALUE]… [--meet] [--unencrypted]
 
         One session, driven by lines on its input, telling what happens as lines on its output.
 
           --transport  as every program takes it: tcp, tcp:mdns=embedded,port=4000 (default: tcp)
           --identity   a file that keeps who it is; without one it is somebody new each time
           --meet       invite everybody who is found
+          --unencrypted
+                       talk in the clear, to those alone who do as well
 
         Commands:
           invite PEER                 ask a peer for a conversation
@@ -44,6 +46,7 @@ struct PeerOptions {
     var identity: String?
     var info: [String: String] = [:]
     var meets = false
+    var isEncrypted = true
     var wantsHelp = false
 
     init(_ arguments: [String]) throws(Misuse) {
@@ -52,6 +55,7 @@ struct PeerOptions {
             switch argument {
             case "--help", "-h": wantsHelp = true
             case "--meet": meets = true
+            case "--unencrypted": isEncrypted = false
             case "--name": name = try Self.value(of: argument, &rest)
             case "--transport": transport = try Self.value(of: argument, &rest)
             case "--identity": identity = try Self.value(of: argument, &rest)

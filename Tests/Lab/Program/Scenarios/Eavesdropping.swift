@@ -1,0 +1,183 @@
+import Glibc
+import Nigh
+
+/// Somebody writes down all that goes over the wire between two hosts, and reads it.
+enum Eavesdropping {
+    static let all = [
+        Scenario(
+            "overheard", "what is written down of an encrypted conversation shows two prefaces and TLS 1.3",
+            limit: .seconds(90)
+        ) { lab throws(Failure) in try overhear(lab, isEncrypted: true) },
+        Scenario(
+            "overheard-unencrypted", "the same without encryption shows every word: the reader can read",
+            limit: .seconds(90)
+        ) { lab throws(Failure) in try overhear(lab, isEncrypted: false) },
+        Scenario("overheard-tls12", "a certificate that TLS 1.2 shows is found by the same search") {
+            lab throws(Failure) in try overhearTLS12(lab)
+        },
+    ]
+
+    /// Bytes that somebody who listens may look for.
+    private struct Secret {
+        let what: String
+        let bytes: [UInt8]
+        /// Whether multicast DNS tells it to everybody.
+        var isAnnounced = false
+        /// Whether peers tell it each other over their connection.
+        var isSaid = true
+
+        /// All of it, and each half: what is there in part is there too much.
+        var searches: [(words: String, bytes: ArraySlice<UInt8>)] {
+            let middle = bytes.count / 2
+            return [
+                (what, bytes[...]), ("the first half of \(what)", bytes[..<middle]),
+                ("the second half of \(what)", bytes[middle...]),
+            ]
+        }
+    }
+
+    private static let service = "overheard-lab"
+    private static let info = "place=under the old walnut tree"
+    private static let prefaceByteCount = 8
+    /// What `Lab.talk` sends.
+    private static let messageByteCount = 64
+    /// How an Ed25519 key begins in every certificate (RFC 8410).
+    private static let keyBeginning: [UInt8] = [
+        0x30, 0x2A, 0x30, 0x05, 0x06, 0x03, 0x2B, 0x65, 0x70, 0x03, 0x21,
+    ]
+    /// How the name in each of our certificates is written.
+    private static let certificateName: [UInt8] =
+        [0x06, 0x03, 0x55, 0x04, 0x03] + [0x0C, 0x04] + Array("nigh".utf8)
+
+    private static func overhear(_ lab: Lab, isEncrypted: Bool) throws(Failure) {
+        let hosts = [try lab.host("puma"), try lab.host("lynx")]
+        let capture = try Capture(of: hosts[0], in: lab)
+        var options = Findings.embedded
+        options.service = service
+        options.info = [info]
+        options.isEncrypted = isEncrypted
+        let puma = try hosts[0].peer("Puma who sleeps in the afternoon", options)
+        let lynx = try hosts[1].peer("Lynx who never comes down again", options)
+        try lab.find(puma, lynx)
+        // Twice, since the second time a ticket of the first makes another handshake.
+        for _ in 0..<2 {
+            puma.invite(lynx)
+            try lab.connection(of: puma, lynx)
+            try lab.talk(puma, lynx)
+            puma.leave(lynx)
+            try lab.wait(for: "them to part") { !puma.isConnected(to: lynx) && !lynx.isConnected(to: puma) }
+        }
+        for peer in [puma, lynx] { peer.quit() }
+        try capture.end()
+        let connections = try capture.connections()
+        try lab.check("two connections or more were captured", connections.count >= 2)
+        let secrets = try secrets(of: puma, for: lynx) + secrets(of: lynx, for: puma) + commonSecrets
+        try searchAnnouncements(lab, capture, secrets)
+        if isEncrypted {
+            for connection in connections { try checkEncryption(lab, capture, connection, secrets) }
+        } else {
+            try checkPlaintext(lab, connections, secrets)
+        }
+    }
+
+    private static var commonSecrets: [Secret] {
+        [
+            Secret(what: "the service", bytes: Array(service.utf8), isAnnounced: true),
+            Secret(what: "the discovery info", bytes: Array(info.utf8), isAnnounced: true, isSaid: false),
+            Secret(what: "a certificate's key", bytes: keyBeginning, isSaid: false),
+            Secret(what: "a certificate's name", bytes: certificateName, isSaid: false),
+        ]
+    }
+
+    private static func secrets(of peer: PeerProcess, for other: PeerProcess) throws(Failure) -> [Secret] {
+        guard let id = PeerID(peer.id), let run = UInt64(peer.run, radix: 16) else {
+            throw Failure("\(peer.label) has no PeerID or no run")
+        }
+        return [
+            Secret(what: "\(peer.name)'s name", bytes: Array(peer.name.utf8), isAnnounced: true),
+            Secret(what: "\(peer.name)'s PeerID", bytes: id.bytes),
+            Secret(
+                what: "\(peer.name)'s PeerID in letters", bytes: Array(peer.id.utf8), isAnnounced: true,
+                isSaid: false),
+        ]
+            + peer.sent(to: other).map { number in
+                let message = NumberedMessage(run: run, number: number).bytes(size: messageByteCount)
+                return Secret(what: "message \(number) of \(peer.name)", bytes: message)
+            }
+    }
+
+    /// What is public is found where it is: the search works, and the documents say the truth.
+    private static func searchAnnouncements(
+        _ lab: Lab, _ capture: Capture, _ secrets: [Secret]
+    ) throws(Failure) {
+        let announcements = try capture.announcements()
+        for secret in secrets where secret.isAnnounced {
+            try lab.check("multicast DNS tells \(secret.what)", holds(announcements, secret.bytes[...]))
+        }
+    }
+
+    private static func checkEncryption(
+        _ lab: Lab, _ capture: Capture, _ connection: Capture.Connection, _ secrets: [Secret]
+    ) throws(Failure) {
+        lab.step("connection \(connection.number)")
+        let streams = [connection.said(inAnswer: false), connection.said(inAnswer: true)]
+        let preface: [UInt8] = [0x4E, 0x49, 0x47, 0x48, 1, 2, 0, 0]
+        try lab.check("both begin with a preface", streams.allSatisfy { $0.starts(with: preface) })
+        let verdict = try capture.verdict(on: connection, behind: prefaceByteCount)
+        try lab.check("tshark sees TLS 1.3 and nothing else: \(verdict)", verdict.protocols == ["TLSv1.3"])
+        try lab.check(
+            "every byte behind the prefaces is part of a record",
+            verdict.byteCounts.asking == streams[0].count - prefaceByteCount
+                && verdict.byteCounts.answering == streams[1].count - prefaceByteCount)
+        try lab.check(
+            "two records can be read, and neither is a certificate",
+            verdict.contents == ["Client Hello", "Server Hello", "Application Data"])
+        for secret in secrets {
+            for search in secret.searches where streams.contains(where: { holds($0, search.bytes) }) {
+                throw Failure("\(search.words) is in the clear")
+            }
+        }
+        try lab.check("none of \(secrets.count) secrets is in the clear", true)
+    }
+
+    private static func checkPlaintext(
+        _ lab: Lab, _ connections: [Capture.Connection], _ secrets: [Secret]
+    ) throws(Failure) {
+        let streams = connections.flatMap { [$0.said(inAnswer: false), $0.said(inAnswer: true)] }
+        let said = secrets.filter(\.isSaid)
+        for secret in said {
+            for search in secret.searches where !streams.contains(where: { holds($0, search.bytes) }) {
+                throw Failure("\(search.words) is not found where nothing is encrypted")
+            }
+        }
+        try lab.check("all of \(said.count) secrets are in the clear", true)
+    }
+
+    private static func holds(_ bytes: [UInt8], _ part: ArraySlice<UInt8>) -> Bool {
+        guard let first = part.first else { return true }
+        return bytes.indices.contains { bytes[$0] == first && bytes[$0...].starts(with: part) }
+    }
+
+    private static func overhearTLS12(_ lab: Lab) throws(Failure) {
+        let (puma, lynx) = (try lab.host("puma"), try lab.host("lynx"))
+        let capture = try Capture(of: puma, in: lab)
+        try puma.run([
+            "openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-subj", "/CN=nigh", "-utf8",
+            "-keyout",
+            "/run/key.pem", "-out", "/run/certificate.pem",
+        ])
+        let server = try puma.start(
+            [
+                "openssl", "s_server", "-tls1_2", "-accept", "4711", "-key", "/run/key.pem", "-cert",
+                "/run/certificate.pem", "-naccept", "1",
+            ], mayEnd: true)
+        var listens = false
+        server.onLine = { _, line in if line.contains("ACCEPT") { listens = true } }
+        try lab.wait(for: "the server to listen") { listens }
+        try lynx.run(["openssl", "s_client", "-tls1_2", "-connect", "\(puma.address()):4711"])
+        try capture.end()
+        let said = try capture.connections().flatMap { $0.said(inAnswer: true) }
+        try lab.check("the certificate's key is found", holds(said, keyBeginning[...]))
+        try lab.check("the certificate's name is found", holds(said, certificateName[...]))
+    }
+}
