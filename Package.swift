@@ -47,7 +47,7 @@ let package = Package(
         .executableTarget(
             name: "fuzz", dependencies: ["NighCore", "NighMDNS", "NighTCP", "NighTestKit"],
             path: "Sources/Tools/fuzz"),
-        .systemLibrary(name: "CHeap", path: "Tests/Lab/CHeap"),
+        .systemLibrary(name: "CHeap", path: "Tests/CHeap"),
         .executableTarget(
             name: "lab",
             dependencies: [
@@ -71,7 +71,7 @@ let package = Package(
         .testTarget(
             name: "TCPTests",
             dependencies: [
-                "COpenSSL", "NighCore", "NighMDNS", "NighMemory", "NighTCP", "NighTestKit", "NighUV",
+                "CHeap", "COpenSSL", "NighCore", "NighMDNS", "NighMemory", "NighTCP", "NighTestKit", "NighUV",
             ],
             path: "Tests/TCP"),
         .testTarget(

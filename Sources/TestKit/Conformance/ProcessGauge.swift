@@ -11,10 +11,10 @@ package enum ProcessGauge {
         return count
     }
 
-    /// How many bytes of memory are resident. Always the same under AddressSanitizer, which does not give freed memory
-    /// back, so that it says nothing there.
-    static var residentBytes: Int {
-        guard !isAddressSanitized else { return 0 }
+    /// How many bytes of memory are resident. Always the same under a sanitizer, which keeps freed memory or notes of
+    /// its own, so that it says nothing there.
+    package static var residentBytes: Int {
+        guard !isSanitized else { return 0 }
         let descriptor = open("/proc/self/statm", O_RDONLY)
         guard descriptor >= 0 else { return 0 }
         defer { close(descriptor) }
@@ -24,5 +24,5 @@ package enum ProcessGauge {
         return fields.count > 1 ? (Int(fields[1]) ?? 0) * Int(sysconf(Int32(_SC_PAGESIZE))) : 0
     }
 
-    private static let isAddressSanitized = dlsym(nil, "__asan_init") != nil
+    private static let isSanitized = dlsym(nil, "__asan_init") != nil || dlsym(nil, "__tsan_init") != nil
 }

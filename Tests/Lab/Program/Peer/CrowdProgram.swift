@@ -46,7 +46,7 @@ enum CrowdProgram {
         }
 
         static var now: Count {
-            Count(descriptors: (3..<Int32(8 * peers)).count(where: isSocket), bytes: lab_heap_in_use())
+            Count(descriptors: (3..<Int32(8 * peers)).count(where: isSocket), bytes: heap_bytes_in_use())
         }
     }
 
