@@ -39,6 +39,20 @@ import Testing
         #expect(reached.count == 18)
     }
 
+    /// As above, for those that make up their inputs themselves.
+    @Test func whatIsMadeUpIsOftenRightToTheEnd() throws {
+        let corpus = try Corpus.record()
+        let frames = Mutator.frames(of: corpus)
+        var (paired, understood) = (0, 0)
+        for seed in 0..<2_000 as Range<UInt64> {
+            var mutator = Mutator(seed: seed, scenarios: corpus, frames: frames)
+            if try PairingTarget.run(&mutator) { paired += 1 }
+            if try TrustTarget.run(&mutator) { understood += 1 }
+        }
+        #expect(paired > 20, "\(paired)")
+        #expect(understood > 300, "\(understood)")
+    }
+
     @Test func aSeedIsAnInput() throws {
         let corpus = try Corpus.record()
         let frames = Mutator.frames(of: corpus)

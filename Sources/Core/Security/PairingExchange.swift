@@ -11,8 +11,8 @@ import COpenSSL
 /// asking   begin → commitment ──▶                              reveal ──▶  confirm → confirmed ──▶
 /// asked                         receive → nonce ──▶  ◀ receive            receive → the code
 /// ```
-struct PairingExchange {
-    enum Role {
+package struct PairingExchange {
+    package enum Role {
         /// Wants to be paired, and began.
         case asking
         /// Was asked.
@@ -20,7 +20,7 @@ struct PairingExchange {
     }
 
     /// What is to be done after a message or a confirmation.
-    enum Step: Equatable {
+    package enum Step: Equatable {
         case nothing
         case send(PairingMessage)
         /// Show the digits to the person; send the message, if there is one, first.
@@ -34,13 +34,13 @@ struct PairingExchange {
     }
 
     /// What the other side did that no honest one does. The link must be ended.
-    enum Violation: Error, Hashable {
+    package enum Violation: Error, Hashable {
         /// A message that does not belong there.
         case outOfOrder(message: String, phase: String)
         /// The asking side revealed another nonce than it had committed to: it wanted to choose the digits.
         case brokenCommitment
 
-        var words: String {
+        package var words: String {
             switch self {
             case .outOfOrder(let message, let phase): "the pairing message \"\(message)\" \(phase)"
             case .brokenCommitment: "the revealed pairing nonce is not the one that was committed to"
@@ -76,7 +76,9 @@ struct PairingExchange {
 
     /// An exchange between `own` and `other`, who are two, on the TLS connection that `keyingMaterial` was exported from. The
     /// nonce is for tests; by default it is drawn from libcrypto's private randomness.
-    init(role: Role, own: PeerID, other: PeerID, keyingMaterial: SecretBytes, nonce: SecretBytes? = nil) {
+    package init(
+        role: Role, own: PeerID, other: PeerID, keyingMaterial: SecretBytes, nonce: SecretBytes? = nil
+    ) {
         let nonce = nonce ?? Self.randomNonce()
         precondition(own != other, "a peer cannot be paired with itself")
         precondition(keyingMaterial.count == Self.keyingMaterialByteCount)
@@ -99,7 +101,7 @@ struct PairingExchange {
     }
 
     /// Whether nothing more will come of it: paired, or refused.
-    var isOver: Bool {
+    package var isOver: Bool {
         switch phase {
         case .paired, .refusedHere, .refusedThere: true
         default: false
@@ -114,14 +116,14 @@ struct PairingExchange {
     // MARK: This side
 
     /// The first message of the asking side; nil for the asked one, which waits, and when called again.
-    mutating func begin() -> PairingMessage? {
+    package mutating func begin() -> PairingMessage? {
         guard case .idle = phase else { return nil }
         phase = .waitingForNonce(hasCrossed: false)
         return nonce.withBytes { .commitment(commitment(to: UnsafeRawBufferPointer($0))) }
     }
 
     /// This side's person says that the digits are the same. Does nothing while no digits are shown, or when called again.
-    mutating func confirm() -> Step {
+    package mutating func confirm() -> Step {
         guard case .comparing(isConfirmed: false, let isOtherConfirmed) = phase else { return .nothing }
         guard isOtherConfirmed else {
             phase = .comparing(isConfirmed: true, isOtherConfirmed: false)
@@ -132,7 +134,7 @@ struct PairingExchange {
     }
 
     /// This side does not go on; gives the message that says so, or nil when it is over already.
-    mutating func refuse(_ reason: PairingRefusal) -> PairingMessage? {
+    package mutating func refuse(_ reason: PairingRefusal) -> PairingMessage? {
         guard !isOver else { return nil }
         phase = .refusedHere
         return .refused(reason)
@@ -141,7 +143,7 @@ struct PairingExchange {
     // MARK: The other side
 
     /// Takes a message of the other side.
-    mutating func receive(_ message: PairingMessage) throws(Violation) -> Step {
+    package mutating func receive(_ message: PairingMessage) throws(Violation) -> Step {
         switch (phase, message) {
         case (.refusedHere, _): return .nothing
         case (.paired, _), (.refusedThere, _): throw outOfOrder(message)

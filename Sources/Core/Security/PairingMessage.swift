@@ -20,7 +20,7 @@ package enum PairingMessage: Equatable {
         case refused = 5
     }
 
-    var payload: [UInt8] {
+    package var payload: [UInt8] {
         switch self {
         case .commitment(let value): [Kind.commitment.rawValue] + value.bytes
         case .nonce(let value): [Kind.nonce.rawValue] + value.bytes
@@ -31,7 +31,7 @@ package enum PairingMessage: Equatable {
     }
 
     /// Reads a whole payload, neither less nor more.
-    init(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
+    package init(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
         var reader = FieldReader(bytes)
         let number = try reader.number(UInt8.self, "a pairing message's kind")
         switch Kind(rawValue: number) {
@@ -48,7 +48,7 @@ package enum PairingMessage: Equatable {
     }
 
     /// What errors call it.
-    var name: String {
+    package var name: String {
         switch self {
         case .commitment: "commitment"
         case .nonce: "nonce"
@@ -63,7 +63,7 @@ package enum PairingMessage: Equatable {
 package struct PairingValue: Hashable {
     static let byteCount = 32
 
-    let bytes: [UInt8]
+    package let bytes: [UInt8]
 
     /// Nil for any other number of bytes.
     init?(_ bytes: some Collection<UInt8>) {

@@ -1,10 +1,10 @@
 import COpenSSL
 
 /// The hash that everything here is named, committed and compared by.
-enum SHA256 {
+package enum SHA256 {
     static let byteCount = 32
 
-    static func hash(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
+    package static func hash(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: byteCount) { hash, count in
             let done = EVP_Digest(bytes.baseAddress, bytes.count, hash.baseAddress, nil, EVP_sha256(), nil)
             precondition(done == 1, "libcrypto has no SHA-256")

@@ -4,11 +4,11 @@ import COpenSSL
 ///
 /// No array and no string ever holds such bytes, since those are copied and freed as the compiler sees fit.
 /// `@unchecked Sendable`: filled by the one who made it, before anybody else sees it.
-final class SecretBytes: @unchecked Sendable {
+package final class SecretBytes: @unchecked Sendable {
     private let buffer: UnsafeMutableRawBufferPointer
 
     /// `count` zeroes.
-    init(count: Int) {
+    package init(count: Int) {
         buffer = .allocate(byteCount: count, alignment: 16)
         buffer.initializeMemory(as: UInt8.self, repeating: 0)
     }
@@ -22,7 +22,7 @@ final class SecretBytes: @unchecked Sendable {
     var count: Int { buffer.count }
 
     /// Calls `body` with the bytes in place, valid for the time of the call.
-    func withBytes<Result, Failure: Error>(
+    package func withBytes<Result, Failure: Error>(
         _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         defer { withExtendedLifetime(self) {} }

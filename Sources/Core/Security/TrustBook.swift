@@ -1,21 +1,21 @@
 /// What a trust store has in memory: peers in the order they were met, found by PeerID and by name. A value; knows no
 /// file, no clock and no lock.
-struct TrustBook {
-    struct Entry: Equatable {
-        var name: DisplayName
-        var isPaired: Bool
-        var since: CalendarDay
-        var lastSeen: CalendarDay
+package struct TrustBook {
+    package struct Entry: Equatable {
+        package var name: DisplayName
+        package var isPaired: Bool
+        package var since: CalendarDay
+        package var lastSeen: CalendarDay
         /// Where it stands among all entries and remarks; for a new one, behind them.
         let place: Int
         /// What a person wrote behind it.
-        var note = ""
+        package var note = ""
     }
 
     /// More are never kept.
     static let maximumCount = 4_096
 
-    private(set) var entries: [PeerID: Entry] = [:]
+    package private(set) var entries: [PeerID: Entry] = [:]
     /// What a person wrote between the entries, with its places.
     private(set) var remarks: [(place: Int, text: String)] = []
     private var idsByName: [String: [PeerID]] = [:]
@@ -88,7 +88,7 @@ struct TrustBook {
     }
 
     /// Makes `change` to what is known about `id`.
-    mutating func apply(_ change: TrustChange, to id: PeerID) {
+    package mutating func apply(_ change: TrustChange, to id: PeerID) {
         if change.forgets { remove(id) }
         var known = entries[id]
         if let seen = change.seen, known == nil {
@@ -139,7 +139,7 @@ struct TrustBook {
 ///
 /// Changes are kept, not their outcome: what another process has changed about the same peer meanwhile stays, as far as
 /// nothing here says otherwise.
-struct TrustChange {
+package struct TrustChange {
     enum Pairing {
         case paired(CalendarDay)
         case unpaired
@@ -151,12 +151,12 @@ struct TrustChange {
     var seen: (name: DisplayName, day: CalendarDay)?
     var pairing: Pairing?
 
-    static let forget = TrustChange(forgets: true)
-    static let unpair = TrustChange(pairing: .unpaired)
-    static func remember(_ name: DisplayName, on day: CalendarDay) -> TrustChange {
+    package static let forget = TrustChange(forgets: true)
+    package static let unpair = TrustChange(pairing: .unpaired)
+    package static func remember(_ name: DisplayName, on day: CalendarDay) -> TrustChange {
         TrustChange(seen: (name, day))
     }
-    static func pair(_ name: DisplayName, on day: CalendarDay) -> TrustChange {
+    package static func pair(_ name: DisplayName, on day: CalendarDay) -> TrustChange {
         TrustChange(seen: (name, day), pairing: .paired(day))
     }
 

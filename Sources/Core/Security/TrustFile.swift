@@ -35,12 +35,8 @@ struct TrustFile: Sendable {
         guard let content = try file.read() else { return TrustBook() }
         let text = content.withBytes { String(validating: $0.bindMemory(to: UInt8.self), as: UTF8.self) }
         guard let text else { throw file.refusal("it is not UTF-8", advice: Self.kind.replaceAdvice) }
-        var parser = TrustText.Parser()
         do {
-            for line in text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
-                try parser.read(line)
-            }
-            return try parser.finish()
+            return try TrustText.book(of: text)
         } catch {
             throw file.refusal(error.why, advice: error.advice)
         }

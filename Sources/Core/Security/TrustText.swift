@@ -1,9 +1,9 @@
 /// The text a trust store is kept as, read and written without touching a file.
-enum TrustText {
+package enum TrustText {
     /// Why a text is no trust store.
-    struct Fault: Error, Equatable {
-        let why: String
-        let advice: String
+    package struct Fault: Error, Equatable {
+        package let why: String
+        package let advice: String
     }
 
     private static let mark = "nigh-peers"
@@ -19,7 +19,7 @@ enum TrustText {
     // MARK: Writing
 
     /// The text for `book`, a line break at its end.
-    static func text(of book: TrustBook) -> String {
+    package static func text(of book: TrustBook) -> String {
         var lines = book.remarks
         for (id, entry) in book.entries {
             let kind = entry.isPaired ? "paired" : "known"
@@ -61,8 +61,17 @@ enum TrustText {
 
     // MARK: Reading
 
+    /// What `text` says.
+    package static func book(of text: String) throws(Fault) -> TrustBook {
+        var parser = Parser()
+        for line in text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
+            try parser.read(line)
+        }
+        return try parser.finish()
+    }
+
     /// Reads one line after the other.
-    struct Parser {
+    private struct Parser {
         private var book = TrustBook()
         private var number = 0
         private var hasHeading = false

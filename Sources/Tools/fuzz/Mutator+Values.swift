@@ -5,6 +5,11 @@ extension Mutator {
     /// True once in `chances` on average.
     mutating func oneIn(_ chances: Int) -> Bool { number(below: chances) == 0 }
 
+    /// So many of any value.
+    mutating func bytes(_ count: Int) -> [UInt8] {
+        (0..<count).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
+    }
+
     /// Changes `bytes` in one way; `others` are valid ones, to put pieces of into these.
     mutating func change(_ bytes: inout [UInt8], with others: [[UInt8]]) {
         guard !bytes.isEmpty else {
@@ -17,7 +22,7 @@ extension Mutator {
         case 4: bytes[number(below: bytes.count)] &+= UInt8(truncatingIfNeeded: pick([1, 2, 254, 255]))
         case 5: bytes.removeLast(number(below: bytes.count))
         case 6:
-            let garbage = (0...number(below: 12)).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
+            let garbage = self.bytes(number(below: 12) + 1)
             bytes.insert(contentsOf: garbage, at: number(below: bytes.count + 1))
         case 7:
             let start = number(below: bytes.count)

@@ -19,6 +19,10 @@ enum Target: String, CaseIterable {
     case addresses
     /// A TLS channel, in its handshake and after it.
     case tls
+    /// Two sides that are being paired.
+    case pairing
+    /// The file of known peers.
+    case trust
 
     /// Feeds it what follows from `seed`; throws a finding where something is as it must not be.
     func run(seed: UInt64, corpus: [Scenario], frames: [[UInt8]]) throws {
@@ -32,6 +36,8 @@ enum Target: String, CaseIterable {
         case .neighbours: try NeighbourTarget.run(&mutator)
         case .addresses: try AddressTarget.run(&mutator)
         case .tls: try TLSTarget.run(&mutator)
+        case .pairing: try PairingTarget.run(&mutator)
+        case .trust: try TrustTarget.run(&mutator)
         }
     }
 

@@ -1,0 +1,163 @@
+import NighCore
+
+/// Two sides that are being paired, or one side and whoever wants to be taken for the other: messages in any order, changed,
+/// repeated, kept back or made up.
+///
+/// Beside each exchange its nonce is known here, and what it was told, so that its digits can be worked out anew.
+enum PairingTarget {
+    private struct Side {
+        let own: PeerID
+        let other: PeerID
+        let material: [UInt8]
+        let nonce: [UInt8]
+        var exchange: PairingExchange
+        /// What it sent that the other side has not been given, as it goes over the link.
+        var sent: [[UInt8]] = []
+        /// The commitment it answered with its nonce.
+        var commitment: [UInt8]?
+        var code: PairingCode?
+        /// What happened since the code was shown.
+        var isConfirmed = false
+        var isOtherConfirmed = false
+        var isPaired = false
+
+        init(_ role: PairingExchange.Role, _ own: Int, material: [UInt8], nonce: [UInt8]) {
+            self.own = Stage.identities[own].peerID
+            other = Stage.identities[1 - own].peerID
+            self.material = material
+            self.nonce = nonce
+            exchange = PairingExchange(
+                role: role, own: self.own, other: other, keyingMaterial: Self.secret(material),
+                nonce: Self.secret(nonce))
+        }
+
+        private static func secret(_ bytes: [UInt8]) -> SecretBytes {
+            let secret = SecretBytes(count: bytes.count)
+            secret.withBytes { $0.copyBytes(from: bytes) }
+            return secret
+        }
+
+        /// As section 7 of the protocol's page has it.
+        private func hash(_ label: String, isAsking: Bool, _ nonces: [UInt8]) -> [UInt8] {
+            let peers = isAsking ? own.bytes + other.bytes : other.bytes + own.bytes
+            let input = Array(label.utf8) + material + peers + nonces
+            return input.withUnsafeBytes { SHA256.hash($0) }
+        }
+
+        private func number(isAsking: Bool, _ nonces: [UInt8]) -> Int {
+            let bytes = hash("nigh pairing 1 digits", isAsking: isAsking, nonces).prefix(8)
+            return Int(bytes.reduce(0 as UInt64) { $0 << 8 | UInt64($1) } % 1_000_000)
+        }
+
+        mutating func begin() {
+            if let message = exchange.begin() { sent.append(message.payload) }
+        }
+
+        mutating func confirm() throws {
+            let step = exchange.confirm()
+            if code != nil, !isPaired { isConfirmed = true }
+            try take(step)
+        }
+
+        mutating func refuse(_ reason: PairingRefusal) {
+            if let message = exchange.refuse(reason) { sent.append(message.payload) }
+        }
+
+        /// Takes what came; nothing that is no message does anything.
+        mutating func receive(_ bytes: [UInt8]) throws {
+            guard let message = try PairingTarget.message(of: bytes) else { return }
+            let wasOver = exchange.isOver
+            let step: PairingExchange.Step
+            do {
+                step = try exchange.receive(message)
+            } catch {
+                if error.words.isEmpty { throw Finding("a violation without a word") }
+                return
+            }
+            if wasOver, step != .nothing { throw Finding("\(step) after the end") }
+            switch (message, step) {
+            case (.commitment(let value), .send(.nonce)): commitment = value.bytes
+            case (.nonce(let value), .showCode(let code, .some(.reveal(let own)))) where own.bytes == nonce:
+                try show(code, number: number(isAsking: true, nonce + value.bytes))
+            case (.reveal(let value), .showCode(let code, nil)):
+                guard hash("nigh pairing 1 commitment", isAsking: false, value.bytes) == commitment else {
+                    throw Finding("a nonce that was not committed to is taken")
+                }
+                try show(code, number: number(isAsking: false, value.bytes + nonce))
+            case (_, .showCode): throw Finding("digits are shown for \(message.name)")
+            case (.confirmed, .otherConfirmed), (.confirmed, .bothConfirmed): isOtherConfirmed = true
+            default: break
+            }
+            try take(step)
+        }
+
+        private mutating func show(_ code: PairingCode, number: Int) throws {
+            if self.code != nil { throw Finding("digits are shown twice") }
+            if code.number != number { throw Finding("\(code) is shown where \(number) is right") }
+            self.code = code
+        }
+
+        private mutating func take(_ step: PairingExchange.Step) throws {
+            switch step {
+            case .send(let message), .showCode(_, send: .some(let message)): sent.append(message.payload)
+            case .bothConfirmed(let message):
+                if let message { sent.append(message.payload) }
+                guard code != nil, isConfirmed, isOtherConfirmed, !isPaired, exchange.isOver else {
+                    throw Finding("paired before both have confirmed, or twice")
+                }
+                isPaired = true
+            case .nothing, .showCode(_, send: nil), .otherConfirmed, .refused: break
+            }
+        }
+    }
+
+    /// What the bytes say. What can be read must be written as it was, but for reasons of a later version.
+    private static func message(of bytes: [UInt8]) throws -> PairingMessage? {
+        guard let message = try? bytes.withUnsafeBytes({ try PairingMessage(reading: $0) }) else {
+            return nil
+        }
+        if case .refused(.declined) = message { return message }
+        if message.payload != bytes { throw Finding("\(bytes) is read as \(message)") }
+        return message
+    }
+
+    /// Whether somebody was paired in the end.
+    @discardableResult
+    static func run(_ mutator: inout Mutator) throws -> Bool {
+        let materials = [mutator.bytes(32), mutator.bytes(32)]
+        // On two connections, or on one with nobody in between, who mostly lets pass what is said.
+        let isOneConnection = mutator.oneIn(2)
+        let isCalm = isOneConnection && mutator.oneIn(2)
+        var sides = (0..<2).map { index in
+            let isAsking = isCalm ? index == 0 : mutator.oneIn(2)
+            return Side(
+                isAsking ? .asking : .asked, index, material: materials[isOneConnection ? 0 : index],
+                nonce: mutator.bytes(32))
+        }
+        // Whatever was said, by whomever and to whom it never came, may be said again.
+        var heard = (1...3).map { [UInt8($0)] + mutator.bytes(32) } + [[4], [5, 0], [5, 9]]
+        for _ in 0..<(8 + mutator.number(below: 24)) {
+            let index = mutator.number(below: 2)
+            switch mutator.number(below: isCalm && !mutator.oneIn(12) ? 7 : 10) {
+            case 0: sides[index].begin()
+            case 1...4:
+                guard !sides[1 - index].sent.isEmpty else { continue }
+                let bytes = sides[1 - index].sent.removeFirst()
+                heard.append(bytes)
+                let isChanged = mutator.oneIn(isCalm ? 30 : 4)
+                try sides[index].receive(isChanged ? mutator.perhapsChanged(bytes, with: heard) : bytes)
+            case 5...6:
+                // Two people who compare say yes to nothing else.
+                guard sides[0].code == sides[1].code else { continue }
+                try sides[index].confirm()
+            case 7...8:
+                try sides[index].receive(mutator.perhapsChanged(mutator.pick(heard), with: heard))
+            default: if mutator.oneIn(6) { sides[index].refuse(mutator.pick(PairingRefusal.allCases)) }
+            }
+            for side in sides where side.isPaired && sides[0].code != sides[1].code {
+                throw Finding("paired with \(String(describing: side.code)) on one screen alone")
+            }
+        }
+        return sides.contains(where: \.isPaired)
+    }
+}
