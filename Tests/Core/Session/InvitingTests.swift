@@ -194,7 +194,7 @@ import Testing
         let host = place.join("Host", accepting: false) { $0.limits.pendingInvitations = 2 }
         let guests = (0..<3).map { place.join("Guest\($0)") }
         try place.run(.seconds(1))
-        for guest in guests { guest.session.invite(host.id) { [weak guest] in guest?.outcomes.append($0) } }
+        for guest in guests { guest.invite(host) }
         try place.run(.seconds(1))
         #expect(host.invitations.count == 2)
         let refused = guests.compactMap { guest -> NighError.Cause? in

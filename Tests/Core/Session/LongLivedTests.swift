@@ -138,7 +138,7 @@ import Testing
         for life in 0..<50 {
             let guest = place.join("Guest", role: .peer, seed: seed)
             try place.run(.seconds(1))
-            guest.session.invite(host.id) { [weak guest] in guest?.outcomes.append($0) }
+            guest.invite(host)
             try place.run(.seconds(1))
             try #require(guest.outcomes == [.success(host.id)], "life \(life)")
             try guest.session.trySend(Array("life \(life)".utf8), to: host.id)

@@ -45,7 +45,7 @@ final class Neighbourhood {
         let first = join("first", reading: reading, plan: plan, adjust: adjust)
         let second = join("second", reading: reading, plan: plan, adjust: adjust)
         try run(.seconds(1))
-        first.session.invite(second.id) { [weak first] in first?.outcomes.append($0) }
+        first.invite(second)
         try run(.seconds(1))
         return (first, second)
     }
@@ -61,4 +61,34 @@ extension SessionProbe {
     }
 
     var statistics: SessionStatistics { session.driver.machine.statisticsSnapshot() }
+
+    // MARK: Calls whose outcome goes to `outcomes`
+
+    func invite(_ other: SessionProbe) {
+        session.invite(other.id) { [weak self] in self?.outcomes.append($0) }
+    }
+
+    func pair(with other: SessionProbe) {
+        session.pair(other.id) { [weak self] in self?.outcomes.append($0) }
+    }
+
+    /// What the last of them failed with.
+    var failure: NighError? {
+        guard case .failure(let error)? = outcomes.last else { return nil }
+        return error
+    }
+
+    // MARK: What it was told of pairings
+
+    var codes: [PairingCode] {
+        events.compactMap { if case .pairing(_, let code) = $0 { code } else { nil } }
+    }
+
+    var pairedPeers: [PeerID] {
+        events.compactMap { if case .paired(let peer) = $0 { peer.id } else { nil } }
+    }
+
+    var pairingEnds: [NighError.Cause] {
+        events.compactMap { if case .pairingEnded(_, let error) = $0 { error.cause } else { nil } }
+    }
 }

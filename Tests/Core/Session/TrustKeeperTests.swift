@@ -1,5 +1,6 @@
 import NighMemory
 import Synchronization
+import NighTestKit
 import Testing
 
 @testable import NighCore

@@ -46,7 +46,7 @@ import Testing
         let puma = place.join("puma", plan: plan)
         let lynx = place.join("lynx", plan: plan)
         try place.run(.seconds(1))
-        puma.session.invite(lynx.id) { [weak puma] in puma?.outcomes.append($0) }
+        puma.invite(lynx)
         let isAccepted = try place.loop.run(
             until: { lynx.state(of: puma.id) == .connected }, within: .seconds(5))
         #expect(isAccepted)
@@ -106,7 +106,7 @@ import Testing
         try place.run(.seconds(1))
         lynx.session.disconnect(puma.id)
         try place.run(.seconds(1))
-        puma.session.invite(lynx.id) { [weak puma] in puma?.outcomes.append($0) }
+        puma.invite(lynx)
         try place.run(.seconds(1))
         for _ in 0..<60 { try lynx.session.trySend([UInt8](repeating: 2, count: 1_000), to: puma.id) }
         var count = 0
@@ -125,7 +125,7 @@ import Testing
         let wolf = place.join("wolf")
         try place.run(.seconds(1))
         for other in [puma, wolf] {
-            other.session.invite(lynx.id) { [weak other] in other?.outcomes.append($0) }
+            other.invite(lynx)
             try place.run(.seconds(1))
         }
         #expect(lynx.invitations.count == 1)

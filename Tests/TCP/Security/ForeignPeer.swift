@@ -40,16 +40,9 @@ struct ForeignClient {
     static func with<Result>(
         _ credentials: RawPeer.Credentials, _ body: (String) throws -> Result
     ) throws -> Result {
-        var name = Array("/tmp/nigh-tests-XXXXXX".utf8CString)
-        let descriptor = mkstemp(&name)
-        guard descriptor >= 0 else { throw Missing() }
-        let path = String(decoding: name.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
-        defer {
-            close(descriptor)
-            unlink(path)
-        }
-        let text = Array(credentials.pem.utf8)
-        guard write(descriptor, text, text.count) == text.count else { throw Missing() }
+        let folder = TemporaryFolder()
+        defer { withExtendedLifetime(folder) {} }
+        let path = folder.file("credentials.pem", credentials.pem)
         return try body("-cert \(path) -key \(path)")
     }
 }

@@ -1,13 +1,15 @@
 import Glibc
 
 /// A folder of its own for one test, removed with all that is in it when the test lets go of it.
-final class TemporaryFolder: Sendable {
-    let path: String
+package final class TemporaryFolder: Sendable {
+    package let path: String
 
-    init() {
+    package init() {
         var template = Array("/tmp/nigh-test-XXXXXX".utf8CString)
         path = template.withUnsafeMutableBufferPointer { buffer in
-            guard let made = mkdtemp(buffer.baseAddress!) else { fatalError("no temporary folder in /tmp") }
+            guard let base = buffer.baseAddress, let made = mkdtemp(base) else {
+                fatalError("no temporary folder in /tmp")
+            }
             return String(cString: made)
         }
     }
@@ -20,7 +22,7 @@ final class TemporaryFolder: Sendable {
     }
 
     /// What lies in the folder at `path`, sorted; nothing if it is no folder.
-    static func names(in path: String) -> [String] {
+    package static func names(in path: String) -> [String] {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR, let folder = opendir(path) else {
             return []
@@ -37,7 +39,7 @@ final class TemporaryFolder: Sendable {
     }
 
     /// Writes a file of this content and mode into the folder and returns its path.
-    func file(_ name: String, _ text: String, mode: mode_t = 0o600) -> String {
+    package func file(_ name: String, _ text: String, mode: mode_t = 0o600) -> String {
         let file = path + "/" + name
         let descriptor = open(file, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         precondition(descriptor >= 0 && fchmod(descriptor, mode) == 0)
@@ -48,7 +50,7 @@ final class TemporaryFolder: Sendable {
     }
 
     /// The whole content of the file at `path`.
-    static func text(of path: String) -> String {
+    package static func text(of path: String) -> String {
         let descriptor = open(path, O_RDONLY)
         precondition(descriptor >= 0)
         defer { close(descriptor) }
@@ -58,7 +60,7 @@ final class TemporaryFolder: Sendable {
     }
 
     /// The permission bits of what is at `path`.
-    static func mode(of path: String) -> mode_t {
+    package static func mode(of path: String) -> mode_t {
         var status = stat()
         precondition(stat(path, &status) == 0)
         return status.st_mode & 0o7777
