@@ -12,7 +12,7 @@ struct WorldTests {
         }
     }
 
-    @Test(arguments: [3, 17, 29, 256] as [UInt64])
+    @Test(arguments: [3, 17, 29, 256, 260, 264, 268, 272] as [UInt64])
     func aSeedDecidesEverything(_ seed: UInt64) {
         let first = World.run(seed: seed)
         let second = World.run(seed: seed, keepingLog: true)
@@ -42,6 +42,7 @@ struct WorldTests {
         #expect(counts.restarts > 10)
         #expect(counts.pings > 50)
         #expect(counts.moves > 10)
+        #expect(counts.damagedLinks > 10)
     }
 
     /// 1,000 pairs.

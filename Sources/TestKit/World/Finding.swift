@@ -10,6 +10,8 @@ public struct Finding: Error, CustomStringConvertible, Sendable {
         case order
         /// What a session accepted arrives unless the conversation ends.
         case delivery
+        /// Where everything is encrypted, nothing that was changed on the way is taken for what a peer said.
+        case authentic = "nothing changed gets in"
         /// An unreliable message arrives unchanged, at most once.
         case unreliable
         /// States change by the moves allowed, each from the one told before, with a cause where something failed.
@@ -111,6 +113,8 @@ public struct WorldCounts: Sendable, Equatable {
     public var moves = 0
     /// Peers paired, counted at each end.
     public var pairings = 0
+    /// Links that ended because bits on them were wrong, counted at the end that found out.
+    public var damagedLinks = 0
     /// Pipes cut on purpose.
     public var cuts = 0
     /// Blocks and stalls, partitions apart.
@@ -133,7 +137,7 @@ public struct WorldCounts: Sendable, Equatable {
             \.worlds, \.sessions, \.milliseconds, \.work, \.invitations, \.conversations, \.reconnects,
             \.interruptions, \.messagesSent, \.messagesReceived, \.bytesReceived, \.messagesResent,
             \.unreliableSent, \.unreliableReceived, \.refusedSends, \.cuts, \.blocks, \.partitions, \.kills,
-            \.restarts, \.pings, \.pairings, \.moves,
+            \.restarts, \.pings, \.pairings, \.moves, \.damagedLinks,
         ]
         for field in fields { left[keyPath: field] += right[keyPath: field] }
     }

@@ -28,8 +28,8 @@ extension World {
         where hasEndedThere || life.withdrawn.contains(other)
             || line.receiver?.withdrawn.contains(life.index) ?? true:
             break
-        // The link was cut under a goodbye, or after one side had said yes and before the other knew.
-        case .unknownConversation, .linkLost:
+        // The link was cut, or spoilt, under a goodbye, or after one side had said yes and before the other knew.
+        case .unknownConversation, .linkLost, .insecure:
             guard !hasEndedThere, toldConnected[line.conversation] != 1 else { return }
             life.found(.endurance, "the conversation with \(other) ended: \(error)")
         default: life.found(.endurance, "the conversation with \(other) ended: \(error)")

@@ -36,7 +36,9 @@ extension World {
         case 40..<55: hinder(life)
         case 55..<65: hold(life)
         case 65..<75: divide()
-        case 75..<83: life.faults.plan = WorldPlan.faults(plan.kind, &generator)
+        case 75..<83:
+            life.faults.plan = WorldPlan.faults(
+                plan.kind, isEncrypted: plan.security == .encrypted, &generator)
         case 83..<95: kill(life)
         default:
             if let gone = generator.pick(inhabitants.filter { $0.life == nil && $0.lives.count > 0 }) {

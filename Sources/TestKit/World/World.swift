@@ -47,9 +47,9 @@ public final class World: @unchecked Sendable {
 
     private convenience init(seed: UInt64, keepingLog: Bool) {
         var generator = SeededGenerator(seed: seed)
-        var plan = WorldPlan(&generator)
         // Handshakes cost more than all the rest of a world: not every one needs them.
-        plan.security = seed.isMultiple(of: Self.encryptedEvery) ? .encrypted : .none
+        var plan = WorldPlan(
+            &generator, security: seed.isMultiple(of: Self.encryptedEvery) ? .encrypted : .none)
         if seed % Self.spareWaysEvery == 1 { plan.addSpareWays(&generator) }
         self.init(seed: seed, plan: plan, generator: generator, keepingLog: keepingLog)
     }

@@ -63,14 +63,17 @@ struct WorldPlan {
         isNarrow = false
     }
 
-    init(_ generator: inout SeededGenerator) {
+    init(_ generator: inout SeededGenerator, security: SessionSecurity) {
         let roll = generator.number(0...99)
         let kind: Kind = roll < 12 ? .calm : roll < 35 ? .cuts : .storm
         let count = generator.chance(50) ? generator.number(2...4) : generator.number(2...8)
         let isNarrow = kind == .storm && generator.chance(20)
         self.kind = kind
+        self.security = security
         self.isNarrow = isNarrow
-        members = (0..<count).map { _ in Self.member(kind, isNarrow: isNarrow, &generator) }
+        members = (0..<count).map { _ in
+            Self.member(kind, isNarrow: isNarrow, isEncrypted: security == .encrypted, &generator)
+        }
         active = generator.milliseconds(8_000...30_000)
         weatherPace = (kind == .storm ? generator.pick([700, 2_000, 5_000]) : nil) ?? 5_000
         // A link that went dead unnoticed is lost, its conversation given up, an invitation or greeting runs out.
@@ -104,7 +107,9 @@ struct WorldPlan {
         settling += (longest + .seconds(5)).duration
     }
 
-    private static func member(_ kind: Kind, isNarrow: Bool, _ generator: inout SeededGenerator) -> Member {
+    private static func member(
+        _ kind: Kind, isNarrow: Bool, isEncrypted: Bool, _ generator: inout SeededGenerator
+    ) -> Member {
         let roles: [SessionRole] = [.peer, .peer, .peer, .server, .client]
         let readings: [Reading] = [
             .handler, .handler, .handler,
@@ -113,7 +118,7 @@ struct WorldPlan {
         return Member(
             role: generator.pick(roles) ?? .peer, reading: generator.pick(readings) ?? .handler,
             limits: limits(isNarrow: isNarrow, &generator), timings: timings(kind, &generator),
-            faults: faults(kind, &generator),
+            faults: faults(kind, isEncrypted: isEncrypted, &generator),
             joinsAt: generator.chance(70) ? generator.number(0...300) : generator.number(0...6_000),
             eagerness: generator.pick([10, 50, 90]) ?? 50, kindness: generator.pick([30, 80, 95]) ?? 80,
             pace: generator.pick([300, 900, 2_500]) ?? 900)
@@ -149,7 +154,9 @@ struct WorldPlan {
     }
 
     /// How a member's line is: never so bad that a link would seem dead to a patient peer.
-    static func faults(_ kind: Kind, _ generator: inout SeededGenerator) -> FaultPlan {
+    static func faults(
+        _ kind: Kind, isEncrypted: Bool, _ generator: inout SeededGenerator
+    ) -> FaultPlan {
         var plan = FaultPlan()
         plan.seed = generator.next()
         if generator.chance(60) { plan.delay = generator.milliseconds(0...150) }
@@ -162,6 +169,12 @@ struct WorldPlan {
             plan.refuse = FaultPlan.Odds(1, outOf: generator.number((kind == .cuts ? 8 : 3)...10))
         }
         if generator.chance(10) { plan.cutAfter = generator.milliseconds(4_000...15_000) }
+        // Where nothing is encrypted, a bit that is wrong is as good as one that is right. Where conversations must last, what
+        // is sent again on a new link must have a fair chance to come through.
+        if isEncrypted, generator.chance(30) {
+            plan.flip = FaultPlan.Odds(
+                1, outOf: generator.number(kind == .cuts ? 500_000...2_000_000 : 2_000...100_000))
+        }
         guard kind == .storm else { return plan }
         if generator.chance(10) { plan.hang = FaultPlan.Odds(1, outOf: generator.number(3...10)) }
         if generator.chance(15) { plan.cutAfterBytes = generator.number(100...60_000) }

@@ -105,6 +105,7 @@ enum Soak {
             \(counts.sessions) sessions, \(counts.kills) killed, \(counts.restarts) started anew
             \(counts.invitations) invitations, \(counts.conversations / 2) conversations
             \(counts.cuts) cuts, \(counts.blocks) blocks and stalls, \(counts.partitions) partitions
+            \(counts.damagedLinks) encrypted links ended by wrong bits
             \(counts.interruptions) interruptions seen, \(counts.reconnects) mended, \
             \(counts.moves) moves to a better way
             \(counts.messagesSent) messages sent, \(counts.messagesReceived) received \
