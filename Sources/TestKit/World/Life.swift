@@ -301,17 +301,6 @@ final class Life: @unchecked Sendable {
         note(.outcome, call, error == nil ? 1 : 0, "\(known.what): \(error.map { "\($0)" } ?? words())")
     }
 
-    /// A bit that was changed on an encrypted line ends the link as what it is, and never comes as far as a frame.
-    private func judge(linksEnded: [String: Int]) {
-        guard world.plan.security != .none else { return }
-        for cause in ["TLS damaged", "TLS malformed", "preface changed"] {
-            world.counts.damagedLinks += linksEnded[cause] ?? 0
-        }
-        if let count = linksEnded["protocol violation"] {
-            found(.authentic, "\(count) encrypted links ended by what was said on them")
-        }
-    }
-
     func promise(_ line: Line) { promised.append(line) }
 
     // MARK: End
@@ -338,7 +327,9 @@ final class Life: @unchecked Sendable {
         lines = [:]
         session?.statistics { [self] statistics in
             for peer in statistics.peers.values { world.counts.messagesResent += peer.messagesResent }
-            judge(linksEnded: statistics.linksEnded)
+            for cause in ["TLS damaged", "TLS malformed", "preface changed"] {
+                world.counts.damagedLinks += statistics.linksEnded[cause] ?? 0
+            }
         }
         session?.die()
         for task in tasks { task.cancel() }

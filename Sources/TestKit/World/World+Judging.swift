@@ -20,6 +20,10 @@ extension World {
         if isMended {
             return life.found(.endurance, "the conversation with \(other) ended in a mended world: \(error)")
         }
+        // Of a link, a preface that was changed says the same; conversations are carried by what was authenticated alone.
+        if plan.security != .none, case .protocolViolation = error.cause {
+            return life.found(.authentic, "the conversation with \(other) ended: \(error)")
+        }
         guard plan.kind != .storm else { return }
         switch error.cause {
         case .left: break
