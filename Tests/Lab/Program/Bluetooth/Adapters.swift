@@ -17,9 +17,9 @@ enum Adapters {
         return BluetoothAddress(info.bdaddr)
     }
 
-    /// Listens on `adapter` and never takes anybody in: who connects there waits. Returns the channel; for as long as this
-    /// program runs.
-    static func listenSilently(on adapter: BluetoothAddress) throws(Failure) -> UInt8 {
+    /// Listens on `adapter` and never takes anybody in: who connects there waits. For as long as what is returned
+    /// lives, or until it is closed.
+    static func listenSilently(on adapter: BluetoothAddress) throws(Failure) -> SilentListener {
         let descriptor = try socket(SOCK_STREAM, BTPROTO_RFCOMM)
         var address = sockaddr_rc(
             rc_family: sa_family_t(AF_BLUETOOTH), rc_bdaddr: adapter.raw, rc_channel: 0)
@@ -36,7 +36,7 @@ enum Adapters {
             }
         }
         guard status else { throw .system("a silent listener") }
-        return address.rc_channel
+        return SilentListener(descriptor, channel: address.rc_channel)
     }
 
     private static func socket(_ type: __socket_type, _ number: Int32) throws(Failure) -> Int32 {
@@ -45,4 +45,23 @@ enum Adapters {
         guard descriptor >= 0 else { throw .system("this machine has no Bluetooth") }
         return descriptor
     }
+}
+
+/// Where a connection is never taken in.
+final class SilentListener {
+    let channel: UInt8
+    private var descriptor: Int32
+
+    init(_ descriptor: Int32, channel: UInt8) {
+        self.descriptor = descriptor
+        self.channel = channel
+    }
+
+    func close() {
+        guard descriptor >= 0 else { return }
+        Glibc.close(descriptor)
+        descriptor = -1
+    }
+
+    deinit { close() }
 }

@@ -9,25 +9,27 @@ import Synchronization
 enum BluetoothRig {
     static let adapterCount = 4
 
-    /// Where nobody listens, and where somebody does who answers nobody. Made once: there are few channels.
-    private static let places = Result {
-        () throws(Failure) -> (refused: TransportAddress, silent: TransportAddress) in
+    static func make() throws(Failure) -> TransportRig {
+        // The emulated controllers have one state for all authentications that a device is in the middle of: a check that leaves
+        // them in the middle of some would spoil the next.
+        guard
+            Spawning.wait(
+                for: try Spawning.spawn(
+                    ["adapters-anew"], environment: Spawning.ownEnvironment, descriptors: [])) == .exited(0)
+        else { throw Failure("there are no new adapters") }
         let last = try Adapters.address(adapterCount - 1)
         let silent = try Adapters.listenSilently(on: last)
-        // The kernel gives out channels from below.
-        return (
-            BluetoothDestination(try Adapters.address(1), channel: 30).transportAddress,
-            BluetoothDestination(last, channel: silent).transportAddress
-        )
-    }
-
-    static func make() throws(Failure) -> TransportRig {
-        let places = try places.get()
         let made = Mutex(0)
         var rig = TransportRig(
             "bluetooth between four adapters",
-            refusedAddress: places.refused, silentAddress: places.silent,
-            makeLoop: { UVEventLoop() }, stopLoop: { ($0 as? UVEventLoop)?.shutdown() },
+            // The kernel gives out channels from below.
+            refusedAddress: BluetoothDestination(try Adapters.address(1), channel: 30).transportAddress,
+            silentAddress: BluetoothDestination(last, channel: silent.channel).transportAddress,
+            makeLoop: { UVEventLoop() },
+            stopLoop: {
+                ($0 as? UVEventLoop)?.shutdown()
+                silent.close()
+            },
             makeTransport: {
                 let number = made.withLock { made in
                     defer { made += 1 }
