@@ -110,6 +110,7 @@ enum BluetoothFault: Error, Hashable {
             "`bluetoothctl show` tells how the adapter is"
         case EACCES: "let both forget the other: `bluetoothctl remove` and the device's address"
         case EBUSY: "try again in some seconds"
+        case EADDRINUSE: "other programs listen on all of the adapter's 30 channels"
         case EPERM: "is this program confined? it may not open Bluetooth sockets"
         case EMFILE, ENFILE: "too many descriptors are open: raise `ulimit -n`"
         case EAFNOSUPPORT, EPROTONOSUPPORT: noKernelSupport.advice

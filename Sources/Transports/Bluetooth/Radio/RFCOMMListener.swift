@@ -2,8 +2,11 @@ import Glibc
 import NighCore
 import NighUV
 
-/// Where pipes come in: a socket of our own on one adapter, on a channel that the kernel has chosen. Confined to its loop;
-/// hence `@unchecked Sendable`.
+/// Where pipes come in: a socket of our own on one adapter. Confined to its loop; hence `@unchecked Sendable`.
+///
+/// Its channel is drawn. The kernel would give the lowest that nobody listens on; but two devices have one connection at most on a
+/// channel, so who listens anew on the old one could not be reached by those with pipes from before, and a route from an
+/// earlier life of this program would lead to whoever has the channel now.
 final class RFCOMMListener: @unchecked Sendable {
     /// So many may wait to be accepted.
     private static let backlog: Int32 = 8
@@ -22,7 +25,7 @@ final class RFCOMMListener: @unchecked Sendable {
     ) throws(BluetoothFault) {
         self.adapter = adapter
         do throws(BluetoothSocket.Fault) {
-            socket = try .stream(on: adapter)
+            socket = try Self.boundSocket(on: adapter)
             try socket.listen(backlog: Self.backlog)
         } catch {
             throw .socket(error.number)
@@ -35,6 +38,21 @@ final class RFCOMMListener: @unchecked Sendable {
         } catch {
             throw .socket(EMFILE)
         }
+    }
+
+    private static func boundSocket(on adapter: BluetoothAddress) throws(BluetoothSocket.Fault)
+        -> BluetoothSocket
+    {
+        var taken = BluetoothSocket.Fault(number: EADDRINUSE)
+        for channel in BluetoothDestination.channels.shuffled() {
+            do throws(BluetoothSocket.Fault) {
+                return try .stream(on: adapter, channel: channel)
+            } catch {
+                guard error.number == EADDRINUSE else { throw error }
+                taken = error
+            }
+        }
+        throw taken
     }
 
     private func takeIn(

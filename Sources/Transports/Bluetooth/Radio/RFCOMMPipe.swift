@@ -116,7 +116,10 @@ final class RFCOMMPipe: @unchecked Sendable {
 
     /// The error of a closed connection is told once only; whoever missed it finds the socket unconnected.
     private func lookForEnd() {
-        if socket.otherEnd == nil, errno == ENOTCONN { fail(ECONNRESET) }
+        guard socket.otherEnd == nil, errno == ENOTCONN else { return }
+        // More may have come between the two looks.
+        readWhatIsThere()
+        fail(ECONNRESET)
     }
 
     // MARK: Writing

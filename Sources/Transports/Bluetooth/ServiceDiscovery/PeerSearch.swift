@@ -108,11 +108,14 @@ final class PeerSearch: @unchecked Sendable {
 
     /// What the device lets hope for; nil where it is nothing that could run a program.
     ///
-    /// What fits into an answer to an inquiry is little, bluetoothd never takes a service off what it has once seen, and paired
-    /// devices need not answer inquiries at all. So every computer and telephone is asked now and then.
+    /// What fits into an answer to an inquiry is little, of a device it has once asked itself bluetoothd never adds to or takes from
+    /// what that offers, and paired devices need not answer inquiries at all. So every computer and telephone is asked now and
+    /// then, and whoever does not say what it is.
     private func promise(of device: BlueZObjects.Device) -> DeviceSurvey.Promise? {
         if device.services.contains(serviceText) { return .saysSo }
-        guard let kind = device.kind else { return device.isPaired ? .possible : nil }
+        guard let kind = device.kind, kind != 0 else {
+            return device.isPaired || device.signal != nil ? .possible : nil
+        }
         return [1, 2].contains(kind >> 8 & 0x1F) ? .possible : nil
     }
 

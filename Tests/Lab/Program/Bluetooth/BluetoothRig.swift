@@ -22,8 +22,8 @@ enum BluetoothRig {
         let made = Mutex(0)
         var rig = TransportRig(
             "bluetooth between four adapters",
-            // The kernel gives out channels from below.
-            refusedAddress: BluetoothDestination(try Adapters.address(1), channel: 30).transportAddress,
+            refusedAddress: BluetoothDestination(last, channel: silent.channel == 30 ? 29 : 30)
+                .transportAddress,
             silentAddress: BluetoothDestination(last, channel: silent.channel).transportAddress,
             makeLoop: { UVEventLoop() },
             stopLoop: {
