@@ -101,6 +101,13 @@ final class Dialler: @unchecked Sendable {
             let fault = bluez.ground.fault ?? .noDaemon
             return finish(attempt, .failure(fault.error(.connecting, about: attempt.target)))
         }
+        // No adapter hears itself.
+        guard destination.device != adapter.address else {
+            let error = NighError(
+                .connecting, .selfDial, peer: attempt.target, transport: BluetoothTransport.schemeName,
+                advice: "it is this machine's own adapter")
+            return finish(attempt, .failure(error))
+        }
         guard let channel = destination.channel else { return ask(attempt, destination.device, by: adapter) }
         do throws(BluetoothFault) {
             let socket: BluetoothSocket
@@ -173,14 +180,16 @@ final class Dialler: @unchecked Sendable {
         case EBUSY, ECONNRESET, ECONNABORTED, EAGAIN: return true
         case ECONNREFUSED:
             attempt.refusals += 1
-            return attempt.refusals <= Self.refusalLimit
-        // One side has keys that the other has forgotten.
+            if attempt.refusals <= Self.refusalLimit { return true }
+            // It also means keys that the other side has forgotten, and somebody is seen to listen there.
+            return search.survey.sees(destination) && forgetKeys(attempt, destination.device)
         case EACCES: return forgetKeys(attempt, destination.device)
         default: return false
         }
     }
 
-    /// Has bluetoothd forget a device, once a dial, unless a person has paired with it.
+    /// Has bluetoothd forget a device, once a dial, unless a person has paired with it: after an adapter was off, one side may have
+    /// keys that the other has no more.
     private func forgetKeys(_ attempt: Attempt, _ address: BluetoothAddress) -> Bool {
         guard !attempt.hasForgotten, let adapter = bluez.ground.adapter else { return false }
         attempt.hasForgotten = true

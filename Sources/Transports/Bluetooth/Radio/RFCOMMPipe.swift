@@ -14,6 +14,8 @@ import NighUV
 final class RFCOMMPipe: @unchecked Sendable {
     private enum Phase {
         case open
+        /// The connection has ended, and why will show.
+        case ending
         /// Closed here: what waits is sent, and gone, before the socket is closed.
         case lingering
         case over
@@ -32,6 +34,8 @@ final class RFCOMMPipe: @unchecked Sendable {
     private static let callPieces = 16
     /// How often one wake reads, or writes, before others have their turn.
     private static let share = 16
+    /// An adapter that is switched off ends its connections first, and is off a moment later.
+    private static let adapterTime = Moment.Span.milliseconds(100)
     /// How often a broken pipe is read for what is still there.
     private static let lastReads = 256
 
@@ -58,7 +62,7 @@ final class RFCOMMPipe: @unchecked Sendable {
     private var isReading = false
     private var owesRoom = false
     private var lingerUntil = Moment.never
-    private var lingerTimer: LoopTimer?
+    private var timer: LoopTimer?
 
     /// Takes over a socket that is connected, by that adapter. Fails where the loop cannot wait for it.
     init(
@@ -192,15 +196,23 @@ final class RFCOMMPipe: @unchecked Sendable {
     /// A close by the other side, its program's end and its crash all look alike: as a reset, unless it was this machine's adapter.
     private func fail(_ number: Int32) {
         let isEnd = [0, ECONNRESET, ENOTCONN, EPIPE].contains(number)
-        guard isEnd else { return breakOff(.socket(number)) }
-        let isUp = adapter.index.map(RadioSwitch.isUp) ?? true
-        breakOff(isUp ? nil : .switchedOff(adapter.name))
+        guard isEnd, phase == .open else { return breakOff(.socket(number)) }
+        phase = .ending
+        watch?.cancel()
+        watch = nil
+        waiting.removeAll()
+        timer = loop.schedule(at: loop.now + Self.adapterTime) { [weak self] in
+            guard let self else { return }
+            timer = nil
+            let isUp = adapter.index.map(RadioSwitch.isUp) ?? true
+            breakOff(isUp ? nil : .switchedOff(adapter.name))
+        }
     }
 
     /// Ends it and tells why. Not to be called from inside a call of the handler's own.
     func breakOff(_ fault: BluetoothFault?) {
         guard phase != .over else { return }
-        let handler = phase == .open ? handler : nil
+        let handler = phase == .lingering ? nil : handler
         finish()
         handler?.pipeClosed(self, error: fault?.error(.conversing))
     }
@@ -211,8 +223,8 @@ final class RFCOMMPipe: @unchecked Sendable {
         phase = .over
         handler = nil
         waiting.removeAll()
-        if let lingerTimer { loop.cancel(lingerTimer) }
-        lingerTimer = nil
+        if let timer { loop.cancel(timer) }
+        timer = nil
         watch?.cancel()
         watch = nil
         socket.close()
@@ -222,12 +234,12 @@ final class RFCOMMPipe: @unchecked Sendable {
     }
 
     private func linger() {
-        lingerTimer = nil
+        timer = nil
         guard phase == .lingering else { return }
         let isSent = waiting.isEmpty && socket.sendRoom >= fullRoom
         guard !isSent, loop.now < lingerUntil else { return finish() }
         if socket.otherEnd == nil { return finish() }
-        lingerTimer = loop.schedule(at: loop.now + Self.lingerLook) { [weak self] in self?.linger() }
+        timer = loop.schedule(at: loop.now + Self.lingerLook) { [weak self] in self?.linger() }
     }
 }
 
@@ -275,6 +287,7 @@ extension RFCOMMPipe: Pipe {
     }
 
     func close(_ manner: PipeCloseManner) {
+        if phase == .ending { return finish() }
         guard phase == .open else { return }
         handler = nil
         guard manner == .afterWriting else { return finish() }

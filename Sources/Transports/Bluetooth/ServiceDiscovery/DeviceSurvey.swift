@@ -62,6 +62,12 @@ package struct DeviceSurvey {
         (devices.count, devices.values.reduce(0) { $0 + $1.sightings.count })
     }
 
+    /// Whether the session was told of somebody there.
+    package func sees(_ destination: BluetoothDestination) -> Bool {
+        guard let channel = destination.channel else { return false }
+        return devices[destination.device]?.sightings[channel] != nil
+    }
+
     /// A device that offers the service, or may do so, was seen; with `signal` decibels, where that is known.
     package mutating func seen(
         _ address: BluetoothAddress, _ promise: Promise, signal: Int64?, now: Moment

@@ -4,24 +4,30 @@ import NighTestKit
 import NighUV
 import Synchronization
 
-/// Transports for the conformance suites, in a machine of four adapters: the first transport on hci0, the next on hci1, and so
+/// Transports for the conformance suites, in a machine of eight adapters: the first transport on hci0, the next on hci1, and so
 /// on, since an adapter cannot hear itself.
 enum BluetoothRig {
-    static let adapterCount = 4
+    static let adapterCount = 8
 
-    static func make() throws(Failure) -> TransportRig {
-        // The emulated controllers have one state for all authentications that a device is in the middle of: a check that leaves
-        // them in the middle of some would spoil the next.
-        guard
-            Spawning.wait(
-                for: try Spawning.spawn(
-                    ["adapters-anew"], environment: Spawning.ownEnvironment, descriptors: [])) == .exited(0)
-        else { throw Failure("there are no new adapters") }
+    /// Puts new adapters, switched on and discoverable, in the place of those there are.
+    ///
+    /// - Parameter pairs: whether links are authenticated, as those of all devices of today are. Not where one device makes several
+    ///   at once: `adapters-anew` says why.
+    static func renewAdapters(pairs: Bool) throws(Failure) {
+        var renewal = ["adapters-anew"]
+        if !pairs { renewal.append("--unpaired") }
+        let process = try Spawning.spawn(renewal, environment: Spawning.ownEnvironment, descriptors: [])
+        guard Spawning.wait(for: process) == .exited(0) else { throw Failure("there are no new adapters") }
+    }
+
+    /// A rig on new adapters.
+    static func make(pairs: Bool) throws(Failure) -> TransportRig {
+        try renewAdapters(pairs: pairs)
         let last = try Adapters.address(adapterCount - 1)
         let silent = try Adapters.listenSilently(on: last)
         let made = Mutex(0)
         var rig = TransportRig(
-            "bluetooth between four adapters",
+            "bluetooth between eight adapters",
             refusedAddress: BluetoothDestination(last, channel: silent.channel == 30 ? 29 : 30)
                 .transportAddress,
             silentAddress: BluetoothDestination(last, channel: silent.channel).transportAddress,

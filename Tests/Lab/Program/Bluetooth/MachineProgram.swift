@@ -1,21 +1,27 @@
 import Glibc
 import NighTestKit
 
-/// What runs inside a machine with Bluetooth: checks, one after the other, each ending with a line that begins with PASSED or FAILED.
+/// What runs inside a machine with Bluetooth, one thing after the other; each ends with a line that begins with PASSED or FAILED.
 enum MachineProgram {
     static let help = """
-        usage: lab machine conformance|sessions [NAME…]
+        usage: lab machine conformance|sessions|scenarios [--quiet] [NAME…]
 
-        To be run in a machine with four adapters, as `Tests/Lab/bluetooth/machine` makes it. Holds the transport
-        `bluetooth` to the contract of transports, or sessions over it to what sessions promise; all, or the checks named.
+        To be run in a machine that `Tests/Lab/bluetooth/machine` makes. Holds the transport `bluetooth` to the contract of
+        transports, or sessions over it to what sessions promise, both with eight adapters; or plays scenarios with
+        programs on two adapters. All of them, or those named.
         """
 
     /// Does what `arguments` say; returns the exit status.
     static func main(_ arguments: [String]) -> Int32 {
-        var checks: [ConformanceCheck]
+        let names = arguments.dropFirst().filter { $0 != "--quiet" }
+        let isQuiet = arguments.contains("--quiet")
+        let outcomes: [Bool]
         switch arguments.first {
-        case "conformance": checks = TransportConformance.checks
-        case "sessions": checks = SessionConformance.checks
+        case "conformance": outcomes = run(TransportConformance.checks, named: names, pairs: true)
+        case "sessions": outcomes = run(SessionConformance.checks, named: names, pairs: false)
+        case "scenarios":
+            let scenarios = MachineScenarios.all.filter { names.isEmpty || names.contains($0.name) }
+            outcomes = scenarios.map { play($0, isQuiet: isQuiet) }
         case "--help", "-h":
             print(help)
             return 0
@@ -23,20 +29,43 @@ enum MachineProgram {
             CommandLineOfLab.complain(help)
             return 2
         }
-        let names = arguments.dropFirst()
-        if !names.isEmpty { checks = checks.filter { names.contains($0.name) } }
-        var failed = checks.isEmpty
-        for check in checks {
-            let outcome = check.run { try BluetoothRig.make() }
-            let milliseconds = Int(outcome.duration / .milliseconds(1))
+        return !outcomes.isEmpty && outcomes.allSatisfy(\.self) ? 0 : 1
+    }
+
+    private static func run(_ checks: [ConformanceCheck], named names: [String], pairs: Bool) -> [Bool] {
+        checks.filter { names.isEmpty || names.contains($0.name) }.map { check in
+            let outcome = check.run { try BluetoothRig.make(pairs: pairs) }
             switch outcome.verdict {
-            case .passed: print("PASSED \(check.name) (\(milliseconds) ms)")
-            case .failed(let words), .skipped(let words):
-                failed = true
-                print("FAILED \(check.name) (\(milliseconds) ms): \(words)")
+            case .passed: return tell(check.name, outcome.duration, nil)
+            case .failed(let words), .skipped(let words): return tell(check.name, outcome.duration, words)
             }
-            fflush(nil)
         }
-        return failed ? 1 : 0
+    }
+
+    private static func play(_ scenario: Scenario, isQuiet: Bool) -> Bool {
+        let journal = Journal(isQuiet: isQuiet)
+        let lab = Lab(onThisMachine: journal, limit: scenario.limit)
+        do throws(Failure) {
+            try BluetoothRig.renewAdapters(pairs: true)
+            try scenario.play(lab)
+            try lab.finish()
+            return tell(scenario.name, journal.now, nil)
+        } catch {
+            lab.showWhatIsKnown()
+            for peer in lab.peers where peer.isRunning { peer.signal(SIGKILL) }
+            return tell(scenario.name, journal.now, "\(error)")
+        }
+    }
+
+    /// Says how it went; true where there is nothing to complain of.
+    private static func tell(_ name: String, _ duration: Duration, _ complaint: String?) -> Bool {
+        let milliseconds = Int(duration / .milliseconds(1))
+        if let complaint {
+            print("FAILED \(name) (\(milliseconds) ms): \(complaint)")
+        } else {
+            print("PASSED \(name) (\(milliseconds) ms)")
+        }
+        fflush(nil)
+        return complaint == nil
     }
 }

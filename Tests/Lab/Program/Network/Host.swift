@@ -16,6 +16,8 @@ final class Host {
 
     let name: String
     unowned let lab: Lab
+    /// Stands in front of every command that is to run on it.
+    let launcher: [String]
     /// The peers started on it.
     private(set) var peers: [PeerProcess] = []
     private(set) var daemon: Child?
@@ -24,8 +26,17 @@ final class Host {
     private var bus: Child?
     private var networks: [String] = []
 
+    /// The machine that this runs on; its wires and daemons are not ours.
+    init(theMachineOf lab: Lab) {
+        name = "machine"
+        number = 1
+        launcher = []
+        self.lab = lab
+    }
+
     init(_ name: String, number: Int, in lab: Lab) throws(Failure) {
         self.name = name
+        launcher = [Lab.on, name]
         self.number = number
         self.lab = lab
         try lab.supervisor.run(["mkdir", "-p", path("")])
@@ -122,7 +133,7 @@ final class Host {
     func run(_ command: [String], input: String = "", within limit: Duration = .seconds(20)) throws(Failure)
         -> [String]
     {
-        try lab.supervisor.run([Lab.on, name] + command, input: input, within: limit)
+        try lab.supervisor.run(launcher + command, input: input, within: limit)
     }
 
     /// Runs lines of `ip` on the host.
@@ -134,7 +145,7 @@ final class Host {
     /// Starts a command on the host that goes on until it is ended; its lines stand in the journal.
     func start(_ command: [String], mayEnd: Bool = false) throws(Failure) -> Child {
         let label = "\(name)/\(command[0])"
-        let child = try lab.supervisor.start(label, [Lab.on, name] + command, mayEnd: mayEnd)
+        let child = try lab.supervisor.start(label, launcher + command, mayEnd: mayEnd)
         child.onLine = { [journal = lab.journal] _, line in journal.note(label, line) }
         return child
     }

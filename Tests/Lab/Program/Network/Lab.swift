@@ -13,6 +13,13 @@ final class Lab {
 
     private var bridges: Set<String> = []
 
+    /// A lab whose only host is the machine that this runs on, as it is.
+    init(onThisMachine journal: Journal, limit: Duration) {
+        self.journal = journal
+        supervisor = Supervisor(journal: journal, limit: limit)
+        hosts = [Host(theMachineOf: self)]
+    }
+
     /// Prepares an enclosure that has nothing in it yet.
     init(journal: Journal, limit: Duration) throws(Failure) {
         self.journal = journal

@@ -52,6 +52,8 @@ final class PeerProcess {
         var isSuspected = false
         var slowestRoundTrip: Duration?
         var pongs = 0
+        /// What carries the conversation, and what has before, in turn.
+        var transports: [String] = []
     }
 
     let name: String
@@ -68,6 +70,8 @@ final class PeerProcess {
     private(set) var listening: [String] = []
     /// The name under which others can find it, once they can.
     private(set) var advertisedName: String?
+    /// What each transport that told something last said of itself: `up`, or `down` and why.
+    private(set) var conditions: [String: String] = [:]
     /// Failures that concern discovery or a transport, as it printed them.
     private(set) var troubles: [String] = []
     /// Outcomes of what it was told to do and could not.
@@ -88,7 +92,7 @@ final class PeerProcess {
 
     convenience init(_ name: String, _ options: Options, on host: Host) throws(Failure) {
         let label = "\(host.name)/\(name)"
-        var command = [Lab.on, host.name, try Spawning.ownPath(), "peer", "--name", name]
+        var command = host.launcher + [try Spawning.ownPath(), "peer", "--name", name]
         command += ["--transport", options.transport, "--role", options.role, "--service", options.service]
         if let identity = options.identity { command += ["--identity", "/run/\(identity)"] }
         for pair in options.info { command += ["--info", pair] }
@@ -137,6 +141,7 @@ final class PeerProcess {
     // MARK: How things stand
 
     var isRunning: Bool { !child.isOver }
+    var process: pid_t { child.process }
     var ending: Child.Ending? { child.ending }
 
     func view(of other: PeerProcess) -> View { views[other.id] ?? View() }
@@ -208,13 +213,18 @@ final class PeerProcess {
             let routes = words[2].split(separator: ",").map(String.init)
             views[words[1], default: View()].routes = routes
             // A route may also be an address that was called by hand.
-            views[words[1], default: View()].isFound = routes.contains { $0.hasSuffix(".mdns") }
+            views[words[1], default: View()].isFound = routes.contains {
+                $0.hasSuffix(".mdns") || $0.hasPrefix("bluetooth:")
+            }
             views[words[1], default: View()].info = words[3].split(separator: ",").map(String.init)
             views[words[1], default: View()].name = words[4...].joined(separator: " ")
         case ("lost", 2):
             views[words[1], default: View()].routes = []
             views[words[1], default: View()].isFound = false
         case ("state", 4...): move(words[1], from: words[2], to: words[3], words[4...].joined(separator: " "))
+        case ("over", 3): views[words[1], default: View()].transports.append(words[2])
+        case ("transport", 3...):
+            conditions[words[1]] = words[2...].joined(separator: " ")
         case ("suspected", 3): views[words[1], default: View()].isSuspected = words[2] == "true"
         case ("received", 4):
             guard let number = UInt64(words[3]) else { return misunderstand(line) }
@@ -233,7 +243,7 @@ final class PeerProcess {
         case ("trouble", _): troubles.append(words[1...].joined(separator: " "))
         case ("failed", _): failures.append(words[1...].joined(separator: " "))
         case ("count", 3): statistics[words[1]] = Int(words[2])
-        case ("invited", _), ("uninvited", _), ("called", _), ("transport", _), ("left", _), ("closed", _):
+        case ("invited", _), ("uninvited", _), ("called", _), ("left", _), ("closed", _):
             break
         default: misunderstand(line)
         }

@@ -17,6 +17,7 @@ final class Conductor: Sendable {
         /// What discovery showed of each peer when it was last told.
         var shown: [PeerID: Peer] = [:]
         var lastNumbers: [PeerID: UInt64] = [:]
+        var transports: [PeerID: String] = [:]
         var sending: [Task<Void, Never>] = []
     }
 
@@ -209,8 +210,16 @@ final class Conductor: Sendable {
         }
     }
 
+    /// Says what carries the conversation with a peer, where that is new.
+    private func tellTransport(of peer: Peer) {
+        guard let transport = peer.transport else { return }
+        let before = state.withLock { $0.transports.updateValue(transport, forKey: peer.id) }
+        if before != transport { teller.say("over \(peer.id) \(transport)") }
+    }
+
     /// Says what discovery shows of a peer, where that is new.
     private func show(_ peer: Peer) {
+        tellTransport(of: peer)
         let before = state.withLock { state in
             defer { state.shown[peer.id] = peer.routes.isEmpty ? nil : peer }
             return state.shown[peer.id]

@@ -32,7 +32,8 @@ struct PeerOptions {
           received ID RUN NUMBER      | sent ID NUMBER                    | damaged ID
           pong ID MICROSECONDS        | called ADDRESS ID | left ID       | failed WHAT CAUSE
           listening ADDRESS…          | transport SCHEME up|down CAUSE    | trouble ERROR
-          advertised NAME             | count NAME VALUE                  | closed
+          advertised NAME             | count NAME VALUE                  | over ID SCHEME
+          closed
         """
 
     struct Misuse: Error {

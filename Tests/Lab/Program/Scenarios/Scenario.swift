@@ -70,10 +70,12 @@ extension Lab {
     }
 
     /// Lets two peers find each other, connects them, and lets them talk.
-    func meet(_ one: PeerProcess, _ other: PeerProcess) throws(Failure) {
-        try find(one, other)
+    func meet(
+        _ one: PeerProcess, _ other: PeerProcess, findingWithin limit: Duration = .seconds(10)
+    ) throws(Failure) {
+        try find(one, other, within: limit)
         one.invite(other)
-        try connection(of: one, other)
+        try connection(of: one, other, within: limit)
         try talk(one, other)
     }
 
