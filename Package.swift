@@ -60,7 +60,7 @@ let package = Package(
             path: "Tests/Core"),
         .testTarget(name: "FuzzTests", dependencies: ["fuzz"], path: "Tests/Fuzz"),
         .testTarget(name: "GreetTests", dependencies: ["Nigh", "greet"], path: "Tests/Greet"),
-        .testTarget(name: "LabTests", dependencies: ["lab"], path: "Tests/Lab/Scenarios"),
+        .testTarget(name: "LabTests", dependencies: ["NighTestKit", "lab"], path: "Tests/Lab/Scenarios"),
         .testTarget(name: "NighTests", dependencies: ["Nigh"], path: "Tests/Nigh"),
         .testTarget(
             name: "MemoryTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Memory"

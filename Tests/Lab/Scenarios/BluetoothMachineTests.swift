@@ -11,6 +11,9 @@ import Testing
         "\(#filePath)".split(separator: "/").dropLast(2)
         .reduce("") { "\($0)/\($1)" } + "/bluetooth"
 
+    /// The program that makes one.
+    static let machine = "\(folder)/machine"
+
     private static func machine(_ options: [String] = [], _ command: [String]) throws -> LabProcess {
         try LabProcess(command: ["\(folder)/machine", "--time-limit", "60"] + options + ["--"] + command)
     }

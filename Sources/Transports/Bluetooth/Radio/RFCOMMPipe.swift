@@ -34,8 +34,8 @@ final class RFCOMMPipe: @unchecked Sendable {
     private static let callPieces = 16
     /// How often one wake reads, or writes, before others have their turn.
     private static let share = 16
-    /// An adapter that is switched off ends its connections first, and is off a moment later.
-    private static let adapterTime = Moment.Span.milliseconds(100)
+    /// An adapter that is switched off ends its connections first, and is off a third of a millisecond later.
+    private static let adapterTime = Moment.Span.milliseconds(10)
     /// How often a broken pipe is read for what is still there.
     private static let lastReads = 256
 

@@ -5,6 +5,13 @@ import NighCore
 
 /// The adapters of the machine that this runs on, as its kernel knows them.
 enum Adapters {
+    /// How many there are.
+    static var count: Int {
+        var count = 0
+        while (try? address(count)) != nil { count += 1 }
+        return count
+    }
+
     /// The address of hci0, hci1 …
     static func address(_ number: Int) throws(Failure) -> BluetoothAddress {
         let descriptor = try socket(SOCK_RAW, BTPROTO_HCI)

@@ -4,10 +4,9 @@ import NighTestKit
 import NighUV
 import Synchronization
 
-/// Transports for the conformance suites, in a machine of eight adapters: the first transport on hci0, the next on hci1, and so
+/// Transports for the conformance suites, in a machine of several adapters: the first transport on hci0, the next on hci1, and so
 /// on, since an adapter cannot hear itself.
 enum BluetoothRig {
-    static let adapterCount = 8
 
     /// Puts new adapters, switched on and discoverable, in the place of those there are.
     ///
@@ -23,11 +22,12 @@ enum BluetoothRig {
     /// A rig on new adapters.
     static func make(pairs: Bool) throws(Failure) -> TransportRig {
         try renewAdapters(pairs: pairs)
-        let last = try Adapters.address(adapterCount - 1)
+        let count = Adapters.count
+        let last = try Adapters.address(count - 1)
         let silent = try Adapters.listenSilently(on: last)
         let made = Mutex(0)
         var rig = TransportRig(
-            "bluetooth between eight adapters",
+            "bluetooth between \(count) adapters",
             refusedAddress: BluetoothDestination(last, channel: silent.channel == 30 ? 29 : 30)
                 .transportAddress,
             silentAddress: BluetoothDestination(last, channel: silent.channel).transportAddress,
@@ -42,7 +42,7 @@ enum BluetoothRig {
                     return made
                 }
                 return BluetoothTransport(
-                    BluetoothOptions(adapter: "hci\(number % adapterCount)", interval: .seconds(1)))
+                    BluetoothOptions(adapter: "hci\(number % count)", interval: .seconds(1)))
             })
         // All rigs are on one air; nobody of one looks for anybody of another.
         guard let service = ServiceName("t\(UInt32.random(in: .min ... .max))") else {

@@ -7,7 +7,7 @@ enum MachineProgram {
         usage: lab machine conformance|sessions|scenarios [--quiet] [NAME…]
 
         To be run in a machine that `Tests/Lab/bluetooth/machine` makes. Holds the transport `bluetooth` to the contract of
-        transports, or sessions over it to what sessions promise, both with eight adapters; or plays scenarios with
+        transports (with four adapters), or sessions over it to what sessions promise (with eight); or plays scenarios with
         programs on two adapters. All of them, or those named.
         """
 
@@ -29,7 +29,11 @@ enum MachineProgram {
             CommandLineOfLab.complain(help)
             return 2
         }
-        return !outcomes.isEmpty && outcomes.allSatisfy(\.self) ? 0 : 1
+        guard !outcomes.isEmpty else {
+            CommandLineOfLab.complain("lab: there is nothing of that name; `lab machine --help` says more")
+            return 2
+        }
+        return outcomes.allSatisfy(\.self) ? 0 : 1
     }
 
     private static func run(_ checks: [ConformanceCheck], named names: [String], pairs: Bool) -> [Bool] {

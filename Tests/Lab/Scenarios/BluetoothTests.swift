@@ -1,0 +1,58 @@
+import NighTestKit
+import Testing
+
+@testable import lab
+
+/// The transport `bluetooth`, on a real kernel and a real bluetoothd, in machines with emulated controllers.
+@Suite struct BluetoothTests {
+    /// What one machine does, one thing after the other; with as many adapters as that takes.
+    struct Load: Sendable, CustomTestStringConvertible {
+        var kind: String
+        var adapters: Int
+        var names: [String]
+
+        var testDescription: String { "\(kind) from \(names.first ?? "") to \(names.last ?? "")" }
+
+        /// All there is, in loads that take about as long.
+        static let all: [Load] = {
+            let sessions = SessionConformance.checks.map(\.name)
+            let half = sessions.count / 2
+            return [
+                Load(kind: "sessions", adapters: 8, names: Array(sessions[..<half])),
+                Load(kind: "sessions", adapters: 8, names: Array(sessions[half...])),
+                Load(kind: "scenarios", adapters: 2, names: MachineScenarios.all.map(\.name)),
+                Load(kind: "conformance", adapters: 4, names: TransportConformance.checks.map(\.name)),
+            ]
+        }()
+    }
+
+    /// A machine keeps a processor busy.
+    private static let permits = Permits(2)
+
+    @Test(arguments: Load.all)
+    func allGoesAsItShould(_ load: Load) async throws {
+        try await Self.permits.run {
+            let limit = 400
+            let machine = try LabProcess(
+                command: [
+                    BluetoothMachineTests.machine, "--adapters", "\(load.adapters)", "--time-limit",
+                    "\(limit)", "--",
+                    LabProcess.program(), "machine", load.kind,
+                ] + load.names)
+            let ending = await machine.end(within: .seconds(limit + 60))
+            let output = machine.output
+            let lines = output.split(separator: "\n")
+            for line in lines where line.hasPrefix("FAILED") { Issue.record("\(line)") }
+            // Where nothing is said of one, it counts as failed too.
+            #expect(
+                lines.count { $0.hasPrefix("PASSED") } == load.names.count && ending == .exited(0),
+                "\(output)")
+        }
+    }
+
+    @Test(arguments: [["machine"], ["machine", "nonsense"], ["machine", "scenarios", "no-such"]])
+    func aWrongCallIsRefused(arguments: [String]) async throws {
+        let lab = try LabProcess(arguments)
+        #expect(await lab.end(within: .seconds(20)) == .exited(2))
+    }
+}
