@@ -58,14 +58,14 @@ final class RFCOMMListener: @unchecked Sendable {
     private func takeIn(
         _ accepted: (BluetoothSocket) -> Void, _ failed: (BluetoothFault) -> Void
     ) {
-        for _ in 0..<Self.share where watch != nil {
-            do throws(BluetoothSocket.Fault) {
-                guard let socket = try socket.accept() else { return }
-                accepted(socket)
-            } catch {
-                close()
-                return failed(.socket(error.number))
+        do throws(BluetoothSocket.Fault) {
+            for _ in 0..<Self.share {
+                guard watch != nil, let caller = try socket.accept() else { return }
+                accepted(caller)
             }
+        } catch {
+            close()
+            failed(.socket(error.number))
         }
     }
 
