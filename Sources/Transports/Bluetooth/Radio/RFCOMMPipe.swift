@@ -110,6 +110,8 @@ final class RFCOMMPipe: @unchecked Sendable {
             guard count > 0 else { return readEnded(count < 0 ? errno : 0) }
             bytesReceived &+= count
             handler.pipe(self, received: buffer.take(count))
+            // That was all there is, and whatever comes is told again.
+            if count < room.count { return }
         }
     }
 
