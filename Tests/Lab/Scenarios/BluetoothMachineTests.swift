@@ -6,10 +6,7 @@ import Testing
 /// The machine with Bluetooth (`Tests/Lab/bluetooth/machine`) does what tests of Bluetooth rely on. Each boots some, so they
 /// take turns.
 @Suite(.serialized) struct BluetoothMachineTests {
-    /// The folder of the Bluetooth lab, in the checkout that these tests were built from.
-    private static let folder =
-        "\(#filePath)".split(separator: "/").dropLast(2)
-        .reduce("") { "\($0)/\($1)" } + "/bluetooth"
+    private static let folder = BluetoothAir.folder
 
     /// The program that makes one.
     static let machine = "\(folder)/machine"
@@ -134,36 +131,25 @@ import Testing
     }
 
     @Test func twoMachinesMeetOnOneAirWhichCanBeStilledAndCut() async throws {
-        let place = "/tmp/nigh-air-test-\(UInt64.random(in: .min ... .max))"
-        let air = try LabProcess(command: ["\(Self.folder)/air", "serve", place])
-        defer {
-            kill(air.process, SIGTERM)
-            _ = Spawning.wait(for: air.process)
-        }
-        try await until("there is an air") { air.output.contains("ready") }
-        func tell(_ words: String...) async throws -> String {
-            let telling = try LabProcess(command: ["\(Self.folder)/air", "tell", place] + words)
-            #expect(await telling.end(within: .seconds(10)) == .exited(0), "\(telling.output)")
-            return telling.output
-        }
-        let options = ["--discoverable", "--air", "\(place)/air"]
+        let air = try await BluetoothAir()
+        let options = ["--discoverable", "--air", air.socket]
         let server = try Self.machine(options, ["\(Self.folder)/probes/rfcomm", "serve", "hci0"])
         try await until("somebody serves") { server.output.contains("serving ") }
         let address = try #require(server.output.split { $0.isWhitespace }.last)
         let client = try Self.machine(
             options, ["\(Self.folder)/probes/rfcomm", "call", "hci0", String(address)])
         try await until("numbers come back") { client.output.contains("\n3 came back") }
-        #expect(try await tell("users").contains("0 \(address) 1; 1 "))
+        #expect(try await air.tell("users").contains("0 \(address) 1; 1 "))
 
-        #expect(try await tell("hold") == "ok\n")
+        #expect(try await air.tell("hold") == "ok\n")
         try await until("nothing comes back") { client.output.contains("silent after ") }
-        #expect(try await tell("release") == "ok\n")
+        #expect(try await air.tell("release") == "ok\n")
         let before = client.output.utf8.count
         try await until("numbers come back again") {
             client.output.utf8.dropFirst(before).split(separator: UInt8(ascii: "\n")).count > 3
         }
 
-        #expect(try await tell("cut") == "ok\n")
+        #expect(try await air.tell("cut") == "ok\n")
         #expect(await client.end(within: .seconds(10)) == .exited(0))
         #expect(await server.end(within: .seconds(10)) == .exited(0))
         #expect(client.output.contains("ended by ETIMEDOUT"), "\(client.output)")

@@ -243,7 +243,7 @@ final class PeerProcess {
         case ("trouble", _): troubles.append(words[1...].joined(separator: " "))
         case ("failed", _): failures.append(words[1...].joined(separator: " "))
         case ("count", 3): statistics[words[1]] = Int(words[2])
-        case ("invited", _), ("uninvited", _), ("called", _), ("left", _), ("closed", _):
+        case ("quality", 3), ("invited", _), ("uninvited", _), ("called", _), ("left", _), ("closed", _):
             break
         default: misunderstand(line)
         }

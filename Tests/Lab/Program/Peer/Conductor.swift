@@ -11,6 +11,8 @@ final class Conductor: Sendable {
     private let teller = Teller()
     /// Sets the messages of this run of the program apart from those of an earlier one.
     private let run = UInt64.random(in: .min ... .max)
+    /// Told once, when all that was to be exchanged has been.
+    private let exchanged: @Sendable () -> Void
     private let state = Mutex(State())
 
     private struct State {
@@ -19,10 +21,13 @@ final class Conductor: Sendable {
         var lastNumbers: [PeerID: UInt64] = [:]
         var transports: [PeerID: String] = [:]
         var sending: [Task<Void, Never>] = []
+        var exchange: Exchange?
     }
 
-    init(_ options: PeerOptions) throws {
+    init(_ options: PeerOptions, exchanged: @escaping @Sendable () -> Void) throws {
         self.options = options
+        self.exchanged = exchanged
+        state.withLock { $0.exchange = options.exchange }
         let identity = try options.identity.map { try IdentityFile(path: $0).load() } ?? .ephemeral()
         var configuration = SessionConfiguration(
             service: options.service, name: DisplayName(fitting: options.name), role: options.role,
@@ -40,11 +45,12 @@ final class Conductor: Sendable {
         teller.say("ready \(session.id) \(Self.hexadecimal(run))")
         session.start(
             onEvent: { [unowned self] in tell($0) },
-            onMessage: { [teller] bytes, origin in
+            onMessage: { [unowned self, teller] bytes, origin in
                 guard let message = NumberedMessage(bytes) else {
                     return teller.say("damaged \(origin.peer)")
                 }
                 teller.say("received \(origin.peer) \(Self.hexadecimal(message.run)) \(message.number)")
+                note { $0.didReceive(from: origin.peer) }
             })
     }
 
@@ -162,10 +168,29 @@ final class Conductor: Sendable {
                     return
                 }
                 teller.say("sent \(peer) \(number)")
+                note { $0.didSend(to: peer) }
                 if pause > 0 { try? await Task.sleep(for: .milliseconds(pause)) }
             }
         }
         state.withLock { $0.sending.append(task) }
+    }
+
+    private func exchange(with peer: PeerID) {
+        let wanted = state.withLock { state in
+            state.exchange?.begin(with: peer) == true ? state.exchange : nil
+        }
+        guard let wanted else { return }
+        send(to: peer, count: wanted.count, size: NumberedMessage.headerByteCount, pause: wanted.pause)
+    }
+
+    private func note(_ change: (inout Exchange) -> Void) {
+        let isDone = state.withLock { state in
+            guard var exchange = state.exchange else { return false }
+            change(&exchange)
+            state.exchange = exchange.isDone ? nil : exchange
+            return exchange.isDone
+        }
+        if isDone { exchanged() }
     }
 
     private func hush() {
@@ -186,6 +211,7 @@ final class Conductor: Sendable {
             teller.say("state \(peer.id) \(from.rawValue) \(peer.state.rawValue)\(reason)")
             // Who has just failed to connect is not asked again until something about the peer is new.
             if from != .connecting { meet(peer) }
+            if peer.state == .connected { exchange(with: peer.id) }
         case .peerChanged(let peer):
             show(peer)
             meet(peer)
@@ -231,6 +257,9 @@ final class Conductor: Sendable {
             let info = peer.info.pairs.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
             let pairs = info.joined(separator: ",").replacing(" ", with: "_")
             teller.say("found \(peer.id) \(routes) \(pairs) \(peer.name)")
+            if let quality = peer.routes.compactMap(\.quality).max() {
+                teller.say("quality \(peer.id) \(Int((quality * 100).rounded()))")
+            }
         }
     }
 

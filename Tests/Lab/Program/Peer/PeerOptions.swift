@@ -5,6 +5,7 @@ struct PeerOptions {
     static let help = """
         usage: lab peer --name NAME [--transport SPEC] [--role peer|server|client] [--service NAME]
                         [--identity FILE] [--info KEY=VALUE]… [--meet] [--unencrypted]
+                        [--exchange COUNT PAUSE]
 
         One session, driven by lines on its input, telling what happens as lines on its output.
 
@@ -13,6 +14,8 @@ struct PeerOptions {
           --meet       invite everybody who is found
           --unencrypted
                        talk in the clear, to those alone who do as well
+          --exchange   take no commands; send COUNT numbered messages, with PAUSE milliseconds between two, to everybody
+                       who gets connected, and end when all of them have gone and as many have come
 
         Commands:
           invite PEER                 ask a peer for a conversation
@@ -32,7 +35,8 @@ struct PeerOptions {
           received ID RUN NUMBER      | sent ID NUMBER                    | damaged ID
           pong ID MICROSECONDS        | called ADDRESS ID | left ID       | failed WHAT CAUSE
           listening ADDRESS…          | transport SCHEME up|down CAUSE    | trouble ERROR
-          advertised NAME             | count NAME VALUE                  | over ID SCHEME
+          advertised NAME             | count NAME VALUE                  | quality ID PER-CENT
+          over ID SCHEME
           closed
         """
 
@@ -48,6 +52,7 @@ struct PeerOptions {
     var info: [String: String] = [:]
     var meets = false
     var isEncrypted = true
+    var exchange: Exchange?
     var wantsHelp = false
 
     init(_ arguments: [String]) throws(Misuse) {
@@ -57,6 +62,11 @@ struct PeerOptions {
             case "--help", "-h": wantsHelp = true
             case "--meet": meets = true
             case "--unencrypted": isEncrypted = false
+            case "--exchange":
+                guard let count = UInt64(try Self.value(of: argument, &rest)),
+                    let pause = Int(try Self.value(of: argument, &rest)), count > 0, pause >= 0
+                else { throw Misuse(words: "--exchange takes a number of messages, and milliseconds") }
+                exchange = Exchange(count: count, pause: pause)
             case "--name": name = try Self.value(of: argument, &rest)
             case "--transport": transport = try Self.value(of: argument, &rest)
             case "--identity": identity = try Self.value(of: argument, &rest)

@@ -13,7 +13,8 @@ enum PeerProgram {
 
     private static func wake() { _ = write(wakeDescriptors.writing, "!", 1) }
 
-    /// Runs until it is told to quit, by a line, a signal or the end of its input; returns the exit status.
+    /// Runs until it is told to quit, by a line, a signal or the end of its input, or has exchanged all it was to; returns the
+    /// exit status.
     static func main(_ arguments: [String]) -> Int32 {
         do {
             let options = try PeerOptions(arguments)
@@ -21,11 +22,11 @@ enum PeerProgram {
                 print(PeerOptions.help)
                 return 0
             }
-            let conductor = try Conductor(options)
+            let conductor = try Conductor(options, exchanged: wake)
             let wake = wakeDescriptors.reading
             for number in [SIGINT, SIGTERM] { signal(number) { _ in PeerProgram.wake() } }
             conductor.start()
-            readCommands(or: wake, conductor)
+            readCommands(from: options.exchange == nil ? STDIN_FILENO : -1, or: wake, conductor)
             conductor.finish()
             return 0
         } catch let misuse as PeerOptions.Misuse {
@@ -36,18 +37,18 @@ enum PeerProgram {
         return 2
     }
 
-    /// Hands over lines until there is a reason to end.
-    private static func readCommands(or wake: Int32, _ conductor: Conductor) {
+    /// Hands over lines until there is a reason to end. Without an `input`, which is then negative, that is the other one.
+    private static func readCommands(from input: Int32, or wake: Int32, _ conductor: Conductor) {
         var lines = LineBuffer()
         var room = [UInt8](repeating: 0, count: 4_096)
         while true {
             var sources = [
-                pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: input, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: wake, events: Int16(POLLIN), revents: 0),
             ]
             guard poll(&sources, nfds_t(sources.count), -1) > 0 else { continue }
             if sources[1].revents != 0 { return }
-            let count = read(STDIN_FILENO, &room, room.count)
+            let count = read(input, &room, room.count)
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { return }
             for line in lines.take(room[..<count]) {

@@ -1,0 +1,128 @@
+import Testing
+
+@testable import lab
+
+/// Two machines with Bluetooth on one air, each with a session of ours, and what becomes of their conversation when the air is
+/// disturbed.
+@Suite struct BluetoothAirTests {
+    /// A machine keeps a processor busy while it starts.
+    private static let permits = Permits(2)
+    /// How many messages go each way, 20 ms apart.
+    private static let count = 200
+
+    /// A quarter of a conversation has passed; the rest is on its way while something is done to the air.
+    private static func startExchange(
+        _ disturb: @Sendable (BluetoothAir, [AirPeer]) async throws -> Void
+    ) async throws -> [AirPeer] {
+        let air = try await BluetoothAir()
+        let peers = try ["Puma", "Lynx"].map { try AirPeer($0, in: air, .exchanging(count)) }
+        try await until("both have received some messages") {
+            peers.allSatisfy { $0.received.count >= count / 4 }
+        }
+        try await disturb(air, peers)
+        for peer in peers { #expect(await peer.end() == .exited(0), "\(peer.output)") }
+        for peer in peers {
+            #expect(peer.received == Array(1...count), "something is lost, twice, or out of order")
+            #expect(peer.events("damaged").isEmpty)
+            #expect(peer.events("trouble").isEmpty)
+        }
+        return peers
+    }
+
+    @Test func twoFindEachOtherByInquiryAndTalk() async throws {
+        let peers = try await Self.permits.run { try await Self.startExchange { _, _ in } }
+        for peer in peers {
+            // One hears of the other's end, or is at its own before.
+            #expect(peer.states.starts(with: ["available", "connecting", "connected", "disconnected"]))
+        }
+        // As loud as the emulated controllers say that every device is: -60 dBm. Whoever was asked before its own inquiry had an
+        // answer does not know.
+        #expect(Set(peers.flatMap { $0.events("quality").map { $0[1] } }) == ["58"])
+    }
+
+    @Test func anAirThatStandsStillForEightSecondsHoldsUpAndBreaksNothing() async throws {
+        let peers = try await Self.permits.run {
+            try await Self.startExchange { air, _ in
+                try await air.tell("hold")
+                // Time is the subject, here and below: a silence shorter than what a peer is missed after.
+                try await Task.sleep(for: .seconds(8))
+                try await air.tell("release")
+            }
+        }
+        for peer in peers { #expect(!peer.states.contains("reconnecting"), "\(peer.output)") }
+    }
+
+    /// RFCOMM counts on every byte's arrival: what is lost leaves it without the right to send any more, or with a gap.
+    @Test func anAirThatLosesSixSecondsOfDataCostsTheLinkAndNoMessage() async throws {
+        let peers = try await Self.permits.run {
+            try await Self.startExchange { air, peers in
+                try await air.tell("drop")
+                try await Task.sleep(for: .seconds(6))
+                try await air.tell("release")
+                try await until("both have noticed") {
+                    peers.allSatisfy { $0.states.contains("reconnecting") }
+                }
+            }
+        }
+        for peer in peers {
+            let cause = try #require(peer.moves.first { $0.to == "reconnecting" }?.cause)
+            let isOne = [
+                "nothing was heard any more", "bytes were changed on the way", "the link was lost",
+            ].contains {
+                cause.contains($0)
+            }
+            #expect(isOne, "\(cause)")
+        }
+    }
+
+    @Test func aLinkThatEndsForWantOfAnAnswerIsReplacedAtOnce() async throws {
+        let peers = try await Self.permits.run {
+            try await Self.startExchange { air, _ in try await air.tell("cut") }
+        }
+        for peer in peers {
+            #expect(peer.states.dropFirst(2).starts(with: ["connected", "reconnecting", "connected"]))
+            let cause = try #require(peer.moves.first { $0.to == "reconnecting" }?.cause)
+            #expect(cause.hasSuffix("no answer in time"), "\(cause)")
+        }
+    }
+
+    @Test func whoIsAwayForLongerThanTheGraceIsMissedAndMetAgain() async throws {
+        try await Self.permits.run {
+            let air = try await BluetoothAir()
+            let peers = try ["Puma", "Lynx"].map { try AirPeer($0, in: air, .seconds(100)) }
+            try await until("both are connected") { peers.allSatisfy { $0.states.last == "connected" } }
+            try await air.tell("away", "0")
+            try await until("both have given up") { peers.allSatisfy { $0.states.contains("disconnected") } }
+            for peer in peers {
+                let cause = try #require(peer.moves.first { $0.to == "disconnected" }?.cause)
+                #expect(cause.contains("no answer in time"), "\(cause)")
+            }
+            try await air.tell("back", "0")
+            try await until("both are connected again") {
+                peers.allSatisfy {
+                    $0.moves.filter { $0.from == "connecting" && $0.to == "connected" }.count == 2
+                }
+            }
+        }
+    }
+
+    @Test func whoseMachineDiesIsMissedInTime() async throws {
+        try await Self.permits.run {
+            let air = try await BluetoothAir()
+            let victim = try AirPeer("Puma", in: air, .seconds(100))
+            let witness = try AirPeer("Lynx", in: air, .seconds(45))
+            try await until("both are connected") {
+                [victim, witness].allSatisfy { $0.states.last == "connected" }
+            }
+            victim.pullOut()
+            // 15 seconds of silence, then 10 in which no other way is found.
+            try await until("it is missed") { witness.states.contains("reconnecting") }
+            try await until("it is given up") { witness.states.contains("disconnected") }
+            #expect(witness.events("suspected").map { $0[1] } == ["true"])
+            let cause = try #require(witness.moves.first { $0.to == "disconnected" }?.cause)
+            #expect(cause.contains("nothing was heard any more"), "\(cause)")
+            #expect(await witness.end() == .exited(0), "\(witness.output)")
+            #expect(witness.events("closed").count == 1)
+        }
+    }
+}
