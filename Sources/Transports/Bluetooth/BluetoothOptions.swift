@@ -38,7 +38,7 @@ public struct BluetoothOptions: Sendable {
     init(_ spec: TransportSpec) throws(NighError) {
         self.init()
         if let name = spec.options["adapter"] {
-            guard name.hasPrefix("hci"), UInt16(name.dropFirst(3)) != nil else {
+            guard let number = UInt16(name.dropFirst(3)), name == "hci\(number)" else {
                 throw Self.invalid(
                     "adapter \"\(name)\"", "adapters are called hci0, hci1 …; `bluetoothctl list` shows them")
             }

@@ -75,7 +75,8 @@ package struct BluetoothDestination: Hashable, Sendable, CustomStringConvertible
         }
         self.device = device
         guard parts.count == 2 else { return }
-        guard let channel = UInt8(parts[1]), Self.channels.contains(channel) else {
+        // Written in one way only, so that two addresses of one place are equal.
+        guard let channel = UInt8(parts[1]), Self.channels.contains(channel), "\(channel)" == parts[1] else {
             throw Self.invalid(address, "a channel is a number from 1 to 30")
         }
         self.channel = channel
