@@ -58,6 +58,10 @@ let package = Package(
         .testTarget(
             name: "CoreTests", dependencies: ["COpenSSL", "NighCore", "NighMemory", "NighTestKit"],
             path: "Tests/Core"),
+        .testTarget(
+            name: "BluetoothTests",
+            dependencies: ["CSystemBus", "Nigh", "NighBluetooth", "NighCore", "NighTestKit", "NighUV"],
+            path: "Tests/Bluetooth"),
         .testTarget(name: "FuzzTests", dependencies: ["fuzz"], path: "Tests/Fuzz"),
         .testTarget(name: "GreetTests", dependencies: ["Nigh", "greet"], path: "Tests/Greet"),
         .testTarget(name: "LabTests", dependencies: ["NighTestKit", "lab"], path: "Tests/Lab/Scenarios"),

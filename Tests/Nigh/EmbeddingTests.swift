@@ -3,7 +3,13 @@ import Nigh
 import Testing
 
 @Suite struct EmbeddingTests {
-    @Test(.timeLimit(.minutes(1)), arguments: ["memory", "tcp:interface=lo,mdns=embedded"])
+    /// The last has a transport that can bring nothing up, and goes on with the other.
+    @Test(
+        .timeLimit(.minutes(1)),
+        arguments: [
+            "memory", "tcp:interface=lo,mdns=embedded",
+            "bluetooth:adapter=hci60000,tcp:interface=lo,mdns=embedded",
+        ])
     func theExampleWorks(_ transports: String) async throws {
         async let puma = chatOnce(as: "Puma", over: transports, identity: .ephemeral())
         async let lynx = chatOnce(as: "Lynx", over: transports, identity: .ephemeral())
@@ -22,7 +28,7 @@ import Testing
             #expect(try TransportRegistry.standard.makeAll(entry.scheme).map(\.scheme) == [entry.scheme])
         }
         let unknown = #expect(throws: NighError.self) { try TransportRegistry.standard.makeAll("pigeon") }
-        #expect(unknown?.description.hasSuffix("known are: memory, tcp") == true)
+        #expect(unknown?.description.hasSuffix("known are: bluetooth, memory, tcp") == true)
     }
 
     private func text(of path: String) throws -> String {

@@ -1,0 +1,296 @@
+import NighBluetooth
+import NighCore
+import Testing
+
+/// When devices are asked for their sessions, and what is told of the answers.
+struct DeviceSurveyTests {
+    private static let interval = Moment.Span.seconds(10)
+    private static let device = Samples.device
+
+    private func seconds(_ count: Int64) -> Moment { Moment(nanoseconds: count * 1_000_000_000) }
+
+    private func sighting(_ record: SessionRecord, quality: Double? = nil) -> Sighting {
+        Sighting(
+            address: BluetoothDestination(record.adapter, channel: record.channel).transportAddress,
+            advertisement: record.advertisement, quality: quality)
+    }
+
+    /// A survey that knows of one device with one session, asked at the beginning.
+    private func surveyed() -> DeviceSurvey {
+        var survey = DeviceSurvey(interval: Self.interval)
+        _ = survey.seen(Self.device, .saysSo, signal: nil, now: seconds(0))
+        #expect(survey.takeDue(now: seconds(0)) == Self.device)
+        let changes = survey.answered(Self.device, [Samples.sessionRecord()], now: seconds(0))
+        #expect(changes == [.found(sighting(Samples.sessionRecord()))])
+        return survey
+    }
+
+    /// Has the device asked as soon as it is due, in vain; what that told.
+    private func fail(_ survey: inout DeviceSurvey) -> [DeviceSurvey.Change] {
+        let now = survey.nextLook
+        #expect(survey.takeDue(now: now) == Self.device)
+        return survey.failed(Self.device, now: now)
+    }
+
+    // MARK: What is told
+
+    @Test func aSessionIsFoundThenChangedThenLost() {
+        var survey = surveyed()
+        #expect(survey.takeDue(now: seconds(9)) == nil)
+        #expect(survey.takeDue(now: seconds(10)) == Self.device)
+        #expect(survey.answered(Self.device, [Samples.sessionRecord()], now: seconds(10)) == [])
+        let renamed = Samples.sessionRecord(name: "Lynx")
+        #expect(survey.answered(Self.device, [renamed], now: seconds(20)) == [.changed(sighting(renamed))])
+        #expect(
+            survey.answered(Self.device, [], now: seconds(30)) == [.lost(sighting(renamed).address)])
+        #expect(survey.counts == (asked: 1, found: 0))
+    }
+
+    @Test func aDeviceThatDoesNotAnswerOnceIsNotLost() {
+        var survey = surveyed()
+        #expect(fail(&survey) == [])
+        #expect(survey.nextLook == seconds(12))
+        _ = survey.takeDue(now: seconds(12))
+        #expect(survey.answered(Self.device, [Samples.sessionRecord()], now: seconds(12)) == [])
+        // From there on it counts anew.
+        #expect(fail(&survey) == [])
+        #expect(fail(&survey) == [.lost(sighting(Samples.sessionRecord()).address)])
+        #expect(fail(&survey) == [])
+    }
+
+    @Test func aDeviceWithAPipeIsThereWhateverItDoesNotAnswer() {
+        var survey = surveyed()
+        survey.pipeOpened(Self.device, now: seconds(1))
+        for _ in 0..<5 { #expect(fail(&survey) == []) }
+        survey.pipeEnded(Self.device, now: seconds(500))
+        #expect(survey.nextLook <= seconds(500))
+        #expect(fail(&survey) == [.lost(sighting(Samples.sessionRecord()).address)])
+    }
+
+    @Test func aDeviceIsHeldByTheLastOfItsPipes() {
+        var survey = surveyed()
+        for _ in 0..<2 { survey.pipeOpened(Self.device, now: seconds(1)) }
+        survey.pipeEnded(Self.device, now: seconds(1))
+        for _ in 0..<3 { #expect(fail(&survey) == []) }
+        // One end too many, as of a pipe from before it was looked at, changes nothing.
+        for _ in 0..<3 { survey.pipeEnded(Self.device, now: seconds(500)) }
+        survey.pipeOpened(Self.device, now: seconds(500))
+        #expect(fail(&survey) == [])
+    }
+
+    /// bluetoothd writes each record on every adapter of the machine.
+    @Test func aRecordOfAnotherAdapterIsNotThere() {
+        var survey = surveyed()
+        let elsewhere = Samples.sessionRecord(1, channel: 4, adapter: Samples.other)
+        #expect(survey.answered(Self.device, [Samples.sessionRecord(), elsewhere], now: seconds(10)) == [])
+    }
+
+    @Test func thisSideIsNeverFound() {
+        var survey = DeviceSurvey(interval: Self.interval)
+        survey.own = Samples.peers[0]
+        _ = survey.seen(Self.device, .saysSo, signal: nil, now: seconds(0))
+        let other = Samples.sessionRecord(1, channel: 4)
+        #expect(
+            survey.answered(Self.device, [Samples.sessionRecord(), other], now: seconds(0)) == [
+                .found(sighting(other))
+            ])
+    }
+
+    @Test func aSessionThatListensElsewhereNowHasOneRoute() {
+        var survey = surveyed()
+        let moved = Samples.sessionRecord(channel: 9, handle: 0x1_0006)
+        let address = sighting(Samples.sessionRecord()).address
+        #expect(
+            survey.answered(Self.device, [moved], now: seconds(10)) == [
+                .lost(address), .found(sighting(moved)),
+            ])
+    }
+
+    /// For a moment the old record is there beside the new one; in which order they come says nothing.
+    @Test(arguments: [false, true])
+    func ofTwoRecordsOfOneSessionTheLaterCounts(_ isReversed: Bool) {
+        var survey = surveyed()
+        let records = [
+            Samples.sessionRecord(name: "old", channel: 3, handle: 7),
+            Samples.sessionRecord(name: "new", channel: 4, handle: 8),
+        ]
+        let changes = survey.answered(
+            Self.device, isReversed ? records.reversed() : records, now: seconds(10))
+        #expect(changes == [.lost(sighting(records[0]).address), .found(sighting(records[1]))])
+    }
+
+    @Test func twoSessionsOfOneDeviceAreTwo() {
+        var survey = surveyed()
+        let records = [Samples.sessionRecord(), Samples.sessionRecord(1, channel: 4)]
+        #expect(survey.answered(Self.device, records, now: seconds(10)) == [.found(sighting(records[1]))])
+        #expect(survey.counts == (asked: 1, found: 2))
+        // Of two that claim one channel only one can be reached there.
+        let claimed = Samples.sessionRecord(2, handle: 0x2_0000)
+        #expect(
+            survey.answered(Self.device, records + [claimed], now: seconds(20)) == [
+                .changed(sighting(claimed))
+            ])
+    }
+
+    @Test func aSignalThatChangesMuchIsToldAndAWaveringOneIsNot() {
+        var survey = surveyed()
+        let record = Samples.sessionRecord()
+        #expect(
+            survey.seen(Self.device, .saysSo, signal: -65, now: seconds(1)) == [
+                .changed(sighting(record, quality: 0.5))
+            ])
+        #expect(survey.seen(Self.device, .saysSo, signal: -62, now: seconds(1)) == [])
+        #expect(survey.seen(Self.device, .saysSo, signal: nil, now: seconds(1)) == [])
+        #expect(
+            survey.seen(Self.device, .saysSo, signal: 20, now: seconds(1)) == [
+                .changed(sighting(record, quality: 1))
+            ])
+        #expect(
+            survey.seen(Self.device, .saysSo, signal: -128, now: seconds(1)) == [
+                .changed(sighting(record, quality: 0))
+            ])
+    }
+
+    @Test func withoutAnAdapterNothingIsSeen() {
+        var survey = surveyed()
+        let more = Samples.sessionRecord(1, channel: 4)
+        _ = survey.answered(Self.device, [Samples.sessionRecord(), more], now: seconds(10))
+        _ = survey.takeDue(now: seconds(20))
+        #expect(
+            survey.clear() == [
+                .lost(sighting(Samples.sessionRecord()).address), .lost(sighting(more).address),
+            ])
+        #expect(survey.counts == (asked: 0, found: 0))
+        #expect(survey.nextLook == .never)
+        // What was under way when it went counts no more.
+        #expect(survey.answered(Self.device, [more], now: seconds(20)) == [])
+        #expect(survey.failed(Self.device, now: seconds(20)) == [])
+        #expect(survey.clear() == [])
+    }
+
+    // MARK: When devices are asked
+
+    @Test func aNewDeviceIsAskedAtOnceAndOnlyOnceAtATime() {
+        var survey = DeviceSurvey(interval: Self.interval)
+        #expect(survey.nextLook == .never)
+        _ = survey.seen(Self.device, .possible, signal: nil, now: seconds(5))
+        #expect(survey.nextLook == seconds(5))
+        #expect(survey.takeDue(now: seconds(5)) == Self.device)
+        #expect(survey.takeDue(now: seconds(100)) == nil)
+        #expect(survey.nextLook == .never)
+        survey.lookSoon(Self.device, now: seconds(6))
+        #expect(survey.takeDue(now: seconds(100)) == nil)
+    }
+
+    @Test func whoHasWaitedLongestIsAskedFirst() {
+        var survey = DeviceSurvey(interval: Self.interval)
+        _ = survey.seen(Samples.other, .possible, signal: nil, now: seconds(1))
+        _ = survey.seen(Self.device, .possible, signal: nil, now: seconds(2))
+        #expect(survey.takeDue(now: seconds(3)) == Samples.other)
+        #expect(survey.takeDue(now: seconds(3)) == Self.device)
+    }
+
+    @Test(arguments: [(DeviceSurvey.Promise.possible, 60), (.saysSo, 20)] as [(DeviceSurvey.Promise, Int64)])
+    func aDeviceWithoutSessionsIsAskedLessOften(_ promise: DeviceSurvey.Promise, _ pause: Int64) {
+        var survey = DeviceSurvey(interval: Self.interval)
+        _ = survey.seen(Self.device, promise, signal: nil, now: seconds(0))
+        _ = survey.takeDue(now: seconds(0))
+        #expect(survey.answered(Self.device, [], now: seconds(0)) == [])
+        #expect(survey.nextLook == seconds(pause))
+    }
+
+    @Test func aDeviceThatSaysItHasTheServiceNowIsAskedAtOnce() {
+        var survey = DeviceSurvey(interval: Self.interval)
+        _ = survey.seen(Self.device, .possible, signal: nil, now: seconds(0))
+        _ = survey.takeDue(now: seconds(0))
+        _ = survey.answered(Self.device, [], now: seconds(0))
+        _ = survey.seen(Self.device, .possible, signal: -50, now: seconds(3))
+        #expect(survey.nextLook == seconds(60))
+        _ = survey.seen(Self.device, .saysSo, signal: -50, now: seconds(4))
+        #expect(survey.nextLook == seconds(4))
+    }
+
+    @Test func aDeviceThatDoesNotAnswerIsAskedLessAndLessOften() {
+        var survey = DeviceSurvey(interval: Self.interval)
+        _ = survey.seen(Self.device, .saysSo, signal: nil, now: seconds(0))
+        var pauses: [Int64] = []
+        for _ in 0..<8 {
+            let before = survey.nextLook
+            #expect(fail(&survey) == [])
+            pauses.append((survey.nextLook - before).nanoseconds / 1_000_000_000)
+        }
+        #expect(pauses == [2, 20, 40, 80, 160, 160, 160, 160])
+    }
+
+    @Test func aShortIntervalIsThatOfASecondTryAsWell() {
+        var survey = DeviceSurvey(interval: .seconds(1))
+        _ = survey.seen(Self.device, .saysSo, signal: nil, now: seconds(0))
+        #expect(fail(&survey) == [])
+        #expect(survey.nextLook == seconds(1))
+    }
+
+    @Test func whoIsSeenAgainIsAskedSoon() {
+        var survey = surveyed()
+        for _ in 0..<6 { _ = fail(&survey) }
+        let now = survey.nextLook + .seconds(-100)
+        _ = survey.seen(Self.device, .saysSo, signal: nil, now: now)
+        #expect(survey.nextLook == now + .seconds(100))
+        _ = survey.seen(Self.device, .saysSo, signal: -60, now: now)
+        #expect(survey.nextLook == now + .seconds(2))
+    }
+
+    @Test func aDeviceThatIsForgottenIsAskedOnceMore() {
+        var survey = surveyed()
+        survey.gone(Self.device, now: seconds(3))
+        #expect(survey.takeDue(now: seconds(3)) == Self.device)
+        #expect(
+            survey.answered(Self.device, [], now: seconds(3)) == [
+                .lost(sighting(Samples.sessionRecord()).address)
+            ])
+        #expect(survey.counts == (asked: 0, found: 0))
+        // It comes back as a new one.
+        _ = survey.seen(Self.device, .saysSo, signal: nil, now: seconds(4))
+        #expect(survey.takeDue(now: seconds(4)) == Self.device)
+    }
+
+    @Test func aDeviceThatIsForgottenAndAnswersStays() {
+        var survey = surveyed()
+        survey.gone(Self.device, now: seconds(3))
+        _ = survey.takeDue(now: seconds(3))
+        #expect(survey.answered(Self.device, [Samples.sessionRecord()], now: seconds(3)) == [])
+        #expect(survey.counts == (asked: 1, found: 1))
+        #expect(survey.nextLook == seconds(13))
+    }
+
+    @Test func whoComesByAPipeIsAskedToo() {
+        var survey = DeviceSurvey(interval: Self.interval)
+        survey.pipeOpened(Self.device, now: seconds(1))
+        #expect(survey.takeDue(now: seconds(1)) == Self.device)
+        #expect(
+            survey.answered(Self.device, [Samples.sessionRecord()], now: seconds(1)) == [
+                .found(sighting(Samples.sessionRecord()))
+            ])
+        // Nobody but the pipe has told of it.
+        _ = survey.takeDue(now: seconds(11))
+        _ = survey.answered(Self.device, [], now: seconds(11))
+        #expect(survey.counts.asked == 1)
+        survey.pipeEnded(Self.device, now: seconds(12))
+        #expect(survey.counts.asked == 0)
+    }
+
+    @Test func aCrowdIsBounded() {
+        var survey = DeviceSurvey(interval: Self.interval)
+        for number in 0..<300 {
+            _ = survey.seen(BluetoothAddress(number: UInt64(number)), .possible, signal: nil, now: seconds(0))
+        }
+        survey.pipeOpened(BluetoothAddress(number: 1_000), now: seconds(0))
+        #expect(survey.counts.asked == DeviceSurvey.deviceLimit)
+        // The first are in, and stay.
+        #expect(survey.takeDue(now: seconds(0)) == BluetoothAddress(number: 0))
+        _ = survey.answered(BluetoothAddress(number: 0), [], now: seconds(0))
+        survey.gone(BluetoothAddress(number: 0), now: seconds(1))
+        _ = survey.seen(BluetoothAddress(number: 299), .possible, signal: nil, now: seconds(1))
+        #expect(survey.counts.asked == DeviceSurvey.deviceLimit)
+        survey.pipeEnded(BluetoothAddress(number: 1_000), now: seconds(2))
+    }
+}

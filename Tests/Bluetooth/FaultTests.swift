@@ -1,0 +1,96 @@
+import Glibc
+import NighCore
+import Testing
+
+@testable import NighBluetooth
+
+/// What a person reads when something is wrong, and what they are told to do.
+struct FaultTests {
+    private static let adapterOff = "this machine's adapter is off or was unplugged"
+    private static let bus = BusFault(name: "org.example.Error.Strange", words: "no idea")
+
+    @Test(
+        arguments: [
+            (.noKernelSupport, "this kernel has no Bluetooth", "modprobe bluetooth rfcomm"),
+            (.noBus(bus), "there is no D-Bus system bus", "systemctl start dbus"),
+            (.noDaemon, "bluetoothd is not running", "systemctl start bluetooth"),
+            (.noAdapter, "there is no Bluetooth adapter", "bluetoothctl list"),
+            (.noSuchAdapter("hci7", known: []), "there is no adapter hci7", "no adapter is there at all"),
+            (
+                .noSuchAdapter("hci7", known: ["hci0", "hci1"]), "there is no adapter hci7",
+                "there are: hci0, hci1"
+            ),
+            (.switchedOff("hci0"), "the adapter hci0 is powered off", "bluetoothctl power on"),
+            (.blocked("hci0"), "the adapter hci0 is blocked by a radio switch", "rfkill unblock bluetooth"),
+            (.notPermitted(bus), "may not be used by this user: no idea", "the group `bluetooth`"),
+            (.notOffered, "nobody listens there", "looking for the same service?"),
+            (.daemon(bus), "bluetoothd said Strange: no idea", nil),
+        ] as [(BluetoothFault, String, String?)])
+    func eachFaultHasItsWordsAndItsAdvice(_ fault: BluetoothFault, _ words: String, _ advice: String?) {
+        let error = fault.error(.starting)
+        #expect(error.transport == "bluetooth")
+        #expect("\(error.cause)".contains(words))
+        if let advice {
+            #expect(error.advice?.contains(advice) == true)
+        } else {
+            #expect(error.advice == nil)
+        }
+    }
+
+    @Test(
+        arguments: [
+            (ECONNREFUSED, .refused, "looking for the same service?"),
+            (EHOSTDOWN, .unreachable, "within some ten metres?"), (ETIMEDOUT, .timedOut, "out of range?"),
+            (ECONNRESET, .reset, nil), (EPIPE, .reset, nil), (ENOTCONN, .reset, nil),
+            (ECONNABORTED, .unavailable(adapterOff), "bluetoothctl show"),
+            (ENODEV, .unavailable(adapterOff), "bluetoothctl show"),
+            (EHOSTUNREACH, .unavailable(adapterOff), "bluetoothctl show"),
+            (ENETDOWN, .unavailable(adapterOff), "bluetoothctl show"),
+            (EADDRNOTAVAIL, .unavailable(adapterOff), "bluetoothctl show"),
+            (EACCES, .unavailable("the two devices do not accept each other's keys"), "bluetoothctl remove"),
+            (
+                EBUSY, .unavailable("another connection to that channel is there, or is being closed"),
+                "try again"
+            ),
+            (EAFNOSUPPORT, .unavailable("this kernel has no Bluetooth"), "modprobe"),
+            (EPROTONOSUPPORT, .unavailable("this kernel has no Bluetooth"), "modprobe"),
+            (EPERM, .system(EPERM, "Operation not permitted"), "confined?"),
+            (EMFILE, .system(EMFILE, "Too many open files"), "ulimit -n"),
+            (ENFILE, .system(ENFILE, "Too many open files in system"), "ulimit -n"),
+            (EIO, .system(EIO, "Input/output error"), nil),
+        ] as [(Int32, NighError.Cause, String?)])
+    func eachErrorOfASocketIsPutIntoWords(_ number: Int32, _ cause: NighError.Cause, _ advice: String?) {
+        let error = BluetoothFault.socket(number).error(.connecting, about: "00:AA:01:00:00:42/3")
+        #expect(error.cause == cause)
+        #expect(error.peer == "00:AA:01:00:00:42/3")
+        if let advice {
+            #expect(error.advice?.contains(advice) == true)
+        } else {
+            #expect(error.advice == nil)
+        }
+    }
+
+    @Test(arguments: [
+        ("org.freedesktop.DBus.Error.ServiceUnknown", "bluetoothd is not running"),
+        ("org.freedesktop.DBus.Error.NameHasNoOwner", "bluetoothd is not running"),
+        ("org.freedesktop.DBus.Error.AccessDenied", "may not be used by this user: words"),
+        ("org.freedesktop.DBus.Error.AuthFailed", "may not be used by this user: words"),
+        (
+            "org.freedesktop.DBus.Error.InteractiveAuthorizationRequired",
+            "may not be used by this user: words"
+        ),
+        ("org.bluez.Error.NotPermitted", "may not be used by this user: words"),
+        ("org.bluez.Error.NotAuthorized", "may not be used by this user: words"),
+        ("org.bluez.Error.NotReady", "the adapter adapter is powered off"),
+        ("org.bluez.Error.Blocked", "the adapter adapter is blocked"),
+        ("org.bluez.Error.Failed", "bluetoothd said Failed: words"), ("", "bluetoothd said : words"),
+    ])
+    func eachErrorOfBluetoothdIsPutIntoWords(_ name: String, _ words: String) {
+        #expect("\(BluetoothFault(BusFault(name: name, words: "words")).cause)".contains(words))
+    }
+
+    @Test func anErrorOfTheSystemHasANameOnTheBus() {
+        #expect(BusFault(errno: EACCES).name == "org.freedesktop.DBus.Error.AccessDenied")
+        #expect(!BusFault(errno: ENOENT).words.isEmpty)
+    }
+}

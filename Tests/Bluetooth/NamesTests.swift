@@ -1,0 +1,93 @@
+import NighBluetooth
+import NighCore
+import Testing
+
+/// How devices, services and ways to them are named.
+struct NamesTests {
+    /// The right side was computed by another implementation of RFC 4122 in the namespace
+    /// 1a0f6d2c-53b7-4e0e-9c41-6e6967680001. Whoever changes it finds nobody any more who runs an older version.
+    @Test(arguments: [
+        ("chat", "8afde917-55d7-5f9e-b31b-d74ee489ee07"), ("greet", "34b0a7c0-00ea-5865-ac08-0c790ac4a3bc"),
+        ("a", "affac4e8-6358-50d1-b23c-3614e75efdfb"), ("x-1", "e116d007-4543-5b15-8fa8-3d3a6512420b"),
+        ("fifteen-letters", "4f1ba479-d227-5403-9d1f-9721f40f0c44"),
+    ])
+    func aServiceHasTheSameUUIDEverywhere(_ name: String, _ uuid: String) throws {
+        #expect(BluetoothUUID(of: try #require(ServiceName(name))).description == uuid)
+    }
+
+    @Test func aUUIDIsReadInEachOfItsLengths() {
+        let rfcomm = BluetoothUUID(short: 3)
+        #expect(rfcomm.description == "00000003-0000-1000-8000-00805f9b34fb")
+        #expect(BluetoothUUID([0, 3]) == rfcomm)
+        #expect(BluetoothUUID([0, 0, 0, 3]) == rfcomm)
+        #expect(BluetoothUUID(rfcomm.bytes) == rfcomm)
+        for count in [0, 1, 3, 5, 8, 15, 17] {
+            #expect(BluetoothUUID([UInt8](repeating: 1, count: count)) == nil)
+        }
+    }
+
+    @Test func aRandomUUIDSaysThatItIsOneAndIsNobodyElses() {
+        let uuids = (0..<100).map { _ in BluetoothUUID.random() }
+        #expect(Set(uuids).count == 100)
+        for uuid in uuids {
+            #expect(uuid.bytes[6] >> 4 == 4)
+            #expect(uuid.bytes[8] >> 6 == 2)
+        }
+    }
+
+    @Test func anAddressIsWrittenAsItWasRead() {
+        for text in ["00:AA:01:00:00:42", "FF:FF:FF:FF:FF:FF", "00:00:00:00:00:00"] {
+            #expect(BluetoothAddress(text)?.description == text)
+            #expect(BluetoothAddress(text.lowercased())?.description == text)
+        }
+        #expect(BluetoothAddress("01:02:03:04:05:06")?.number == 0x0102_0304_0506)
+        #expect(BluetoothAddress(number: .max).description == "FF:FF:FF:FF:FF:FF")
+    }
+
+    @Test func theKernelsOrderOfBytesIsTheOtherWayRound() throws {
+        let address = try #require(BluetoothAddress("01:02:03:04:05:06"))
+        #expect(address.raw.b.0 == 6)
+        #expect(address.raw.b.5 == 1)
+        #expect(BluetoothAddress(address.raw) == address)
+    }
+
+    @Test(arguments: [
+        "", ":", "00:AA:01:00:00", "00:AA:01:00:00:42:", "00:AA:01:00:00:42:43", "00:AA:01:00:00:4",
+        "00:AA:01:00:00:+4", "00:AA:01:00:00:-1", "00:AA:01:00:00:0x", "0:0AA:01:00:00:42",
+        "00-AA-01-00-00-42", "00:AA:01:00:00:é", " 00:AA:01:00:00:42", "00:AA:01:00:00:42\0", "00AA01000042",
+    ])
+    func whatIsNoAddressIsNone(_ text: String) {
+        #expect(BluetoothAddress(text) == nil)
+    }
+
+    @Test func aDestinationIsWrittenAsItWasRead() throws {
+        for text in [
+            "bluetooth://00:AA:01:00:00:42/1", "bluetooth://00:AA:01:00:00:42/30",
+            "bluetooth://00:AA:01:00:00:42",
+        ] {
+            let address = try #require(TransportAddress(text))
+            #expect(try BluetoothDestination(address).transportAddress == address)
+        }
+    }
+
+    @Test(arguments: [
+        ("00:AA:01:00:00", "a device is written as"), ("", "a device is written as"),
+        ("/3", "a device is written as"), ("00:AA:01:00:00:42/", "1 to 30"),
+        ("00:AA:01:00:00:42/0", "1 to 30"), ("00:AA:01:00:00:42/31", "1 to 30"),
+        ("00:AA:01:00:00:42/256", "1 to 30"), ("00:AA:01:00:00:42/-1", "1 to 30"),
+        ("00:AA:01:00:00:42/+3", "1 to 30"), ("00:AA:01:00:00:42/03", "1 to 30"),
+        ("00:AA:01:00:00:42/3/", "1 to 30"), ("00:AA:01:00:00:42/three", "1 to 30"),
+    ])
+    func whatIsNoDestinationIsSaidWithAnExample(_ value: String, _ advice: String) throws {
+        let address = TransportAddress(scheme: "bluetooth", value: value)
+        let error = try #require(throws: NighError.self) { try BluetoothDestination(address) }
+        #expect(error.stage == .connecting)
+        #expect(error.advice?.contains(advice) == true)
+    }
+
+    @Test func anAddressOfAnotherTransportIsNoDestination() throws {
+        let address = TransportAddress(scheme: "tcp", value: "00:AA:01:00:00:42")
+        let error = try #require(throws: NighError.self) { try BluetoothDestination(address) }
+        #expect("\(error)".contains("it is none of Bluetooth"))
+    }
+}

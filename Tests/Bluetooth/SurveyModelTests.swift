@@ -1,0 +1,123 @@
+import NighBluetooth
+import NighCore
+import Testing
+
+/// Whatever happens in whatever order, what is told must make sense to a session that knows nothing else.
+struct SurveyModelTests {
+    /// What a session believes by what it was told, beside what devices really last said.
+    private struct Model {
+        var survey = DeviceSurvey(interval: .seconds(10))
+        var now = Moment(nanoseconds: 0)
+        var believed: [TransportAddress: Sighting] = [:]
+        var asked: [BluetoothAddress] = []
+        var found = 0
+
+        mutating func hear(_ changes: [DeviceSurvey.Change]) {
+            for change in changes {
+                switch change {
+                case .found(let sighting):
+                    #expect(believed.updateValue(sighting, forKey: sighting.address) == nil, "found twice")
+                    found += 1
+                case .changed(let sighting):
+                    let before = believed.updateValue(sighting, forKey: sighting.address)
+                    #expect(before != nil && before != sighting, "changed without need")
+                case .lost(let address):
+                    #expect(believed.removeValue(forKey: address) != nil, "lost, and never found")
+                }
+            }
+            #expect(survey.counts.found == believed.count)
+            let peers = believed.values.map {
+                "\($0.address.value.prefix(17)) \($0.advertisement.peer)"
+            }
+            #expect(Set(peers).count == peers.count, "one session of one device is there twice")
+        }
+
+        mutating func answer(_ device: BluetoothAddress, _ records: [SessionRecord]) {
+            asked.removeAll { $0 == device }
+            hear(survey.answered(device, records, now: now))
+            // Of a device that is known, exactly its own valid records are believed.
+            let mine = believed.values.filter { $0.address.value.hasPrefix("\(device)") }
+            for sighting in mine {
+                #expect(
+                    records.contains {
+                        $0.adapter == device && $0.advertisement == sighting.advertisement
+                            && sighting.address.value == "\(device)/\($0.channel)"
+                    })
+                #expect(sighting.advertisement.peer != survey.own)
+            }
+        }
+    }
+
+    private static let devices = (1...6).map { BluetoothAddress(number: UInt64($0)) }
+
+    @Test(arguments: 0..<60 as Range<UInt64>)
+    func whatIsToldIsConsistent(_ seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var model = Model()
+        if seed % 3 == 0 { model.survey.own = Samples.peers[3] }
+        for _ in 0..<600 {
+            let device = Self.devices.randomElement(using: &random) ?? Self.devices[0]
+            let now = model.now
+            switch Int.random(in: 0..<20, using: &random) {
+            case 0...3:
+                let signal = Bool.random(using: &random) ? Int64.random(in: -110...10, using: &random) : nil
+                let promise = Bool.random(using: &random) ? DeviceSurvey.Promise.saysSo : .possible
+                model.hear(model.survey.seen(device, promise, signal: signal, now: now))
+            case 4: model.survey.gone(device, now: now)
+            case 5: model.survey.lookSoon(device, now: now)
+            case 6: model.survey.pipeOpened(device, now: now)
+            case 7: model.survey.pipeEnded(device, now: now)
+            case 8:
+                if random.oneIn(6) {
+                    model.hear(model.survey.clear())
+                    #expect(model.believed.isEmpty)
+                    model.asked = []
+                }
+            case 9...12:
+                if let due = model.survey.takeDue(now: now) {
+                    #expect(!model.asked.contains(due), "asked twice at a time")
+                    model.asked.append(due)
+                } else {
+                    #expect(model.survey.nextLook > now)
+                }
+            case 13...16:
+                if let asked = model.asked.first { model.answer(asked, Self.records(of: asked, &random)) }
+            case 17:
+                if let asked = model.asked.first {
+                    model.asked.removeFirst()
+                    model.hear(model.survey.failed(asked, now: now))
+                }
+            default: model.now = now + .milliseconds(Int64.random(in: 0...30_000, using: &random))
+            }
+        }
+        #expect(model.found > 0)
+        // With everybody silent and no pipe open, all is lost in the end, and nobody is asked for ever.
+        for device in Self.devices {
+            for _ in 0..<200 { model.survey.pipeEnded(device, now: model.now) }
+            model.survey.gone(device, now: model.now)
+        }
+        for device in model.asked { model.hear(model.survey.failed(device, now: model.now)) }
+        var asks = 0
+        while model.survey.nextLook != .never, asks < 100 {
+            model.now = max(model.now, model.survey.nextLook)
+            guard let due = model.survey.takeDue(now: model.now) else { break }
+            model.hear(model.survey.failed(due, now: model.now))
+            asks += 1
+        }
+        #expect(model.believed.isEmpty)
+        #expect(model.survey.counts == (asked: 0, found: 0))
+    }
+
+    /// What a device might say: sessions that move, that are there twice, of other adapters, and this side's own.
+    private static func records(of device: BluetoothAddress, _ random: inout SeededGenerator)
+        -> [SessionRecord]
+    {
+        (0..<Int.random(in: 0...4, using: &random)).map { _ in
+            Samples.sessionRecord(
+                Int.random(in: 0..<4, using: &random), name: random.oneIn(2) ? "Puma" : "Lynx",
+                channel: UInt8.random(in: 1...3, using: &random),
+                adapter: random.oneIn(5) ? Self.devices[0] : device,
+                handle: UInt32.random(in: 1...50, using: &random))
+        }
+    }
+}

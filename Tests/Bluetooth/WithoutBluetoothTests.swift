@@ -1,0 +1,193 @@
+import NighBluetooth
+import NighCore
+import NighMemory
+import NighTestKit
+import NighUV
+import Testing
+
+/// A transport where there is no Bluetooth: it says so once, refuses what is asked of it, and is in nobody's way. On machines
+/// that have some it asks for an adapter that none has.
+struct WithoutBluetoothTests {
+    @Test func itIsDownAndSaysSoOnce() throws {
+        let user = TransportUser()
+        try #require(user.wait { !$0.conditions.isEmpty })
+        user.call { _ in }
+        let error = try #require(user.downError)
+        #expect(user.conditions.count == 1)
+        #expect(error.stage == .starting)
+        #expect(error.transport == "bluetooth")
+        #expect(error.advice != nil)
+        #expect("\(error)".split(separator: "\n").count == 1)
+        let diagnosis = user.call { $0.transport.diagnose() }
+        #expect(diagnosis == [Diagnosis("bluetooth", .fail, "\(error.cause)", advice: error.advice)])
+        user.shutdown()
+    }
+
+    @Test func aDialFailsWithTheSameWords() throws {
+        let user = TransportUser()
+        user.dial("bluetooth://00:AA:01:00:00:42/3")
+        try #require(user.wait { !$0.failures.isEmpty && !$0.conditions.isEmpty })
+        let (failure, down) = (user.failures[0], try #require(user.downError))
+        #expect(failure.stage == .connecting)
+        #expect(failure.peer == "bluetooth://00:AA:01:00:00:42/3")
+        #expect(failure.cause == down.cause)
+        #expect(failure.advice == down.advice)
+        user.shutdown()
+        #expect(user.failures.count == 1)
+    }
+
+    @Test(arguments: ["bluetooth://nobody", "tcp://127.0.0.1:1"])
+    func anAddressThatIsNoneFailsTheDial(_ address: String) throws {
+        let user = TransportUser()
+        user.dial(address)
+        try #require(user.wait { !$0.failures.isEmpty })
+        #expect("\(user.failures[0])".contains(address))
+        user.shutdown()
+    }
+
+    @Test func aDialThatIsTakenBackIsToldNothing() throws {
+        let user = TransportUser()
+        try #require(user.wait { !$0.conditions.isEmpty })
+        user.call {
+            let address = TransportAddress(scheme: "bluetooth", value: "00:AA:01:00:00:42/3")
+            $0.transport.dial(address, as: DialID(number: 1), timeout: .seconds(1))
+            $0.transport.cancelDial(DialID(number: 1))
+        }
+        user.call { _ in }
+        #expect(user.failures.isEmpty)
+        user.shutdown()
+    }
+
+    /// What is asked for is kept for when there is an adapter; nothing comes of it, and nothing breaks.
+    @Test func advertisingAndLookingWait() throws {
+        let known = TransportAddress(scheme: "bluetooth", value: "00:AA:01:00:00:42")
+        let user = TransportUser(knownAddresses: [known])
+        user.call {
+            $0.transport.advertise(Samples.advertisement())
+            $0.transport.updateAdvertisement(Samples.advertisement(name: "Lynx"))
+            $0.transport.browse(Samples.service)
+        }
+        try #require(user.wait { !$0.known.isEmpty && !$0.conditions.isEmpty })
+        user.call {
+            $0.transport.stopAdvertising()
+            $0.transport.stopBrowsing()
+            $0.transport.browse("other")
+        }
+        try #require(user.wait { $0.known.count == 2 })
+        #expect(user.known == [known, known])
+        #expect(user.other == 0)
+        user.shutdown()
+    }
+
+    @Test func afterTheEndNothingIsTold() {
+        let user = TransportUser()
+        user.call {
+            let address = TransportAddress(scheme: "bluetooth", value: "00:AA:01:00:00:42/3")
+            $0.transport.advertise(Samples.advertisement())
+            $0.transport.browse(Samples.service)
+            $0.transport.dial(address, as: DialID(number: 1), timeout: .seconds(1))
+            $0.transport.shutdown()
+            $0.transport.shutdown()
+        }
+        let before = user.told
+        user.call { _ in }
+        user.call { _ in }
+        #expect(user.told == before)
+        user.shutdown()
+    }
+
+    @Test func aTransportThatWasNotStartedSaysSo() {
+        let transport = BluetoothTransport()
+        #expect(transport.diagnose() == [Diagnosis("bluetooth", .fail, "not started")])
+        transport.shutdown()
+    }
+
+    @Test func aLoopWithoutSocketsIsSaid() async throws {
+        let loop = ThreadEventLoop()
+        defer { loop.shutdown() }
+        let session = Session(
+            SessionConfiguration(service: "tests", name: DisplayName(fitting: "Puma")),
+            identity: .ephemeral(), transports: [BluetoothTransport()], loop: loop)
+        session.start()
+        for await event in session.events {
+            guard case .transportChanged(_, .down(let error)) = event else { continue }
+            #expect("\(error)".contains("give the session a UVEventLoop"))
+            break
+        }
+        let error = await #expect(throws: NighError.self) {
+            try await session.invite(at: TransportAddress(scheme: "bluetooth", value: "00:AA:01:00:00:42/1"))
+        }
+        #expect("\(try #require(error))".contains("UVEventLoop"))
+        await session.close()
+    }
+}
+
+/// A transport on a loop of its own, and what it told.
+///
+/// `@unchecked Sendable`: what was told is guarded by the monitor.
+private final class TransportUser: TransportEvents, @unchecked Sendable {
+    let loop = UVEventLoop()
+    let transport: BluetoothTransport
+    let monitor = Monitor()
+    private(set) var conditions: [TransportCondition] = []
+    private(set) var failures: [NighError] = []
+    private(set) var known: [TransportAddress] = []
+    /// How much was told that is not told without an adapter.
+    private(set) var other = 0
+
+    init(knownAddresses: [TransportAddress] = []) {
+        transport = BluetoothTransport(BluetoothOptions(adapter: "hci60000", knownAddresses: knownAddresses))
+        call { $0.transport.start(on: $0.loop, events: $0) }
+    }
+
+    deinit { loop.shutdown() }
+
+    @discardableResult
+    func call<Result: Sendable>(_ body: @escaping @Sendable (TransportUser) -> Result) -> Result {
+        loop.call(monitor) { body(self) }
+    }
+
+    func wait(_ isTrue: @escaping (TransportUser) -> Bool) -> Bool {
+        monitor.wait(within: .seconds(20)) { isTrue(self) }
+    }
+
+    func dial(_ address: String) {
+        call {
+            guard let address = TransportAddress(address) else { return }
+            $0.transport.dial(address, as: DialID(number: 1), timeout: .seconds(10))
+        }
+    }
+
+    func shutdown() {
+        call { $0.transport.shutdown() }
+        loop.shutdown()
+    }
+
+    var told: Int { monitor.read { conditions.count + failures.count + known.count + other } }
+
+    var downError: NighError? {
+        monitor.read { if case .down(let error)? = conditions.first { error } else { nil } }
+    }
+
+    func routeFound(_ sighting: Sighting, by transport: any Transport) { monitor.change { other += 1 } }
+    func routeChanged(_ sighting: Sighting, by transport: any Transport) { monitor.change { other += 1 } }
+    func routeLost(_ address: TransportAddress, by transport: any Transport) { monitor.change { other += 1 } }
+    func addressKnown(_ address: TransportAddress, by transport: any Transport) {
+        monitor.change { known.append(address) }
+    }
+    func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
+        monitor.change { other += 1 }
+    }
+    func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {
+        monitor.change { failures.append(error) }
+    }
+    func advertised(as name: DisplayName, by transport: any Transport) { monitor.change { other += 1 } }
+    func advertisingFailed(_ error: NighError, by transport: any Transport) { monitor.change { other += 1 } }
+    func browsingFailed(_ error: NighError, by transport: any Transport) { monitor.change { other += 1 } }
+    func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
+        monitor.change { other += 1 }
+    }
+    func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
+        monitor.change { conditions.append(condition) }
+    }
+}
