@@ -233,13 +233,15 @@ extension SessionMachine {
             let error = NighError(.connecting, .closed, peer: call.address.description)
             output(.finish(call.token, .failure(error)))
         }
-        for peer in sortedPeers {
-            endPairing(with: peer, .closed, saying: .declined)
-            leave(peer.id, token: nil, now: now)
-        }
+        let conversing = sortedPeers.filter { $0.conversation != nil }
+        let others = sortedPeers.filter { $0.conversation == nil }
+        for peer in sortedPeers { endPairing(with: peer, .closed, saying: .declined) }
+        for peer in others { leave(peer.id, token: nil, now: now) }
         for link in links.values.sorted(by: { $0.number < $1.number }) where link.purpose == .unsettled {
             close(link, .sessionClosed)
         }
+        // Last: after the last conversation nothing is told any more.
+        for peer in conversing { leave(peer.id, token: nil, now: now) }
         if !peers.values.contains(where: { $0.conversation != nil }) { output(.allLeft) }
     }
 

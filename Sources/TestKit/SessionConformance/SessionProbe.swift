@@ -165,7 +165,7 @@ package final class SessionProbe: @unchecked Sendable {
     }
 
     /// Which of them ended unanswered, and why.
-    var endedInvitations: [(invitation: Invitation, cause: NighError.Cause)] {
+    package var endedInvitations: [(invitation: Invitation, cause: NighError.Cause)] {
         events.compactMap {
             if case .invitationEnded(let invitation, let cause) = $0 {
                 (invitation, cause.cause)

@@ -70,6 +70,33 @@ import Testing
         #expect(error.cause == .closed)
     }
 
+    /// Whoever of the three has the least PeerID, and though nothing is to be said to the one that is lost.
+    @Test(arguments: 0..<3) func closingAnswersWhoeverAskedAndWhoeverWasAsked(turn: Int) throws {
+        let place = Neighbourhood()
+        let puma = place.join("Puma", accepting: false)
+        let others = (0..<3).map { place.join("Lynx \($0)", accepting: false) }.sorted { $0.id < $1.id }
+        let (connected, inviting, invited) = (others[turn], others[(turn + 1) % 3], others[(turn + 2) % 3])
+        try place.run(.seconds(1))
+        puma.invite(connected)
+        try place.run(.seconds(1))
+        connected.session.accept(try #require(connected.invitations.first))
+        inviting.invite(puma)
+        puma.invite(invited)
+        try place.run(.seconds(1))
+        #expect(puma.state(of: connected.id) == .connected && puma.state(of: invited.id) == .connecting)
+        connected.faults.block()
+        connected.faults.cut()
+        try place.run(.milliseconds(10))
+        #expect(puma.state(of: connected.id) == .reconnecting)
+        puma.session.close {}
+        try place.run(.seconds(1))
+        #expect(inviting.failure?.cause == .declined("", retryAfter: .zero))
+        #expect(puma.failure?.stage == .inviting && puma.failure?.cause == .cancelled)
+        #expect(puma.moves(of: invited.id) == [.available, .connecting, .available])
+        #expect(invited.endedInvitations.map(\.cause) == [.cancelled])
+        #expect(puma.lastCause(of: connected.id)?.cause == .left)
+    }
+
     @Test func aSessionNobodyHoldsAnyMoreIsGone() throws {
         let place = Neighbourhood()
         let lynx = place.join("Lynx")

@@ -229,6 +229,28 @@ import Testing
         #expect(areQuiet(lynx))
     }
 
+    /// Whatever else it ends, and in which order; a conversation without a link keeps it from nothing.
+    @Test(arguments: [false, true]) func closingTheSessionTellsOfThePairing(greaterIsPaired: Bool) throws {
+        let puma = place.join("Puma") { $0.acceptsPairing = true }
+        let others = (0..<2).map { place.join("Lynx \($0)") { $0.acceptsPairing = true } }
+            .sorted { $0.id < $1.id }
+        let (paired, connected) = greaterIsPaired ? (others[1], others[0]) : (others[0], others[1])
+        try place.run(.seconds(1))
+        puma.invite(connected)
+        puma.pair(with: paired)
+        try place.run(.seconds(1))
+        #expect(puma.state(of: connected.id) == .connected && puma.codes.count == 1)
+        connected.faults.block()
+        connected.faults.cut()
+        try place.run(.milliseconds(10))
+        #expect(puma.state(of: connected.id) == .reconnecting)
+        puma.session.close {}
+        try place.run(.seconds(2))
+        #expect(puma.pairingEnds == [.closed])
+        #expect(puma.failure?.cause == .closed && puma.failure?.stage == .pairing)
+        #expect(paired.pairingEnds == [.pairingRefused(.declined)])
+    }
+
     @Test func anUnknownPeerCannotBePaired() throws {
         let (puma, _) = try two()
         puma.session.pair(Identity.ephemeral().peerID) { [weak puma] in puma?.outcomes.append($0) }
