@@ -81,6 +81,8 @@ package final class LinkMachine {
     @exclusivity(unchecked) private var plain = ByteQueue()
     @exclusivity(unchecked) private(set) var keepAlive: KeepAlive
     private var reportedEnd = false
+    /// What the channel found wrong behind the bytes that the decoder has: ends the link once those are taken.
+    @exclusivity(unchecked) private var damage: NighError.Cause?
 
     /// Bytes for the pipe itself: the preface and the channel's handshake.
     @exclusivity(unchecked) private var wire = ByteQueue()
@@ -170,7 +172,8 @@ package final class LinkMachine {
         do throws(NighError) {
             try channel.receive(bytes, plain: &plain, wire: &wire)
         } catch {
-            return finish(error.cause, code: nil)
+            guard channel.isEstablished else { return finish(error.cause, code: nil) }
+            damage = error.cause
         }
         if phase == .securing, channel.isEstablished {
             phase = .greeting
@@ -224,7 +227,11 @@ package final class LinkMachine {
         }
         while phase == .greeting || phase == .open {
             do throws(WireError) {
-                guard let frame = try decoder.next() else { return nil }
+                guard let frame = try decoder.next() else {
+                    guard let damage else { return nil }
+                    finish(damage, code: nil)
+                    continue
+                }
                 if let step = try interpret(frame, now: now) { return step }
             } catch {
                 finish(error.asViolation, code: .protocolViolation)
@@ -370,7 +377,7 @@ package final class LinkMachine {
         defer { statistics.bytesSent &+= queue.byteCount &- before }
         queue.append(contentsOf: &wire)
         if isPlain { return gatherPlain(into: &queue, budget: budget, conversation: conversation) }
-        guard let channel, channel.isEstablished else { return }
+        guard let channel, channel.isEstablished, damage == nil else { return }
         gatherPlain(into: &plain, budget: budget, conversation: conversation)
         if !plain.isEmpty {
             do throws(NighError) {

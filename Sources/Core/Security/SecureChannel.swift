@@ -17,7 +17,8 @@ protocol SecureChannel: AnyObject {
     /// Begins the handshake; what is to be written goes to `wire`.
     func begin(wire: inout ByteQueue) throws(NighError)
 
-    /// Takes bytes of the pipe. Decrypted ones go to `plain`, replies of the handshake to `wire`.
+    /// Takes bytes of the pipe. Decrypted ones go to `plain`, replies of the handshake to `wire`. Where it throws, `plain` has
+    /// got what was authenticated before.
     func receive(_ bytes: ByteSlice, plain: inout ByteQueue, wire: inout ByteQueue) throws(NighError)
 
     /// Takes all of `plain`, and puts what stands for it on the pipe into `wire`.

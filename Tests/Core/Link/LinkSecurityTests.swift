@@ -120,4 +120,30 @@ import Testing
         try pair.settle()
         #expect(pair.dialling.closed?.cause == .insecure(.refused("bytes were changed on the way")))
     }
+
+    /// A read brings what came meanwhile, however many writes that was.
+    @Test func whatWasReadTogetherWithAChangedBitAndBeforeItCounts() throws {
+        let pair = try pair()
+        try pair.settle()
+        let messages: [[UInt8]] = [[1], [2, 2], [3, 3, 3], [4]]
+        let writes = messages.map { message in
+            message.withUnsafeBytes { pair.dialling.machine.sendUnreliable($0) }
+            return pair.dialling.gather()
+        }
+        var bytes = Array(writes.joined())
+        bytes[writes[0].count + writes[1].count + 20] ^= 0x10
+        let before = pair.accepting.notes.count
+        pair.accepting.machine.ping(token: 1, payload: [], now: pair.now)
+        pair.accepting.machine.receive(ByteSlice(bytes), now: pair.now)
+        // An answer that is written before all was taken changes nothing of it.
+        let alert = pair.accepting.gather()
+        pair.accepting.step(now: pair.now)
+        #expect(
+            Array(pair.accepting.notes.dropFirst(before)) == [
+                .unreliable([1]), .unreliable([2, 2]),
+                .closed(.init(cause: .insecure(.damaged), code: nil, saidByPeer: false)),
+            ])
+        pair.dialling.receive(alert, now: pair.now)
+        #expect(pair.dialling.closed?.cause == .insecure(.refused("bytes were changed on the way")))
+    }
 }

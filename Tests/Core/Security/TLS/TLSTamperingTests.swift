@@ -87,6 +87,19 @@ import Testing
         #expect(pair.readByAccepting.isEmpty)
     }
 
+    @Test func whatCameBeforeTheDamageCounts() throws {
+        let pair = try ChannelPair.established()
+        let good = try pair.sealed([1, 2, 3]) + pair.sealed([4])
+        var damaged = try pair.sealed([5])
+        damaged[damaged.count - 1] ^= 1
+        let bytes = ByteSlice(good + damaged + good)
+        let error = #expect(throws: NighError.self) {
+            try pair.accepting.receive(bytes, plain: &pair.readByAccepting, wire: &pair.toDialling)
+        }
+        #expect(error?.cause == .insecure(.damaged))
+        #expect(pair.readByAccepting.bytes == [1, 2, 3, 4])
+    }
+
     @Test func aRecordThatIsCutGivesNothing() throws {
         let pair = try ChannelPair.established()
         #expect(pair.accepting.heldByteCount == 0)
