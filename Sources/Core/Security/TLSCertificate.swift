@@ -49,7 +49,8 @@ enum TLSCertificate {
     ///
     /// That the other side holds the private key is for the handshake to prove, and with it all that the signature in the
     /// certificate could: CertificateVerify is made with the same key, and over every byte of the certificate. So that
-    /// signature is not looked at, which would cost each side a fifth of its handshake (nor does RFC 8446, 4.2.3 want it).
+    /// signature is not looked at, which would cost each side a fifth of its handshake. RFC 8446, 4.2.3 has self-signed
+    /// certificates not validated either, since they are where a path of certificates begins.
     static func peer(
         of chain: OpaquePointer?, expected: PeerID?, now: time_t
     ) throws(Refusal) -> PeerID {
