@@ -30,7 +30,9 @@ enum BluetoothFault: Error, Hashable {
     /// What a call over the bus failed with.
     init(_ fault: BusFault) {
         switch fault.name {
-        case "org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner":
+        // The bus says so of a call when whoever should have answered it has gone.
+        case "org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner",
+            "org.freedesktop.DBus.Error.NoReply":
             self = .noDaemon
         case "org.freedesktop.DBus.Error.AccessDenied", "org.freedesktop.DBus.Error.AuthFailed",
             "org.freedesktop.DBus.Error.InteractiveAuthorizationRequired", "org.bluez.Error.NotPermitted",

@@ -27,6 +27,7 @@ final class BlueZ: @unchecked Sendable {
 
     private let loop: UVEventLoop
     private let wantedAdapter: String?
+    private let busAddress: String?
     private weak let events: (any BlueZEvents)?
     private var bus: SystemBus?
     private var retryTimer: LoopTimer?
@@ -37,12 +38,19 @@ final class BlueZ: @unchecked Sendable {
     /// Counts the lives of bluetoothd: what was registered with one is unknown to the next.
     private(set) var generation = 0
 
-    /// - Parameter adapter: the one to use, such as `hci1`; nil for the first that is switched on.
-    init(on loop: UVEventLoop, adapter: String?, events: any BlueZEvents) {
+    /// - Parameters:
+    ///   - adapter: the one to use, such as `hci1`; nil for the first that is switched on.
+    ///   - bus: where bluetoothd is asked; nil for the system's bus, in a kernel that has Bluetooth.
+    init(on loop: UVEventLoop, adapter: String?, bus address: String? = nil, events: any BlueZEvents) {
         self.loop = loop
         wantedAdapter = adapter
+        busAddress = address
         self.events = events
-        if Self.kernelHasBluetooth { connect() } else { setGround(.missing(.noKernelSupport)) }
+        if address != nil || Self.kernelHasBluetooth {
+            connect()
+        } else {
+            setGround(.missing(.noKernelSupport))
+        }
     }
 
     private static var kernelHasBluetooth: Bool {
@@ -67,7 +75,7 @@ final class BlueZ: @unchecked Sendable {
     private func connect() {
         retryTimer = nil
         do throws(BusFault) {
-            let bus = try SystemBus(on: loop) { [weak self] in self?.busLost($0) }
+            let bus = try SystemBus(on: loop, at: busAddress) { [weak self] in self?.busLost($0) }
             self.bus = bus
             listen(on: bus)
             readObjects()
@@ -80,6 +88,8 @@ final class BlueZ: @unchecked Sendable {
         guard !isStopped else { return }
         bus = nil
         objects = nil
+        // bluetoothd drops what came over a connection when that ends, and may be back before this side is.
+        generation += 1
         setGround(.missing(.noBus(fault)))
         retryTimer = loop.schedule(at: loop.now + Self.busRetry) { [weak self] in self?.connect() }
     }

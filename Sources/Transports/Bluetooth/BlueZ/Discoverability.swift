@@ -12,8 +12,8 @@ final class Discoverability: @unchecked Sendable {
     private let bluez: BlueZ
     private let loop: UVEventLoop
     private var isWanted = false
-    /// The adapter that was switched on, and when.
-    private var switched: (path: String, at: Moment)?
+    /// The adapter that was switched on, when, and in which life of bluetoothd.
+    private var switched: (path: String, at: Moment, generation: Int)?
     private var wasSeenOn = false
     private(set) var refusal: BusFault?
 
@@ -39,11 +39,11 @@ final class Discoverability: @unchecked Sendable {
     private func proceed() {
         guard isWanted, let adapter = bluez.ground.adapter else { return }
         guard !adapter.isDiscoverable else { return wasSeenOn = true }
-        if let switched, switched.path == adapter.path {
+        if let switched, switched.path == adapter.path, switched.generation == bluez.generation {
             // Not on yet, or switched off by somebody.
             guard wasSeenOn, loop.now - switched.at >= Self.shortest else { return }
         }
-        switched = (adapter.path, loop.now)
+        switched = (adapter.path, loop.now, bluez.generation)
         wasSeenOn = false
         bluez.set("Discoverable", .boolean(true)) { [weak self] result in
             guard case .failure(let fault) = result else {

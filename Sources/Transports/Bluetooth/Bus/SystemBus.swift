@@ -29,7 +29,7 @@ final class SystemBus: @unchecked Sendable {
 
     private let loop: UVEventLoop
     /// What can be given up without being heard of any more: nil once the bus is closed.
-    private var bus: OpaquePointer?
+    private(set) var bus: OpaquePointer?
     private var watch: DescriptorWatch?
     private var timer: LoopTimer?
     private let lost: (BusFault) -> Void
@@ -41,13 +41,13 @@ final class SystemBus: @unchecked Sendable {
         init(_ call: @escaping (OpaquePointer) -> Void) { self.call = call }
     }
 
-    /// Begins to connect. Fails where there is no bus; a bus that does not take us is told by `lost`.
-    init(on loop: UVEventLoop, lost: @escaping (BusFault) -> Void) throws(BusFault) {
+    /// Begins to connect, to the system's bus or to the one at `address`. Fails where there is no bus; a bus that does not take us
+    /// is told by `lost`.
+    init(on loop: UVEventLoop, at address: String? = nil, lost: @escaping (BusFault) -> Void) throws(BusFault)
+    {
         self.loop = loop
         self.lost = lost
-        var opened: OpaquePointer?
-        let status = sd_bus_open_system(&opened)
-        guard status >= 0, let opened else { throw BusFault(errno: -status) }
+        let opened = try Self.open(address)
         bus = opened
         do throws(NighError) {
             watch = try loop.watch(sd_bus_get_fd(opened), for: .readable) { [weak self] _ in self?.process() }
@@ -56,6 +56,19 @@ final class SystemBus: @unchecked Sendable {
             throw BusFault(errno: EMFILE)
         }
         armLater()
+    }
+
+    private static func open(_ address: String?) throws(BusFault) -> OpaquePointer {
+        var opened: OpaquePointer?
+        var status = address == nil ? sd_bus_open_system(&opened) : sd_bus_new(&opened)
+        guard status >= 0, let opened else { throw BusFault(errno: -status) }
+        guard let address else { return opened }
+        status = sd_bus_set_address(opened, address)
+        if status >= 0 { status = sd_bus_set_bus_client(opened, 1) }
+        if status >= 0 { status = sd_bus_start(opened) }
+        guard status < 0 else { return opened }
+        sd_bus_unref(opened)
+        throw BusFault(errno: -status)
     }
 
     deinit {
