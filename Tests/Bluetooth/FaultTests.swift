@@ -73,6 +73,7 @@ struct FaultTests {
     @Test(arguments: [
         ("org.freedesktop.DBus.Error.ServiceUnknown", "bluetoothd is not running"),
         ("org.freedesktop.DBus.Error.NameHasNoOwner", "bluetoothd is not running"),
+        ("org.freedesktop.DBus.Error.NoReply", "bluetoothd is not running"),
         ("org.freedesktop.DBus.Error.AccessDenied", "may not be used by this user: words"),
         ("org.freedesktop.DBus.Error.AuthFailed", "may not be used by this user: words"),
         (

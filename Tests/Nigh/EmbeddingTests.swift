@@ -3,9 +3,10 @@ import Nigh
 import Testing
 
 @Suite struct EmbeddingTests {
-    /// The last has a transport that can bring nothing up, and goes on with the other.
+    /// The last has a transport that can bring nothing up, and goes on with the other. One after the other, for those of one
+    /// network would meet.
     @Test(
-        .timeLimit(.minutes(1)),
+        .serialized, .timeLimit(.minutes(1)),
         arguments: [
             "memory", "tcp:interface=lo,mdns=embedded",
             "bluetooth:adapter=hci60000,tcp:interface=lo,mdns=embedded",

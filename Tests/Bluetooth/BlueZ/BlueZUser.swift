@@ -1,0 +1,96 @@
+import NighCore
+import NighUV
+
+@testable import NighBluetooth
+
+/// Who follows bluetoothd: notes what it is told, and passes it on to what a test gives it. Confined to the loop but for what is
+/// noted; hence `@unchecked Sendable`.
+final class BlueZUser: BlueZEvents, @unchecked Sendable {
+    private let room: BusRoom
+    private(set) var bluez: BlueZ!
+    private var registration: ProfileRegistration?
+    private var discoverability: Discoverability?
+    private var agent: PairingAgent?
+
+    init(in room: BusRoom, adapter: String? = nil) {
+        self.room = room
+        let address = room.daemon.address
+        room.call {
+            self.bluez = BlueZ(on: room.loop, adapter: adapter, bus: address, events: self)
+        }
+    }
+
+    /// Ends it; afterwards nothing is noted.
+    func stop() {
+        room.call {
+            self.agent?.stop()
+            self.bluez.stop()
+        }
+    }
+
+    /// Waits until all that was asked before is answered: bluetoothd answers in order.
+    func waitForAnswers() -> Bool {
+        room.call {
+            self.bluez.call("/", "org.freedesktop.DBus.ObjectManager", "GetManagedObjects") {
+                [room = self.room] _ in room.note("answered")
+            }
+        }
+        return room.wait(for: "answered")
+    }
+
+    /// Keeps this record registered, or none.
+    func publish(_ record: SessionRecord?) {
+        room.call {
+            let registration =
+                self.registration
+                ?? ProfileRegistration(
+                    self.bluez, on: self.room.loop,
+                    registered: { [room = self.room] in room.note("registered") },
+                    failed: { [room = self.room] in room.note("failed: \($0.cause)") })
+            self.registration = registration
+            registration.want(record)
+        }
+    }
+
+    func beDiscoverable(_ isWanted: Bool) {
+        room.call {
+            let discoverability = self.discoverability ?? Discoverability(self.bluez, on: self.room.loop)
+            self.discoverability = discoverability
+            discoverability.want(isWanted)
+        }
+    }
+
+    var discoverabilityRefusal: BusFault? { room.call { self.discoverability?.refusal } }
+
+    func answerPairing(_ pairing: BluetoothPairing) {
+        room.call {
+            self.agent = PairingAgent(self.bluez, pairing, on: self.room.loop)
+            self.agent?.groundChanged()
+        }
+    }
+
+    func stopAnsweringPairing() { room.call { self.agent?.stop() } }
+
+    // MARK: What is told
+
+    func groundChanged(from old: BlueZ.Ground) {
+        registration?.groundChanged()
+        discoverability?.groundChanged()
+        agent?.groundChanged()
+        room.note(Self.words(bluez.ground))
+    }
+
+    private static func words(_ ground: BlueZ.Ground) -> String {
+        switch ground {
+        case .unknown: "unknown"
+        case .missing(let fault): "\(fault.cause)"
+        case .adapter(let adapter): adapter.isDiscoverable ? "\(adapter.name), discoverable" : adapter.name
+        }
+    }
+
+    func deviceSeen(_ device: BlueZObjects.Device) {
+        room.note("seen \(device.address) \(device.signal.map(String.init) ?? "without a signal")")
+    }
+
+    func deviceGone(_ device: BlueZObjects.Device) { room.note("gone \(device.address)") }
+}
