@@ -6,7 +6,7 @@ public struct BluetoothOptions: Sendable {
     public var adapter: String?
     /// Whether to make this machine discoverable while it advertises. Without, it is found only by devices it is paired with.
     public var makesDiscoverable: Bool
-    /// How often a device with sessions is asked whether it still has them.
+    /// How often a device with sessions is asked whether it still has them; a second at least.
     public var interval: Duration
     /// A device to be seen without being found, by its address.
     public var knownAddresses: [TransportAddress]

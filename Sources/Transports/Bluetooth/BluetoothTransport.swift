@@ -48,6 +48,14 @@ public final class BluetoothTransport: @unchecked Sendable {
     private var listenTimer: LoopTimer?
     private var toldAddresses: [TransportAddress] = []
     private var toldFault: BluetoothFault?
+
+    /// What routes were found by.
+    private struct Footing: Equatable {
+        var path: String?
+        var generation = 0
+    }
+
+    private var footing = Footing()
     private var browsed: ServiceName?
     private(set) var pipes: [ObjectIdentifier: RFCOMMPipe] = [:]
 
@@ -57,7 +65,7 @@ public final class BluetoothTransport: @unchecked Sendable {
     private func begin(on loop: UVEventLoop, _ events: any TransportEvents) {
         let bluez = BlueZ(on: loop, adapter: options.adapter, events: self)
         let search = PeerSearch(
-            bluez, interval: Moment.Span(options.interval), on: loop,
+            bluez, interval: max(Moment.Span(options.interval), .seconds(1)), on: loop,
             told: { [weak self] in self?.tell($0) },
             failed: { [weak self] in self?.browsingFailed($0) })
         running = Running(
@@ -153,6 +161,8 @@ public final class BluetoothTransport: @unchecked Sendable {
     private func pipe(of socket: BluetoothSocket) throws(BluetoothFault) -> RFCOMMPipe {
         guard let running, let adapter = running.bluez.ground.adapter else { throw .noAdapter }
         let pipe = try RFCOMMPipe(socket, by: adapter, on: running.loop)
+        // That the last pipe to the same device has ended is told before there is the next.
+        for other in Array(pipes.values) where other.device == pipe.device { other.endIfOver() }
         pipes[ObjectIdentifier(pipe)] = pipe
         running.search.pipeOpened(to: pipe.device)
         pipe.didFinish = { [weak self] pipe in
@@ -207,7 +217,12 @@ extension BluetoothTransport: BlueZEvents {
         if let adapter = old.adapter, adapter.path != running.bluez.ground.adapter?.path {
             breakPipes(of: adapter)
         }
-        running.search.groundChanged()
+        // What an adapter says of itself, such as that it is discoverable, changes nothing about what it has heard.
+        let ground = Footing(path: running.bluez.ground.adapter?.path, generation: running.bluez.generation)
+        if ground != footing {
+            footing = ground
+            running.search.groundChanged()
+        }
         running.dialler.groundChanged()
         running.registration.groundChanged()
         running.discoverability.groundChanged()

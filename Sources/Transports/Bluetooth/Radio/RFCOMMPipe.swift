@@ -211,6 +211,14 @@ final class RFCOMMPipe: @unchecked Sendable {
         }
     }
 
+    /// Ends it now where its connection is over and that has not been told yet. Not to be called from inside a call of the handler's
+    /// own.
+    func endIfOver() {
+        guard phase == .ending || (phase == .open && socket.otherEnd == nil) else { return }
+        readWhatIsThere()
+        breakOff(nil)
+    }
+
     /// Ends it and tells why. Not to be called from inside a call of the handler's own.
     func breakOff(_ fault: BluetoothFault?) {
         guard phase != .over else { return }

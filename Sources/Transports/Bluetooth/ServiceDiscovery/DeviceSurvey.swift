@@ -30,10 +30,14 @@ package struct DeviceSurvey {
         /// What it was last known to have, by channel; told to the session.
         var sightings: [UInt8: Sighting] = [:]
         var signal: Int64?
+        /// Whether an inquiry has heard it that is not over yet.
+        var isHeard = false
         /// Whether bluetoothd knows of it at present.
         var isKnown = true
         var nextLook: Moment
         var wasAsked = false
+        /// It was to be asked anew while it was being asked.
+        var isDoubted = false
         /// How often in a row it has not answered.
         var failures = 0
         /// How many pipes are open to it: it is there, whatever service discovery says.
@@ -76,11 +80,12 @@ package struct DeviceSurvey {
         var device = devices[address] ?? Device(promise: promise, nextLook: now)
         if promise == .saysSo, device.promise == .possible { device.nextLook = min(device.nextLook, now) }
         device.promise = promise
-        // Whoever was away and is back is asked soon.
-        if !device.isKnown || (device.failures > 0 && signal != nil) {
+        // Whoever was away and is back is asked soon; whoever does not answer, once each inquiry that hears of it.
+        if !device.isKnown || (device.failures > 0 && signal != nil && !device.isHeard) {
             device.nextLook = min(device.nextLook, now + min(Self.retry, interval))
         }
         device.isKnown = true
+        device.isHeard = signal != nil
         // Between two inquiries bluetoothd knows no signal; then the last one stands.
         device.signal = signal ?? device.signal
         let quality = Self.quality(of: device.signal)
@@ -104,6 +109,7 @@ package struct DeviceSurvey {
     package mutating func lookSoon(_ address: BluetoothAddress, now: Moment) {
         guard let device = devices[address] else { return }
         devices[address]?.nextLook = min(device.nextLook, now)
+        if asked.contains(address) { devices[address]?.isDoubted = true }
     }
 
     /// A pipe to the device, or from it, was opened: somebody is there.
@@ -160,7 +166,9 @@ package struct DeviceSurvey {
             device.sightings[record.channel] = sighting
         }
         let factor = device.sightings.isEmpty ? device.promise.patience : 1
-        device.nextLook = now + Moment.Span(nanoseconds: interval.nanoseconds * factor)
+        device.nextLook =
+            device.isDoubted ? now : now + Moment.Span(nanoseconds: interval.nanoseconds * factor)
+        device.isDoubted = false
         devices[address] = device
         var changes: [Change] = []
         for (channel, sighting) in before.sorted(by: { $0.key < $1.key })
@@ -185,7 +193,8 @@ package struct DeviceSurvey {
         device.failures += 1
         let factor = min(Int64(1) << Int64(min(device.failures - 1, 16)), Self.longestPause)
         let pause = Moment.Span(nanoseconds: interval.nanoseconds * factor)
-        device.nextLook = now + (device.failures == 1 ? min(Self.retry, interval) : pause)
+        device.nextLook = now + (device.failures == 1 || device.isDoubted ? min(Self.retry, interval) : pause)
+        device.isDoubted = false
         var changes: [Change] = []
         if device.failures > 1, device.pipes == 0 {
             changes = device.sightings.values.map(\.address).sorted { $0.value < $1.value }.map { .lost($0) }
