@@ -23,6 +23,8 @@ enum Target: String, CaseIterable {
     case pairing
     /// The file of known peers.
     case trust
+    /// What Bluetooth devices tell of their services.
+    case services
 
     /// Feeds it what follows from `seed`; throws a finding where something is as it must not be.
     func run(seed: UInt64, corpus: [Scenario], frames: [[UInt8]]) throws {
@@ -38,6 +40,7 @@ enum Target: String, CaseIterable {
         case .tls: try TLSTarget.run(&mutator)
         case .pairing: try PairingTarget.run(&mutator)
         case .trust: try TrustTarget.run(&mutator)
+        case .services: try ServiceSearchTarget.run(&mutator)
         }
     }
 
