@@ -125,6 +125,8 @@ final class BluetoothSocket {
     func listen(backlog: Int32) throws(Fault) { try Self.check(Glibc.listen(descriptor, backlog)) }
 
     /// Takes in a connection that came; nil when none waits any more.
+    // Inlined into the listener's loop it crashes the optimizer of Swift 6.3.1.
+    @inline(never)
     func accept() throws(Fault) -> BluetoothSocket? {
         let accepted = bluetooth_accept(descriptor)
         guard accepted < 0 else { return BluetoothSocket(accepted) }
