@@ -177,6 +177,8 @@ struct Recovery {
     var pause: Duration
     var failures: [NighError] = []
     let cause: NighError.Cause
+    /// The transport whose routes are tried after all others, better ones or not.
+    let lastResort: Int?
 }
 
 /// This side wants to leave as soon as all it sent is acknowledged.

@@ -80,7 +80,8 @@ extension SessionMachine {
         watch(link)
     }
 
-    /// `link` has taken over from the one before, which is ended. Pings that wait are asked once more.
+    /// `link` has taken over from the one before, which is ended. Pings that wait are asked once more, and a pairing that
+    /// shows no digits yet begins anew.
     func replaceLink(of peer: PeerRecord, by link: Link, now: Moment) {
         guard let old = peer.link, old !== link else { return }
         link.isBetter = transports[link.transport].priority < transports[old.transport].priority
@@ -88,6 +89,7 @@ extension SessionMachine {
             pings[number]?.link = link
             link.machine.ping(token: number, payload: waiting.payload, now: now)
         }
+        movePairing(with: peer, from: old, to: link, now: now)
         close(old, .superseded)
     }
 

@@ -34,10 +34,10 @@ extension SessionMachine {
             endConversation(of: peer, cause: error.asViolation, now: now)
             return false
         }
-        replaceLink(of: peer, by: link, now: now)
         link.purpose = .carrying
         link.carriesSince = now
         link.conversation = conversation
+        replaceLink(of: peer, by: link, now: now)
         peer.link = link
         peer.recovery = nil
         switch peer.state {
@@ -84,15 +84,17 @@ extension SessionMachine {
         }
         // Who dialled the lost link dials again at once; the other waits a little, so that they seldom collide.
         // After "superseded" the other side's new link is on its way. Where link after link breaks as soon as it
-        // carries, both wait, and longer each time.
+        // carries, both wait, and longer each time; but a better route that was none leaves the one before, as good as it was.
         let isBrief = now - link.carriesSince < Moment.Span(timings.longestRetry)
-        peer.briefLinks = isBrief ? peer.briefLinks + 1 : 0
+        let wasNoneBetter = isBrief && link.isBetter
+        peer.briefLinks = isBrief && !wasNoneBetter ? peer.briefLinks + 1 : 0
         let redials = link.dial != nil && end.code != .superseded && peer.briefLinks <= 1
         let pause = min(
             timings.firstRetry * (1 << min(max(peer.briefLinks - 1, 0), 16)), timings.longestRetry)
         let retryAt = redials ? now : now + jittered(pause)
         peer.recovery = Recovery(
-            deadline: now + Moment.Span(timings.grace), retryAt: retryAt, pause: pause, cause: end.cause)
+            deadline: now + Moment.Span(timings.grace), retryAt: retryAt, pause: pause, cause: end.cause,
+            lastResort: wasNoneBetter ? link.transport : nil)
         move(peer, to: .reconnecting, cause: NighError(.conversing, end.cause, peer: peer.label))
         if redials { beginResuming(peer, now: now) }
         watch(peer)
@@ -101,7 +103,10 @@ extension SessionMachine {
     /// Looks for a new link along all routes.
     func beginResuming(_ peer: PeerRecord, now: Moment) {
         guard let recovery = peer.recovery, peer.attempt == nil, peer.state == .reconnecting else { return }
-        let routes = preferredRoutes(of: peer)
+        let preferred = preferredRoutes(of: peer)
+        let routes =
+            preferred.filter { $0.transport != recovery.lastResort }
+            + preferred.filter { $0.transport == recovery.lastResort }
         guard !routes.isEmpty else { return pauseRecovery(of: peer, failures: [], now: now) }
         peer.attempt = Attempt(kind: .resume, tokens: [], deadline: recovery.deadline, routesLeft: routes)
         dialNextRoute(of: peer, now: now)

@@ -242,6 +242,19 @@ extension SessionMachine {
         if let link = pairing.link, link.purpose == .pairing { close(link, .superseded) }
     }
 
+    /// The conversation goes on over another link, which has other keys: what was said of a pairing on the one before counts for
+    /// nothing. Whoever asked asks again, and nobody has seen anything of it; digits that are shown already are not taken back in silence.
+    func movePairing(with peer: PeerRecord, from old: Link, to link: Link, now: Moment) {
+        guard let pairing = peer.pairing, pairing.link === old else { return }
+        if pairing.exchange?.showsCode == true {
+            endPairing(with: peer, .superseded, saying: nil)
+        } else if pairing.token != nil {
+            beginPairing(with: peer, on: link, now: now)
+        } else {
+            peer.pairing = nil
+        }
+    }
+
     /// A link is over on which there may have been a pairing.
     func pairingLinkEnded(_ link: Link, _ end: LinkMachine.LinkEnd, now: Moment) {
         guard let peer = link.peer, peer.pairing?.link === link else { return }

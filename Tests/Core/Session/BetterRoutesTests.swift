@@ -150,10 +150,13 @@ import Testing
         expectSound(first, second)
     }
 
-    @Test func anAnswerThatNeverComesHoldsTheConversationForTwoSecondsAtMost() throws {
+    /// Two over the slow way, of whom one has just asked to move to the fast one.
+    private func pairThatMoves(
+        slowPlan: FaultPlan = .none, adjust: (inout SessionConfiguration) -> Void = { _ in }
+    ) throws -> (mover: TwoWays.Member, other: TwoWays.Member) {
         var plan = FaultPlan()
         plan.delay = .milliseconds(20)
-        let (first, second) = try pairOverSlow(plan: plan)
+        let (first, second) = try pairOverSlow(plan: plan, slowPlan: slowPlan, adjust: adjust)
         place.mendFast(first, second)
         let isAsking = try place.time {
             [(first, second), (second, first)].contains {
@@ -161,8 +164,13 @@ import Testing
             }
         }
         #expect(isAsking < 5_000)
-        let mover = first.machine.peers[second.id]?.attempt == nil ? second : first
-        let other = mover.id == first.id ? second : first
+        let isFirst = first.machine.peers[second.id]?.attempt != nil
+        return isFirst ? (first, second) : (second, first)
+    }
+
+    @Test func anAnswerThatNeverComesHoldsTheConversationForTwoSecondsAtMost() throws {
+        let (mover, other) = try pairThatMoves()
+        let (first, second) = (mover, other)
         // The request is on its way, and nothing comes of it.
         for member in [first, second] { member.fast.block() }
         try other.session.trySend(Array("waits".utf8), to: mover.id)
@@ -189,6 +197,24 @@ import Testing
         }
         for (wait, next) in zip(waits, waits.dropFirst()) { #expect(next > wait, "\(waits)") }
         #expect(waits[3] > 15_000, "\(waits)")
+    }
+
+    @Test func whereABetterWayWasNoneTheConversationGoesOnOverTheOneBeforeAtOnce() throws {
+        let (first, second) = try pairOverSlow()
+        for _ in 0..<3 {
+            place.mendFast(first, second)
+            let moved = try place.time {
+                first.transport(to: second) == "fast" && second.transport(to: first) == "fast"
+            }
+            #expect(moved < .max)
+            place.cutFast(first, second, dials: .timeOut)
+            try first.session.trySend([1], to: second.id)
+            let elapsed = try place.time { first.transport(to: second) == "slow" }
+            #expect(elapsed <= 5)
+        }
+        try place.run(.milliseconds(100))
+        #expect(second.probe.messages.count == 3)
+        expectSound(first, second)
     }
 
     @Test func aWayThatComesAndGoesInDiscoveryIsNotDialled() throws {
@@ -245,7 +271,12 @@ import Testing
     @Test func aLargeMessageThatIsUnderWayArrivesOnceAndWhole() throws {
         var slowPlan = FaultPlan()
         slowPlan.bytesPerSecond = 1 << 20
-        let (first, second) = try pairOverSlow(slowPlan: slowPlan) { $0.limits.sendBuffer = 64 << 20 }
+        // Pieces keep coming on the slow link while the request to move is under way.
+        var plan = FaultPlan()
+        plan.delay = .milliseconds(20)
+        let (first, second) = try pairOverSlow(plan: plan, slowPlan: slowPlan) {
+            $0.limits.sendBuffer = 64 << 20
+        }
         let large = [UInt8]((0..<16 << 20).lazy.map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 12) })
         place.mendFast(first, second)
         for (member, other) in [(first, second), (second, first)] {
@@ -296,6 +327,49 @@ import Testing
         }
     }
 
+    enum Asking: CaseIterable { case mover, other, both }
+
+    /// What was said of it on the link that is left is not read any more.
+    @Test(arguments: Asking.allCases) func aPairingBegunWhileMovingGoesOnOverTheBetterWay(
+        asking: Asking
+    ) throws {
+        var slowPlan = FaultPlan()
+        slowPlan.delay = .milliseconds(5)
+        let (mover, other) = try pairThatMoves(slowPlan: slowPlan) { $0.acceptsPairing = true }
+        if asking != .other { mover.probe.pair(with: other.probe) }
+        if asking != .mover { other.probe.pair(with: mover.probe) }
+        try place.run(.seconds(1))
+        #expect(mover.transport(to: other) == "fast")
+        #expect(mover.probe.codes.count == 1 && mover.probe.codes == other.probe.codes)
+        for (member, peer) in [(mover, other), (other, mover)] {
+            member.session.confirmPairing(with: peer.id, digitsAgree: true)
+        }
+        try place.run(.seconds(1))
+        for (member, peer) in [(mover, other), (other, mover)] {
+            #expect(member.probe.pairedPeers == [peer.id] && member.probe.pairingEnds.isEmpty)
+        }
+        expectSound(mover, other)
+    }
+
+    @Test func digitsThatAreLeftBehindByAMoveEndAndThatIsTold() throws {
+        var slowPlan = FaultPlan()
+        slowPlan.delay = .milliseconds(100)
+        let (first, second) = try pairOverSlow(slowPlan: slowPlan) { $0.acceptsPairing = true }
+        first.probe.pair(with: second.probe)
+        try place.run(.seconds(5))
+        #expect(first.probe.codes.count == 1 && second.probe.codes.count == 1)
+        place.mendFast(first, second)
+        // The refusal is on its way over the slow link when the fast one takes over.
+        first.session.confirmPairing(with: second.id, digitsAgree: false)
+        let peer = try #require(first.machine.peers[second.id])
+        first.session.driver.inTurn { first.machine.move(peer, now: place.loop.now) }
+        try place.run(.seconds(5))
+        #expect(first.transport(to: second) == "fast")
+        #expect(first.probe.pairingEnds == [.pairingRefused(.digitsDiffer)])
+        #expect(second.probe.pairingEnds == [.superseded])
+        expectSound(first, second)
+    }
+
     @Test func whatIsLeftToSendArrivesThoughTheOtherSideMoves() throws {
         var slowPlan = FaultPlan()
         slowPlan.bytesPerSecond = 64 << 10
@@ -304,6 +378,25 @@ import Testing
         first.session.disconnect(second.id)
         place.mendFast(first, second)
         try place.run(.seconds(20))
+        #expect(second.told(of: first) == ["slow", "fast"])
+        #expect(second.probe.messages.map(\.bytes.count) == [512 << 10])
+        #expect(first.probe.state(of: second.id) == .available)
+    }
+
+    @Test func whoIsLeavingDoesNotMoveByItself() throws {
+        var slowPlan = FaultPlan()
+        slowPlan.bytesPerSecond = 64 << 10
+        let first = place.join(slowPlan: slowPlan) { $0.timings.linger = .seconds(20) }
+        let second = place.join(seesFast: false)
+        place.cutFast(first, second)
+        try place.connect(first, second)
+        try first.session.trySend([UInt8](repeating: 1, count: 512 << 10), to: second.id)
+        first.session.disconnect(second.id)
+        place.mendFast(first, second)
+        let dials = first.probe.statistics.dials
+        try place.run(.seconds(20))
+        #expect(first.probe.statistics.dials == dials)
+        #expect(second.told(of: first) == ["slow"])
         #expect(second.probe.messages.map(\.bytes.count) == [512 << 10])
         #expect(first.probe.state(of: second.id) == .available)
     }
