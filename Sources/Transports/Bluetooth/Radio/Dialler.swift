@@ -8,6 +8,8 @@ import NighUV
 final class Dialler: @unchecked Sendable {
     /// How long until a dial that met something passing is tried again; twice as long each time.
     private static let firstRetry = Moment.Span.milliseconds(50)
+    /// The same where this machine's own kernel has the last connection still to close: to ask it costs the radio nothing.
+    private static let firstRetryWhenBusy = Moment.Span.milliseconds(5)
     private static let longestRetry = Moment.Span.milliseconds(800)
     /// How often a refusal is taken for something passing: right after a connection was closed it may be.
     private static let refusalLimit = 2
@@ -163,7 +165,8 @@ final class Dialler: @unchecked Sendable {
             search.doubt(destination.device)
             return finish(attempt, .failure(fault.error(.connecting, about: attempt.target)))
         }
-        let pause = Self.firstRetry.nanoseconds << Int64(min(attempt.failures, 16))
+        let first = fault == .socket(EBUSY) ? Self.firstRetryWhenBusy : Self.firstRetry
+        let pause = first.nanoseconds << Int64(min(attempt.failures, 16))
         attempt.failures += 1
         let span = min(Moment.Span(nanoseconds: pause), Self.longestRetry)
         attempt.retryTimer = loop.schedule(at: loop.now + span) { [weak self] in
