@@ -6,7 +6,7 @@ import Testing
 /// The machine with Bluetooth (`Tests/Lab/bluetooth/machine`) does what tests of Bluetooth rely on. Each boots some, so they
 /// take turns.
 @Suite(.serialized) struct BluetoothMachineTests {
-    private static let folder = BluetoothAir.folder
+    static let folder = BluetoothAir.folder
 
     /// The program that makes one.
     static let machine = "\(folder)/machine"
