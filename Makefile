@@ -76,6 +76,15 @@ bench: setup ## Measure sessions against other libraries; ARGUMENTS="--help" tel
 	swift build $(FLAGS) -c release --product bench-session
 	swift run $(FLAGS) -c release bench $(ARGUMENTS)
 
+.PHONY: bench-bluetooth
+bench-bluetooth: setup-test bluetooth-lab ## Measure sessions over Bluetooth against bare sockets, in the lab; ARGUMENTS="--help" tells how
+	$(MAKE) --no-print-directory --silent -C Benchmarks OUT=$(CURDIR)/.build/bench $(CURDIR)/.build/bench/peer-rfcomm
+	swift build $(FLAGS) -c release --product bench-session
+	swift build $(FLAGS) -c release --product bench
+	@mkdir -p .build/bench/bluetooth
+	Tests/Lab/bluetooth/machine --discoverable --time-limit 3600 --writable .build/bench/bluetooth -- \
+	    .build/release/bench --bluetooth --results .build/bench/bluetooth $(ARGUMENTS)
+
 .PHONY: bench-memory
 bench-memory: setup ## Measure sessions over memory; ARGUMENTS="--help" tells how
 	swift run $(FLAGS) -c release nigh-bench $(ARGUMENTS)

@@ -16,6 +16,10 @@ struct Options {
     var discovery = "Benchmarks/Discovery"
     var resultsFolder = ".build/bench"
     var wantsHelp = false
+    /// Between two adapters, inside a machine of the Bluetooth lab; else on loopback.
+    var isOverBluetooth = false
+    /// How often a connection is made where that is measured.
+    var connections = 50
 
     /// Where the two programs run.
     enum Pinning: String {
@@ -36,6 +40,10 @@ struct Options {
         while let flag = rest.popFirst() {
             if flag == "--help" || flag == "-h" {
                 wantsHelp = true
+                continue
+            }
+            if flag == "--bluetooth" {
+                goOverBluetooth()
                 continue
             }
             guard let value = rest.popFirst() else { throw Unusable(words: "\(flag) needs a value") }
@@ -64,6 +72,14 @@ struct Options {
         }
     }
 
+    /// What suits that, for all that is said of it later.
+    private mutating func goOverBluetooth() {
+        isOverBluetooth = true
+        works = [.roundTrip, .stream, .connect, .found]
+        (seconds, connections) = (1, 20)
+        discovery = "Benchmarks/BluetoothDiscovery"
+    }
+
     private static func one<Value>(_ text: String, _ read: (String) -> Value?) throws(Unusable) -> Value {
         guard let value = read(text) else {
             throw Unusable(words: "\"\(text)\" is not what is expected there")
@@ -88,17 +104,20 @@ struct Options {
     }
 
     static let help = """
-        usage: bench [--only WORK,…] [--sizes 64,64K,…] [--peers NAME,…] [--rounds N] [--seconds S] …
+        usage: bench [--bluetooth] [--only WORK,…] [--sizes 64,64K,…] [--peers NAME,…] [--rounds N] [--seconds S] …
 
         Has Nigh and other libraries do the same work on loopback, in turn, and prints what that shows as ratios.
 
+          --bluetooth     instead, Nigh and bare sockets between the adapters hci1 and hci0; to be given first, and run where
+                          there are two that hear each other (make bench-bluetooth)
           --only LIST     round-trip, stream, broadcast, connect, idle, found; else all (found needs root)
           --sizes LIST    message sizes from 16 bytes to 16M, K and M allowed; else those that suit each work
           --peers LIST    tcp, libuv, zeromq, nng, nanomsg, enet, ours, ours-inbox, ours-pool; encrypted tls,
-                          zeromq-curve, nng-tls, ours-tls, ours-tls-inbox; for found avahi, ours-daemon, ours-embedded; else all
+                          zeromq-curve, nng-tls, ours-tls, ours-tls-inbox; for found avahi, ours-daemon, ours-embedded;
+                          over Bluetooth rfcomm, bluetoothctl, sdptool, ours, ours-tls; else all
           --crowds LIST   to how many peers is broadcast (8,100,1000)
           --rounds N      how often everybody has a turn; the order is reversed each time (3)
-          --seconds S     how long a turn is measured, after a warm-up (0.33)
+          --seconds S     how long a turn is measured, after a warm-up (0.33; 1 over Bluetooth)
           --pin WHERE     both programs on `one` processor, one on `each`, or on any (`none`); else `one` for round trip
                           and connect, `none` for the rest
           --programs DIR  where the peers were built (.build/bench)

@@ -20,7 +20,7 @@ struct Report {
     private func section(of work: Work) -> [String] {
         let programs = results.programs.filter { $0.works.contains(work) }
         guard !programs.isEmpty else { return [] }
-        let heading = ["", "## \(work.heading)"]
+        let heading = ["", "## \(work.heading(options))"]
         if let unit = work.unit { return heading + [""] + figures(of: work, programs, unit) }
         return heading + tables(of: work, programs.filter { !$0.isEncrypted })
             + tables(of: work, programs.filter(\.isEncrypted))
@@ -168,14 +168,17 @@ extension Work {
         }
     }
 
-    fileprivate var heading: String {
+    fileprivate func heading(_ options: Options) -> String {
         switch self {
         case .roundTrip: "Round trip"
         case .stream: "One-way stream"
         case .broadcast: "Broadcast"
         case .connect: "Connect to first answer"
         case .idle: "Memory of an idle peer, of 1,000"
-        case .found: "From publishing to being found and resolved on another host"
+        case .found:
+            options.isOverBluetooth
+                ? "From beginning to look to having found who was there"
+                : "From publishing to being found and resolved on another host"
         }
     }
 

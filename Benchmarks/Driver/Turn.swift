@@ -76,7 +76,8 @@ struct Turn {
         let ways = [program.way, way].compactMap { $0 }.joined(separator: "-")
         return [
             program.executable, side, work.rawValue, "--size", "\(column.size)", "--peers", "\(column.peers)",
-            "--seconds", "\(options.seconds)", "--warm-up", "\(options.seconds / 4)", "--count", "50",
+            "--seconds", "\(options.seconds)", "--warm-up", "\(options.seconds / 4)", "--count",
+            "\(options.connections)",
         ] + (ways.isEmpty ? [] : ["--way", ways])
     }
 

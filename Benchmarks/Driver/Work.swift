@@ -15,7 +15,7 @@ enum Work: String, CaseIterable {
 
     func columns(_ options: Options) -> [Column] {
         switch self {
-        case .roundTrip, .stream: (options.sizes ?? Options.allSizes).map { Column(size: $0, peers: 1) }
+        case .roundTrip, .stream: sizes(options).map { Column(size: $0, peers: 1) }
         case .broadcast:
             (options.sizes ?? [1 << 10]).flatMap { size in
                 options.crowds.map { Column(size: size, peers: $0) }
@@ -24,6 +24,12 @@ enum Work: String, CaseIterable {
         case .idle: [Column(size: 16, peers: 1_000)]
         case .found: [Column(size: 16, peers: 1)]
         }
+    }
+
+    private func sizes(_ options: Options) -> [Int] {
+        if let sizes = options.sizes { return sizes }
+        guard options.isOverBluetooth else { return Options.allSizes }
+        return self == .stream ? [1 << 10, 16 << 10, 64 << 10] : [32, 1_000]
     }
 
     func title(of column: Column) -> String {
@@ -68,9 +74,11 @@ struct Program: Hashable {
     static let limit = "tcp"
     static let base = "libuv"
     static let encryptedBase = "tls"
+    static let bluetoothBase = "rfcomm"
 
     static func all(_ options: Options, ownIn own: String) -> [Program] {
         let (peers, session) = (options.peersFolder, "\(own)/bench-session")
+        if options.isOverBluetooth { return overBluetooth(peers, session) }
         return [
             Program(name: limit, executable: "\(peers)/peer-tcp", title: "raw sockets"),
             Program(name: base, executable: "\(peers)/peer-libuv", title: "libuv in C"),
@@ -110,6 +118,27 @@ struct Program: Hashable {
             Program(
                 name: "ours-embedded", executable: session, way: "embedded", title: "Nigh without a daemon",
                 works: [.found]),
+        ]
+    }
+
+    /// All are compared with bare sockets, since a radio is slower than any cipher.
+    private static func overBluetooth(_ peers: String, _ session: String) -> [Program] {
+        [
+            Program(
+                name: bluetoothBase, executable: "\(peers)/peer-rfcomm", title: "raw RFCOMM sockets",
+                works: [.roundTrip, .stream, .connect]),
+            Program(
+                name: "bluetoothctl", executable: session, way: "bluetoothctl",
+                title: "bluetoothctl lists the device", works: [.found]),
+            Program(
+                name: "sdptool", executable: session, way: "sdptool", title: "and sdptool has its records",
+                works: [.found]),
+            Program(
+                name: "ours", executable: session, way: "handler-bluetooth", title: "Nigh",
+                works: [.roundTrip, .stream, .connect, .found]),
+            Program(
+                name: "ours-tls", executable: session, way: "handler-bluetooth-tls", title: "Nigh under TLS",
+                works: [.roundTrip, .stream, .connect]),
         ]
     }
 

@@ -1,14 +1,11 @@
 // Blocking sockets and a length prefix, small messages copied together before they are written: the limit of what can be done, in
-// plaintext and under TLS. Who includes this defines how bytes pass a connection, and `LARGEST_COPIED`.
+// plaintext and under TLS. Who includes this defines what the sockets are, how bytes pass a connection, and `LARGEST_COPIED`.
 
 #pragma once
 
 #include "framing.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -23,6 +20,12 @@ struct connection {
     void *channel;
 };
 
+/// Begins to listen, and says where.
+static int listening(void);
+/// Waits for somebody who calls.
+static int taken_in(int listener);
+/// Calls the server.
+static int called(void);
 /// A new one stands.
 static void connection_begin(struct connection *connection, bool is_server);
 static void connection_end(struct connection *connection);
@@ -39,43 +42,16 @@ static void demand(bool is_good, const char *what) {
     if (!is_good) benchmark_fail(what, strerror(errno));
 }
 
-// MARK: Sockets
-
-static struct sockaddr_in loopback(int port) {
-    return (struct sockaddr_in){
-        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
-}
-
-static int listening(void) {
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_in address = loopback(0);
-    socklen_t length = sizeof address;
-    demand(bind(listener, (struct sockaddr *)&address, length) == 0, "bind");
-    demand(listen(listener, 4096) == 0, "listen");
-    demand(getsockname(listener, (struct sockaddr *)&address, &length) == 0, "getsockname");
-    benchmark_say_port_number(ntohs(address.sin_port));
-    return listener;
-}
-
-static int without_delay(int descriptor) {
-    int yes = 1;
-    demand(setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes) == 0, "TCP_NODELAY");
-    return descriptor;
-}
+// MARK: Connections
 
 static struct connection accepted(int listener) {
-    int descriptor = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-    demand(descriptor >= 0, "accept");
-    struct connection connection = {.descriptor = without_delay(descriptor)};
+    struct connection connection = {.descriptor = taken_in(listener)};
     connection_begin(&connection, true);
     return connection;
 }
 
 static struct connection connected(void) {
-    int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_in address = loopback(atoi(options.port));
-    demand(connect(descriptor, (struct sockaddr *)&address, sizeof address) == 0, "connect");
-    struct connection connection = {.descriptor = without_delay(descriptor)};
+    struct connection connection = {.descriptor = called()};
     connection_begin(&connection, false);
     return connection;
 }

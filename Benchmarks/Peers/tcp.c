@@ -4,7 +4,7 @@
 
 enum { LARGEST_COPIED = SMALL_MESSAGE };
 
-#include "blocking.h"
+#include "loopback.h"
 
 static void connection_begin(struct connection *connection, bool is_server) {
     (void)connection;

@@ -11,7 +11,7 @@
 /// than the copy.
 enum { LARGEST_COPIED = 64 << 10, READ_AHEAD = 33 << 10 };
 
-#include "blocking.h"
+#include "loopback.h"
 
 static SSL_CTX *context;
 

@@ -23,7 +23,7 @@ enum Program {
         let door = words.lazy.compactMap { Door(rawValue: String($0)) }.first ?? .handler
         let setting = Setting(
             options: options, door: door, security: words.contains("tls") ? .encrypted : .none,
-            loop: UVEventLoop())
+            isOverBluetooth: words.contains("bluetooth"), loop: UVEventLoop())
         switch (options.work, options.serves) {
         case (BENCHMARK_STREAM, true): StreamReceiver(setting).serve()
         case (BENCHMARK_STREAM, false): StreamSender(setting).connect()
@@ -45,10 +45,15 @@ struct Setting: @unchecked Sendable {
     let options: benchmark_options
     let door: Program.Door
     let security: SessionSecurity
+    /// Over Bluetooth, the server by the adapter hci1 and the client by hci0; else over TCP on loopback.
+    let isOverBluetooth: Bool
     let loop: UVEventLoop
 
-    /// Who finds peers, where that is the work.
-    private var discovery: String { options.work == BENCHMARK_FOUND ? String(cString: options.way) : "off" }
+    private var transport: String {
+        if isOverBluetooth { return "bluetooth:adapter=hci\(options.serves ? 1 : 0)" }
+        // Who finds peers, where that is the work.
+        return "tcp:mdns=\(options.work == BENCHMARK_FOUND ? String(cString: options.way) : "off")"
+    }
 
     var size: Int { options.size }
     var peers: Int { Int(options.peers) }
@@ -61,13 +66,16 @@ struct Setting: @unchecked Sendable {
         configuration.limits.knownPeers = max(configuration.limits.knownPeers, peers)
         configuration.limits.unauthenticatedPipes = max(configuration.limits.unauthenticatedPipes, peers)
         let transports = Self.demand { () throws(NighError) in
-            try TransportRegistry.standard.makeAll("tcp:mdns=\(discovery)")
+            try TransportRegistry.standard.makeAll(transport)
         }
         return Session(configuration, identity: .ephemeral(), transports: transports, loop: loop)
     }
 
     /// Where the server number `index` listens.
     func address(_ index: Int = 0) -> TransportAddress {
+        if isOverBluetooth {
+            return TransportAddress(scheme: "bluetooth", value: String(cString: options.port))
+        }
         let ports = String(cString: options.port).split(separator: ",")
         return TransportAddress(scheme: "tcp", value: "127.0.0.1:\(ports[index])")
     }
@@ -83,10 +91,8 @@ struct Setting: @unchecked Sendable {
             onEvent: { [unowned session] event in
                 switch event {
                 case .listening(_, let addresses):
-                    guard let port = addresses.first?.value.split(separator: ":").last, told.isFirst() else {
-                        return
-                    }
-                    listening(String(port))
+                    guard let address = addresses.first?.value, told.isFirst() else { return }
+                    listening(isOverBluetooth ? address : String(address.split(separator: ":").last ?? ""))
                 case .invited(let invitation): session.accept(invitation)
                 case .stateChanged(let peer, _, _) where peer.state == .connected: connected(peer.id)
                 case .stateChanged(_, from: .connected, let cause?): Self.fail(unlessLeaving: cause)
