@@ -24,8 +24,9 @@ setup-test: setup
 	@.ci/setup .ci/packages-test
 
 .PHONY: bluetooth-lab
-bluetooth-lab: setup-test ## Build the kernel of the Bluetooth lab, where it is not there yet
+bluetooth-lab: setup-test ## Build the Bluetooth lab's kernel and fetch its foreign stack, where they are not there yet
 	@Tests/Lab/bluetooth/machine --build
+	@Tests/Lab/bluetooth/foreign/setup >/dev/null
 
 .PHONY: build
 build: setup ## Build everything, the tests too

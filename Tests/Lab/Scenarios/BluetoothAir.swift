@@ -56,13 +56,18 @@ final class AirPeer: Sendable {
         case seconds(Int)
     }
 
+    /// So many tests with machines on an air run at once: a machine keeps a processor busy while it starts.
+    static let permits = Permits(2)
+
     private let machine: LabProcess
     private let hasEnded = Mutex(false)
 
     /// Starts it.
-    init(_ name: String, in air: BluetoothAir, _ stay: Stay) throws {
+    init(
+        _ name: String, in air: BluetoothAir, _ stay: Stay, over transport: String = "bluetooth"
+    ) throws {
         var command = [
-            try LabProcess.program(), "peer", "--name", name, "--transport", "bluetooth", "--meet",
+            try LabProcess.program(), "peer", "--name", name, "--transport", transport, "--meet",
         ]
         switch stay {
         case .exchanging(let count): command += ["--exchange", "\(count)", "20"]

@@ -5,8 +5,6 @@ import Testing
 /// Two machines with Bluetooth on one air, each with a session of ours, and what becomes of their conversation when the air is
 /// disturbed.
 @Suite struct BluetoothAirTests {
-    /// A machine keeps a processor busy while it starts.
-    private static let permits = Permits(2)
     /// How many messages go each way, 20 ms apart.
     private static let count = 200
 
@@ -30,7 +28,7 @@ import Testing
     }
 
     @Test func twoFindEachOtherByInquiryAndTalk() async throws {
-        let peers = try await Self.permits.run { try await Self.startExchange { _, _ in } }
+        let peers = try await AirPeer.permits.run { try await Self.startExchange { _, _ in } }
         for peer in peers {
             // One hears of the other's end, or is at its own before.
             #expect(peer.states.starts(with: ["available", "connecting", "connected", "disconnected"]))
@@ -41,7 +39,7 @@ import Testing
     }
 
     @Test func anAirThatStandsStillForEightSecondsHoldsUpAndBreaksNothing() async throws {
-        let peers = try await Self.permits.run {
+        let peers = try await AirPeer.permits.run {
             try await Self.startExchange { air, _ in
                 try await air.tell("hold")
                 // Time is the subject, here and below: a silence shorter than what a peer is missed after.
@@ -54,7 +52,7 @@ import Testing
 
     /// RFCOMM counts on every byte's arrival: what is lost leaves it without the right to send any more, or with a gap.
     @Test func anAirThatLosesSixSecondsOfDataCostsTheLinkAndNoMessage() async throws {
-        let peers = try await Self.permits.run {
+        let peers = try await AirPeer.permits.run {
             try await Self.startExchange { air, peers in
                 try await air.tell("drop")
                 try await Task.sleep(for: .seconds(6))
@@ -76,7 +74,7 @@ import Testing
     }
 
     @Test func aLinkThatEndsForWantOfAnAnswerIsReplacedAtOnce() async throws {
-        let peers = try await Self.permits.run {
+        let peers = try await AirPeer.permits.run {
             try await Self.startExchange { air, _ in try await air.tell("cut") }
         }
         for peer in peers {
@@ -87,7 +85,7 @@ import Testing
     }
 
     @Test func whoIsAwayForLongerThanTheGraceIsMissedAndMetAgain() async throws {
-        try await Self.permits.run {
+        try await AirPeer.permits.run {
             let air = try await BluetoothAir()
             let peers = try ["Puma", "Lynx"].map { try AirPeer($0, in: air, .seconds(100)) }
             try await until("both are connected") { peers.allSatisfy { $0.states.last == "connected" } }
@@ -107,7 +105,7 @@ import Testing
     }
 
     @Test func whoseMachineDiesIsMissedInTime() async throws {
-        try await Self.permits.run {
+        try await AirPeer.permits.run {
             let air = try await BluetoothAir()
             let victim = try AirPeer("Puma", in: air, .seconds(100))
             let witness = try AirPeer("Lynx", in: air, .seconds(45))
