@@ -94,7 +94,8 @@ struct WorldPlan {
         var longest = Moment.Span.zero
         for index in members.indices {
             var timings = members[index].timings
-            timings.nextRoute = generator.milliseconds(500...2_500)
+            // Longer than any answer takes: who gives up a move that the other side has made loses both links for a moment.
+            timings.nextRoute = generator.milliseconds(1_500...3_500)
             timings.betterRoute = generator.milliseconds(300...2_000)
             timings.longestBetterRoute = generator.milliseconds(2_000...6_000)
             members[index].timings = timings

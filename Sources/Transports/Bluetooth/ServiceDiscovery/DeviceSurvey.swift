@@ -51,6 +51,9 @@ package struct DeviceSurvey {
     /// A device that does not answer is asked less and less often, down to once in so many intervals.
     private static let longestPause: Int64 = 16
 
+    /// How many times longer than others a device waits to be asked again while a pipe to it is open.
+    private static let patienceWithPipe: Int64 = 6
+
     /// How often a device that has sessions is asked whether it still has.
     package let interval: Moment.Span
     /// Who is never seen: this side itself.
@@ -165,7 +168,9 @@ package struct DeviceSurvey {
             }
             device.sightings[record.channel] = sighting
         }
-        let factor = device.sightings.isEmpty ? device.promise.patience : 1
+        // Whoever we have a pipe to is there, and each look costs the radio something.
+        let patience: Int64 = device.pipes > 0 ? Self.patienceWithPipe : 1
+        let factor = device.sightings.isEmpty ? device.promise.patience : patience
         device.nextLook =
             device.isDoubted ? now : now + Moment.Span(nanoseconds: interval.nanoseconds * factor)
         device.isDoubted = false
