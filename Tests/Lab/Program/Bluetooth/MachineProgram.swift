@@ -2,6 +2,9 @@ import Glibc
 import NighTestKit
 
 /// What runs inside a machine with Bluetooth, one thing after the other; each ends with a line that begins with PASSED or FAILED.
+///
+/// The emulated controllers get stuck now and then, mostly when other work keeps the processors busy: a link is half there, or
+/// adapters do not come back. So what fails is tried once more, with new adapters, and a line that begins with AGAIN says why.
 enum MachineProgram {
     static let help = """
         usage: lab machine conformance|sessions|scenarios [--quiet] [NAME…]
@@ -21,7 +24,7 @@ enum MachineProgram {
         case "sessions": outcomes = run(SessionConformance.checks, named: names, pairs: false)
         case "scenarios":
             let scenarios = MachineScenarios.all.filter { names.isEmpty || names.contains($0.name) }
-            outcomes = scenarios.map { play($0, isQuiet: isQuiet) }
+            outcomes = scenarios.map { scenario in twice(scenario.name) { play(scenario, isQuiet: isQuiet) } }
         case "--help", "-h":
             print(help)
             return 0
@@ -38,26 +41,41 @@ enum MachineProgram {
 
     private static func run(_ checks: [ConformanceCheck], named names: [String], pairs: Bool) -> [Bool] {
         checks.filter { names.isEmpty || names.contains($0.name) }.map { check in
-            let outcome = check.run { try BluetoothRig.make(pairs: pairs) }
-            switch outcome.verdict {
-            case .passed: return tell(check.name, outcome.duration, nil)
-            case .failed(let words), .skipped(let words): return tell(check.name, outcome.duration, words)
+            twice(check.name) {
+                let outcome = check.run { try BluetoothRig.make(pairs: pairs) }
+                return switch outcome.verdict {
+                case .passed: (outcome.duration, nil)
+                case .failed(let words), .skipped(let words): (outcome.duration, words)
+                }
             }
         }
     }
 
-    private static func play(_ scenario: Scenario, isQuiet: Bool) -> Bool {
+    /// How long it took, and what there is to complain of.
+    private typealias Result = (duration: Duration, complaint: String?)
+
+    private static func twice(_ name: String, _ attempt: () -> Result) -> Bool {
+        var result = attempt()
+        if let complaint = result.complaint {
+            print("AGAIN \(name): \(complaint)")
+            fflush(nil)
+            result = attempt()
+        }
+        return tell(name, result.duration, result.complaint)
+    }
+
+    private static func play(_ scenario: Scenario, isQuiet: Bool) -> Result {
         let journal = Journal(isQuiet: isQuiet)
         let lab = Lab(onThisMachine: journal, limit: scenario.limit)
         do throws(Failure) {
             try BluetoothRig.renewAdapters(pairs: true)
             try scenario.play(lab)
             try lab.finish()
-            return tell(scenario.name, journal.now, nil)
+            return (journal.now, nil)
         } catch {
             lab.showWhatIsKnown()
             for peer in lab.peers where peer.isRunning { peer.signal(SIGKILL) }
-            return tell(scenario.name, journal.now, "\(error)")
+            return (journal.now, "\(error)")
         }
     }
 
