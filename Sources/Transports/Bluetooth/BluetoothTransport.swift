@@ -4,7 +4,7 @@ import NighUV
 /// Pipes over Bluetooth's RFCOMM, between machines whose adapters hear each other. It runs on a `UVEventLoop` and on no other loop.
 ///
 /// bluetoothd is asked, over D-Bus, for what only it can do: which adapters there are, who is around, and to keep a record in this
-/// machine's service discovery. Everything else are sockets of this program's own: it listens on a channel that the kernel chooses,
+/// machine's service discovery. Everything else are sockets of this program's own: it listens on a channel that it draws,
 /// asks devices for their records, connects. So each failure comes with its plain reason, pipes outlive a restart of bluetoothd,
 /// and several programs of one service can be on one machine.
 ///
@@ -263,14 +263,9 @@ extension BluetoothTransport: Transport {
         foreign = (loop, events)
         loop.execute { [weak self] in
             guard let self, let foreign else { return }
-            foreign.events.transportChanged(.down(Self.foreignLoop(.starting)), by: self)
+            foreign.events.transportChanged(
+                .down(UVEventLoop.missing(.starting, for: Self.schemeName)), by: self)
         }
-    }
-
-    private static func foreignLoop(_ stage: NighError.Stage) -> NighError {
-        NighError(
-            stage, .unavailable("the session runs on a loop that knows no sockets"), transport: schemeName,
-            advice: "give the session a UVEventLoop")
     }
 
     public func advertise(_ advertisement: Advertisement) {
@@ -309,7 +304,8 @@ extension BluetoothTransport: Transport {
     public func dial(_ address: TransportAddress, as id: DialID, timeout: Duration) {
         if let running { return running.dialler.dial(address, as: id, timeout: timeout) }
         foreign?.loop.execute {
-            self.foreign?.events.dialFailed(id, error: Self.foreignLoop(.connecting), by: self)
+            self.foreign?.events.dialFailed(
+                id, error: UVEventLoop.missing(.connecting, for: Self.schemeName), by: self)
         }
     }
 
@@ -318,7 +314,7 @@ extension BluetoothTransport: Transport {
     public func diagnose() -> [Diagnosis] {
         if let running { return BluetoothDiagnosis.lines(of: self, running) }
         guard foreign != nil else { return [Diagnosis("bluetooth", .fail, "not started")] }
-        let error = Self.foreignLoop(.starting)
+        let error = UVEventLoop.missing(.starting, for: Self.schemeName)
         return [Diagnosis("event loop", .fail, "\(error.cause)", advice: error.advice)]
     }
 

@@ -289,7 +289,8 @@ extension TCPTransport: Transport {
             foreign = (loop, events)
             return loop.execute { [weak self] in
                 guard let self, let foreign else { return }
-                foreign.events.transportChanged(.down(Self.foreignLoop(.starting)), by: self)
+                foreign.events.transportChanged(
+                    .down(UVEventLoop.missing(.starting, for: Self.schemeName)), by: self)
             }
         }
         let dialler = Dialler(
@@ -304,12 +305,6 @@ extension TCPTransport: Transport {
         }
         running = Running(loop: loop, events: events, network: network, dialler: dialler, finder: finder)
         lookForInterface()
-    }
-
-    private static func foreignLoop(_ stage: NighError.Stage) -> NighError {
-        NighError(
-            stage, .unavailable("the session runs on a loop that knows no sockets"), transport: schemeName,
-            advice: "give the session a UVEventLoop")
     }
 
     public func advertise(_ advertisement: Advertisement) {
@@ -347,7 +342,8 @@ extension TCPTransport: Transport {
     public func dial(_ address: TransportAddress, as id: DialID, timeout: Duration) {
         if let running { return running.dialler.dial(address, as: id, timeout: timeout) }
         foreign?.loop.execute {
-            self.foreign?.events.dialFailed(id, error: Self.foreignLoop(.connecting), by: self)
+            self.foreign?.events.dialFailed(
+                id, error: UVEventLoop.missing(.connecting, for: Self.schemeName), by: self)
         }
     }
 
@@ -356,7 +352,7 @@ extension TCPTransport: Transport {
     public func diagnose() -> [Diagnosis] {
         guard running != nil else {
             guard foreign != nil else { return [Diagnosis("tcp", .fail, "not started")] }
-            let error = Self.foreignLoop(.starting)
+            let error = UVEventLoop.missing(.starting, for: Self.schemeName)
             return [Diagnosis("event loop", .fail, "\(error.cause)", advice: error.advice)]
         }
         var lines: [Diagnosis] = []

@@ -104,15 +104,22 @@ final class RFCOMMPipe: @unchecked Sendable {
 
     private func read() {
         for _ in 0..<Self.share {
-            guard isReading, phase == .open, let handler else { return }
-            let room = buffer.room()
-            let count = recv(socket.descriptor, room.baseAddress, room.count, 0)
+            guard isReading, phase == .open, handler != nil else { return }
+            let (count, isAll) = receive()
             guard count > 0 else { return readEnded(count < 0 ? errno : 0) }
-            bytesReceived &+= count
-            handler.pipe(self, received: buffer.take(count))
-            // That was all there is, and whatever comes is told again.
-            if count < room.count { return }
+            // Whatever comes after that is told again.
+            if isAll { return }
         }
+    }
+
+    /// Reads once and hands over what there is: what `recv` said, and whether there was room for more.
+    private func receive() -> (count: Int, isAll: Bool) {
+        let room = buffer.room()
+        let count = recv(socket.descriptor, room.baseAddress, room.count, 0)
+        guard count > 0 else { return (count, true) }
+        bytesReceived &+= count
+        handler?.pipe(self, received: buffer.take(count))
+        return (count, count < room.count)
     }
 
     private func readEnded(_ number: Int32) {
@@ -186,12 +193,7 @@ final class RFCOMMPipe: @unchecked Sendable {
 
     private func readWhatIsThere() {
         for _ in 0..<Self.lastReads {
-            guard phase == .open, isReading, let handler else { return }
-            let room = buffer.room()
-            let count = recv(socket.descriptor, room.baseAddress, room.count, 0)
-            guard count > 0 else { return }
-            bytesReceived &+= count
-            handler.pipe(self, received: buffer.take(count))
+            guard phase == .open, isReading, handler != nil, receive().count > 0 else { return }
         }
     }
 
