@@ -26,7 +26,7 @@ struct DeviceSurveyTests {
     }
 
     /// Has the device asked as soon as it is due, in vain; what that told.
-    private func fail(_ survey: inout DeviceSurvey) -> [DeviceSurvey.Change] {
+    private func fail(_ survey: inout DeviceSurvey) -> [SightingChange] {
         let now = survey.nextLook
         #expect(survey.takeDue(now: now) == Self.device)
         return survey.failed(Self.device, now: now)

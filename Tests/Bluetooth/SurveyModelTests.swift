@@ -12,7 +12,7 @@ struct SurveyModelTests {
         var asked: [BluetoothAddress] = []
         var found = 0
 
-        mutating func hear(_ changes: [DeviceSurvey.Change]) {
+        mutating func hear(_ changes: [SightingChange]) {
             for change in changes {
                 switch change {
                 case .found(let sighting):

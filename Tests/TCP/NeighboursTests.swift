@@ -118,8 +118,8 @@ struct NeighboursTests {
     @Test func aPeerThatDoesNotOpenIsLostUntilItDoes() throws {
         var neighbours = Neighbours()
         _ = neighbours.saw(service("Puma", text(puma)), of: "game")
-        let found = Neighbours.Change.found(try sighting(puma, "Puma"))
-        let lost = Neighbours.Change.lost(try sighting(puma, "").address)
+        let found = SightingChange.found(try sighting(puma, "Puma"))
+        let lost = SightingChange.lost(try sighting(puma, "").address)
         #expect(neighbours.knocked(at: puma, opened: true) == [])
         #expect(neighbours.knocked(at: puma, opened: false) == [lost])
         #expect(neighbours.knocked(at: puma, opened: false) == [])

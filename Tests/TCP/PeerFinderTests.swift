@@ -13,7 +13,7 @@ struct PeerFinderTests {
         var knockedAt: Int?
         var changes = 0
 
-        func neighboursChanged(_ changes: [Neighbours.Change]) { self.changes += changes.count }
+        func neighboursChanged(_ changes: [SightingChange]) { self.changes += changes.count }
         func advertised(as name: DisplayName) {}
         func advertisingFailed(_ error: NighError) {}
         func browsingFailed(_ error: NighError) {}

@@ -116,7 +116,7 @@ enum NeighbourTarget {
             if !advertisement.info.pairs.keys.allSatisfy(said.contains) { throw Finding("info nobody gave") }
         }
 
-        private mutating func believe(_ changes: [Neighbours.Change]) throws {
+        private mutating func believe(_ changes: [SightingChange]) throws {
             for change in changes {
                 switch change {
                 case .found(let sighting):

@@ -41,7 +41,7 @@ public final class BluetoothTransport: @unchecked Sendable {
     private(set) var running: Running?
     private var isStarted = false
     /// The loop that was given is none that this transport can run on.
-    private var foreign: (loop: any EventLoop, events: any TransportEvents)?
+    private var foreign: ForeignLoop?
     private var advertisement: Advertisement?
     private(set) var listener: RFCOMMListener?
     private(set) var listenFault: BluetoothFault?
@@ -187,14 +187,10 @@ public final class BluetoothTransport: @unchecked Sendable {
 
     // MARK: Looking
 
-    private func tell(_ changes: [DeviceSurvey.Change]) {
+    private func tell(_ changes: [SightingChange]) {
         for change in changes {
             guard let running else { return }
-            switch change {
-            case .found(let sighting): running.events.routeFound(sighting, by: self)
-            case .changed(let sighting): running.events.routeChanged(sighting, by: self)
-            case .lost(let address): running.events.routeLost(address, by: self)
-            }
+            running.events.tell(change, by: self)
         }
     }
 
@@ -260,12 +256,7 @@ extension BluetoothTransport: Transport {
         precondition(!isStarted, "a transport was started twice")
         isStarted = true
         if let loop = loop as? UVEventLoop { return begin(on: loop, events) }
-        foreign = (loop, events)
-        loop.execute { [weak self] in
-            guard let self, let foreign else { return }
-            foreign.events.transportChanged(
-                .down(UVEventLoop.missing(.starting, for: Self.schemeName)), by: self)
-        }
+        foreign = ForeignLoop(loop, events, for: self)
     }
 
     public func advertise(_ advertisement: Advertisement) {
@@ -303,10 +294,7 @@ extension BluetoothTransport: Transport {
 
     public func dial(_ address: TransportAddress, as id: DialID, timeout: Duration) {
         if let running { return running.dialler.dial(address, as: id, timeout: timeout) }
-        foreign?.loop.execute {
-            self.foreign?.events.dialFailed(
-                id, error: UVEventLoop.missing(.connecting, for: Self.schemeName), by: self)
-        }
+        foreign?.refuse(id, by: self)
     }
 
     public func cancelDial(_ id: DialID) { running?.dialler.cancel(id) }
@@ -314,8 +302,7 @@ extension BluetoothTransport: Transport {
     public func diagnose() -> [Diagnosis] {
         if let running { return BluetoothDiagnosis.lines(of: self, running) }
         guard foreign != nil else { return [Diagnosis("bluetooth", .fail, "not started")] }
-        let error = UVEventLoop.missing(.starting, for: Self.schemeName)
-        return [Diagnosis("event loop", .fail, "\(error.cause)", advice: error.advice)]
+        return [ForeignLoop.diagnosis(of: Self.schemeName)]
     }
 
     public func shutdown() {

@@ -4,13 +4,6 @@ import NighMDNS
 /// Who is seen on the network, put together: a peer is announced on each interface by itself, under the old name and the new
 /// one while it is renamed, and perhaps by a daemon and an embedded stack at once; it is one peer by its PeerID.
 package struct Neighbours {
-    /// What the session has to be told.
-    package enum Change: Hashable {
-        case found(Sighting)
-        case changed(Sighting)
-        case lost(TransportAddress)
-    }
-
     private struct Announcement {
         let service: DiscoveredService
         let advertisement: Advertisement
@@ -60,7 +53,7 @@ package struct Neighbours {
     }
 
     /// `service` is announced, or announced otherwise than before.
-    package mutating func saw(_ service: DiscoveredService, of name: ServiceName) -> [Change] {
+    package mutating func saw(_ service: DiscoveredService, of name: ServiceName) -> [SightingChange] {
         let before = announcements[service.key]
         let advertisement: Advertisement
         do throws(AnnouncementText.Problem) {
@@ -70,7 +63,7 @@ package struct Neighbours {
             ignore(service.key.name, error)
             return lost(service.key)
         }
-        var changes: [Change] = []
+        var changes: [SightingChange] = []
         if let before, before.advertisement.peer != advertisement.peer { changes += lost(service.key) }
         guard !service.isOwn, advertisement.peer != own else { return changes + lost(service.key) }
         order += 1
@@ -86,7 +79,7 @@ package struct Neighbours {
     }
 
     /// The service is announced no more.
-    package mutating func lost(_ key: DiscoveredService.Key) -> [Change] {
+    package mutating func lost(_ key: DiscoveredService.Key) -> [SightingChange] {
         guard let announcement = announcements.removeValue(forKey: key) else { return [] }
         let id = announcement.advertisement.peer
         peers[id]?.keys.remove(key)
@@ -94,14 +87,14 @@ package struct Neighbours {
     }
 
     /// Somebody knocked: the peer opened, or it did not.
-    package mutating func knocked(at id: PeerID, opened: Bool) -> [Change] {
+    package mutating func knocked(at id: PeerID, opened: Bool) -> [SightingChange] {
         guard peers[id] != nil else { return [] }
         peers[id]?.isAbsent = !opened
         return tell(id)
     }
 
     /// What the session has to be told about a peer, now that something about it is different.
-    private mutating func tell(_ id: PeerID) -> [Change] {
+    private mutating func tell(_ id: PeerID) -> [SightingChange] {
         guard let peer = peers[id] else { return [] }
         let address = TCPDestination.address(of: id)
         let newest = peer.keys.compactMap { announcements[$0] }.max { $0.order < $1.order }

@@ -4,7 +4,7 @@ import NighUV
 
 /// Who a `PeerFinder` tells; never from inside a call to it.
 protocol PeerFinderEvents: AnyObject {
-    func neighboursChanged(_ changes: [Neighbours.Change])
+    func neighboursChanged(_ changes: [SightingChange])
     func advertised(as name: DisplayName)
     func advertisingFailed(_ error: NighError)
     func browsingFailed(_ error: NighError)
@@ -127,7 +127,7 @@ final class PeerFinder: @unchecked Sendable {
 
     // MARK: What is told
 
-    private func apply(_ changes: [Neighbours.Change]) {
+    private func apply(_ changes: [SightingChange]) {
         for change in changes {
             if case .found(let sighting) = change { presence.add(sighting.advertisement.peer) }
         }

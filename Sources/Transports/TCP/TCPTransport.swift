@@ -37,7 +37,7 @@ public final class TCPTransport: @unchecked Sendable {
     private var running: Running?
     private var isStarted = false
     /// The loop that was given is none that this transport can run on.
-    private var foreign: (loop: any EventLoop, events: any TransportEvents)?
+    private var foreign: ForeignLoop?
 
     private var advertisement: Advertisement?
     private var isBrowsing = false
@@ -258,14 +258,10 @@ public final class TCPTransport: @unchecked Sendable {
 }
 
 extension TCPTransport: PeerFinderEvents {
-    func neighboursChanged(_ changes: [Neighbours.Change]) {
+    func neighboursChanged(_ changes: [SightingChange]) {
         for change in changes {
-            guard let events = running?.events else { return }
-            switch change {
-            case .found(let sighting): events.routeFound(sighting, by: self)
-            case .changed(let sighting): events.routeChanged(sighting, by: self)
-            case .lost(let address): events.routeLost(address, by: self)
-            }
+            guard let running else { return }
+            running.events.tell(change, by: self)
         }
     }
 
@@ -286,12 +282,8 @@ extension TCPTransport: Transport {
         precondition(!isStarted, "a transport was started twice")
         isStarted = true
         guard let loop = loop as? UVEventLoop else {
-            foreign = (loop, events)
-            return loop.execute { [weak self] in
-                guard let self, let foreign else { return }
-                foreign.events.transportChanged(
-                    .down(UVEventLoop.missing(.starting, for: Self.schemeName)), by: self)
-            }
+            foreign = ForeignLoop(loop, events, for: self)
+            return
         }
         let dialler = Dialler(
             on: loop, interface: options.interface,
@@ -341,10 +333,7 @@ extension TCPTransport: Transport {
 
     public func dial(_ address: TransportAddress, as id: DialID, timeout: Duration) {
         if let running { return running.dialler.dial(address, as: id, timeout: timeout) }
-        foreign?.loop.execute {
-            self.foreign?.events.dialFailed(
-                id, error: UVEventLoop.missing(.connecting, for: Self.schemeName), by: self)
-        }
+        foreign?.refuse(id, by: self)
     }
 
     public func cancelDial(_ id: DialID) { running?.dialler.cancel(id) }
@@ -352,8 +341,7 @@ extension TCPTransport: Transport {
     public func diagnose() -> [Diagnosis] {
         guard running != nil else {
             guard foreign != nil else { return [Diagnosis("tcp", .fail, "not started")] }
-            let error = UVEventLoop.missing(.starting, for: Self.schemeName)
-            return [Diagnosis("event loop", .fail, "\(error.cause)", advice: error.advice)]
+            return [ForeignLoop.diagnosis(of: Self.schemeName)]
         }
         var lines: [Diagnosis] = []
         if let name = options.interface, interfaceIsMissing {

@@ -7,13 +7,6 @@ import NighCore
 /// answers. That a device is seen no more says little (a connected device often is not), so a route is lost only when the device,
 /// asked again, has the record no more or does not answer twice.
 package struct DeviceSurvey {
-    /// What the session has to be told.
-    package enum Change: Hashable {
-        case found(Sighting)
-        case changed(Sighting)
-        case lost(TransportAddress)
-    }
-
     /// What a device lets hope for before it is asked.
     package enum Promise: Int, Hashable, Sendable {
         /// It is a kind of device that may run a program of the service.
@@ -78,7 +71,7 @@ package struct DeviceSurvey {
     /// A device that offers the service, or may do so, was seen; with `signal` decibels, where that is known.
     package mutating func seen(
         _ address: BluetoothAddress, _ promise: Promise, signal: Int64?, now: Moment
-    ) -> [Change] {
+    ) -> [SightingChange] {
         guard devices[address] != nil || devices.count < Self.deviceLimit else { return [] }
         var device = devices[address] ?? Device(promise: promise, nextLook: now)
         if promise == .saysSo, device.promise == .possible { device.nextLook = min(device.nextLook, now) }
@@ -92,7 +85,7 @@ package struct DeviceSurvey {
         // Between two inquiries bluetoothd knows no signal; then the last one stands.
         device.signal = signal ?? device.signal
         let quality = Self.quality(of: device.signal)
-        var changes: [Change] = []
+        var changes: [SightingChange] = []
         for (channel, sighting) in device.sightings where Self.differs(sighting.quality, quality) {
             device.sightings[channel]?.quality = quality
             if let sighting = device.sightings[channel] { changes.append(.changed(sighting)) }
@@ -150,7 +143,7 @@ package struct DeviceSurvey {
 
     /// A device has answered, with all it has.
     package mutating func answered(_ address: BluetoothAddress, _ records: [SessionRecord], now: Moment)
-        -> [Change]
+        -> [SightingChange]
     {
         asked.remove(address)
         guard var device = devices[address] else { return [] }
@@ -175,7 +168,7 @@ package struct DeviceSurvey {
             device.isDoubted ? now : now + Moment.Span(nanoseconds: interval.nanoseconds * factor)
         device.isDoubted = false
         devices[address] = device
-        var changes: [Change] = []
+        var changes: [SightingChange] = []
         for (channel, sighting) in before.sorted(by: { $0.key < $1.key })
         where device.sightings[channel] == nil {
             changes.append(.lost(sighting.address))
@@ -192,7 +185,7 @@ package struct DeviceSurvey {
     }
 
     /// A device has not answered.
-    package mutating func failed(_ address: BluetoothAddress, now: Moment) -> [Change] {
+    package mutating func failed(_ address: BluetoothAddress, now: Moment) -> [SightingChange] {
         asked.remove(address)
         guard var device = devices[address] else { return [] }
         device.failures += 1
@@ -200,7 +193,7 @@ package struct DeviceSurvey {
         let pause = Moment.Span(nanoseconds: interval.nanoseconds * factor)
         device.nextLook = now + (device.failures == 1 || device.isDoubted ? min(Self.retry, interval) : pause)
         device.isDoubted = false
-        var changes: [Change] = []
+        var changes: [SightingChange] = []
         if device.failures > 1, device.pipes == 0 {
             changes = device.sightings.values.map(\.address).sorted { $0.value < $1.value }.map { .lost($0) }
             device.sightings = [:]
@@ -211,7 +204,7 @@ package struct DeviceSurvey {
     }
 
     /// The adapter is gone, or another is used: nothing is seen any more.
-    package mutating func clear() -> [Change] {
+    package mutating func clear() -> [SightingChange] {
         let all = devices.values.flatMap { $0.sightings.values.map(\.address) }
         devices = [:]
         asked = []

@@ -18,7 +18,7 @@ final class PeerSearch: @unchecked Sendable {
 
     private let bluez: BlueZ
     private let loop: UVEventLoop
-    private let told: ([DeviceSurvey.Change]) -> Void
+    private let told: ([SightingChange]) -> Void
     private let failed: (NighError) -> Void
     private(set) var survey: DeviceSurvey
     private(set) var service: ServiceName?
@@ -41,7 +41,7 @@ final class PeerSearch: @unchecked Sendable {
     ///   - failed: hears why bluetoothd does not inquire, likewise.
     init(
         _ bluez: BlueZ, interval: Moment.Span, on loop: UVEventLoop,
-        told: @escaping ([DeviceSurvey.Change]) -> Void, failed: @escaping (NighError) -> Void
+        told: @escaping ([SightingChange]) -> Void, failed: @escaping (NighError) -> Void
     ) {
         self.bluez = bluez
         self.loop = loop
@@ -67,8 +67,7 @@ final class PeerSearch: @unchecked Sendable {
     func stop() {
         service = nil
         rest()
-        if let cycleTimer { loop.cancel(cycleTimer) }
-        cycleTimer = nil
+        unschedule()
         if let lookTimer { loop.cancel(lookTimer) }
         lookTimer = nil
         inquiry?.stop()
@@ -122,6 +121,7 @@ final class PeerSearch: @unchecked Sendable {
     func pipeOpened(to device: BluetoothAddress) {
         pipeCount += 1
         guard service != nil else { return }
+        if !isInquiring, dialCount == 0 { schedule(after: restTime) }
         survey.pipeOpened(device, now: loop.now)
         look()
     }
@@ -149,6 +149,7 @@ final class PeerSearch: @unchecked Sendable {
             return loop.execute { [weak self] in self?.letDialsGo() }
         }
         isInquiring = false
+        unschedule()
         bluez.call(adapter.path, BlueZObjects.adapterInterface, "StopDiscovery") { [weak self] _ in
             self?.letDialsGo()
         }
@@ -169,8 +170,18 @@ final class PeerSearch: @unchecked Sendable {
 
     // MARK: Inquiry
 
-    private func schedule(after span: Moment.Span) {
+    /// How long nobody is inquired for after an inquiry, or once a pipe is open.
+    private var restTime: Moment.Span {
+        Moment.Span(nanoseconds: survey.interval.nanoseconds * (pipeCount > 0 ? Self.pipesRestFactor : 1))
+    }
+
+    private func unschedule() {
         if let cycleTimer { loop.cancel(cycleTimer) }
+        cycleTimer = nil
+    }
+
+    private func schedule(after span: Moment.Span) {
+        unschedule()
         cycleTimer = loop.schedule(at: loop.now + span) { [weak self] in self?.turn() }
     }
 
@@ -180,8 +191,7 @@ final class PeerSearch: @unchecked Sendable {
         guard service != nil else { return }
         guard isInquiring else { return inquire() }
         rest()
-        let factor = pipeCount > 0 ? Self.pipesRestFactor : 1
-        schedule(after: Moment.Span(nanoseconds: survey.interval.nanoseconds * factor))
+        schedule(after: restTime)
     }
 
     private func inquire() {
@@ -238,7 +248,7 @@ final class PeerSearch: @unchecked Sendable {
         }
     }
 
-    private func tell(_ changes: [DeviceSurvey.Change]) {
+    private func tell(_ changes: [SightingChange]) {
         guard !changes.isEmpty else { return }
         loop.execute { [weak self] in
             guard let self, service != nil else { return }
