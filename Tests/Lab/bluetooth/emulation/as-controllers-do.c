@@ -1,0 +1,174 @@
+/* Preloaded into btvirt, which has several devices in one machine, to put right where it does not do as controllers do:
+
+   What one device sends to another btvirt hands on under the number that the link has at the sender. Where a device has more
+   than one link, the number at the receiver is another, and its kernel drops everything. This puts the receiver's number
+   there, as learned from the events that btvirt itself tells the devices.
+
+   Where two devices call each other at once, btvirt makes two links, over which nothing works. Controllers make one. So the
+   second call goes to a device that does not exist; the kernel that made it takes the other's call for its own.
+
+   Who is asked to pair, and did not ask, is told by btvirt that pairing is complete without having been asked what it is
+   able to, for which the kernel then counts one user of the link too few, and ends it two seconds after something else has used
+   it. So it is not told. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { most_devices = 32, most_links = 32, head_size = 13 };
+enum { packet_command = 1, packet_data = 2, packet_event = 4 };
+enum { event_connected = 0x03, event_called = 0x04, event_disconnected = 0x05, event_command_complete = 0x0E };
+enum { event_asked_what_it_can = 0x31, event_paired = 0x36 };
+enum { command_call = 0x0405, command_reset = 0x0C03, command_read_address = 0x1009, handle_mask = 0x0FFF };
+
+struct link {
+    uint16_t handle;
+    uint8_t peer[6];
+};
+
+struct peers {
+    uint8_t addresses[most_links][6];
+    int count;
+};
+
+static struct device {
+    int descriptor;
+    uint8_t address[6];
+    struct link links[most_links];
+    int link_count;
+    /* Who calls it, and has not got through yet; with whom it pairs and was asked what it can. */
+    struct peers callers, pairing;
+} devices[most_devices];
+static int device_count;
+
+/* btvirt reads a packet from one device and at once writes what comes of it to others. */
+static int last_read = -1;
+
+static struct device *device_of(int descriptor) {
+    for (int i = 0; i < device_count; i++)
+        if (devices[i].descriptor == descriptor) return &devices[i];
+    if (device_count == most_devices) return NULL;
+    devices[device_count].descriptor = descriptor;
+    return &devices[device_count++];
+}
+
+static uint16_t number(const uint8_t *bytes) { return (uint16_t)(bytes[0] | bytes[1] << 8); }
+
+static void forget(struct device *device, uint16_t handle) {
+    for (int i = 0; i < device->link_count; i++)
+        if (device->links[i].handle == handle) device->links[i--] = device->links[--device->link_count];
+}
+
+static int remove_peer(struct peers *peers, const uint8_t *address) {
+    for (int i = 0; i < peers->count; i++) {
+        if (memcmp(peers->addresses[i], address, 6) != 0) continue;
+        memcpy(peers->addresses[i], peers->addresses[--peers->count], 6);
+        return 1;
+    }
+    return 0;
+}
+
+static void add_peer(struct peers *peers, const uint8_t *address) {
+    remove_peer(peers, address);
+    if (peers->count < most_links) memcpy(peers->addresses[peers->count++], address, 6);
+}
+
+static int has_link(const struct device *device, const uint8_t *address) {
+    for (int i = 0; i < device->link_count; i++)
+        if (memcmp(device->links[i].peer, address, 6) == 0) return 1;
+    return 0;
+}
+
+/* Whether the device is to hear of the event. */
+static int is_told(struct device *device, const uint8_t *head) {
+    if (head[1] == event_asked_what_it_can) add_peer(&device->pairing, head + 3);
+    return head[1] != event_paired || remove_peer(&device->pairing, head + 4);
+}
+
+static void note_event(struct device *device, const uint8_t *head) {
+    switch (head[1]) {
+    case event_called:
+        add_peer(&device->callers, head + 3);
+        break;
+    case event_command_complete:
+        if (number(head + 4) == command_read_address) memcpy(device->address, head + 7, 6);
+        break;
+    case event_connected:
+        remove_peer(&device->callers, head + 6);
+        if (head[3] != 0 || device->link_count == most_links) break;
+        forget(device, number(head + 4));
+        device->links[device->link_count].handle = number(head + 4);
+        memcpy(device->links[device->link_count++].peer, head + 6, 6);
+        break;
+    case event_disconnected:
+        if (head[3] == 0) forget(device, number(head + 4));
+        break;
+    }
+}
+
+static void correct_handle(const struct device *receiver, uint8_t *first, uint8_t *second) {
+    const struct device *sender = last_read < 0 ? NULL : device_of(last_read);
+    if (!sender) return;
+    for (int i = 0; i < receiver->link_count; i++) {
+        if (memcmp(receiver->links[i].peer, sender->address, 6) != 0) continue;
+        uint16_t flags = (uint16_t)((*first | *second << 8) & ~handle_mask);
+        uint16_t corrected = flags | receiver->links[i].handle;
+        *first = (uint8_t)corrected;
+        *second = (uint8_t)(corrected >> 8);
+        return;
+    }
+}
+
+static uint8_t *byte_at(const struct iovec *pieces, int count, size_t position) {
+    for (int i = 0; i < count; position -= pieces[i++].iov_len)
+        if (position < pieces[i].iov_len) return (uint8_t *)pieces[i].iov_base + position;
+    return NULL;
+}
+
+ssize_t writev(int descriptor, const struct iovec *pieces, int count) {
+    ssize_t (*system)(int, const struct iovec *, int) = dlsym(RTLD_NEXT, "writev");
+    struct device *device = device_of(descriptor);
+    uint8_t head[head_size] = {0};
+    for (size_t i = 0; i < head_size; i++) {
+        const uint8_t *byte = byte_at(pieces, count, i);
+        if (byte) head[i] = *byte;
+    }
+    if (device && head[0] == packet_event) {
+        note_event(device, head);
+        if (!is_told(device, head)) {
+            ssize_t size = 0;
+            for (int i = 0; i < count; i++) size += (ssize_t)pieces[i].iov_len;
+            return size;
+        }
+    }
+    if (device && head[0] == packet_data && byte_at(pieces, count, 2))
+        correct_handle(device, byte_at(pieces, count, 1), byte_at(pieces, count, 2));
+    return system(descriptor, pieces, count);
+}
+
+static void note_command(struct device *device, uint8_t *bytes, size_t size) {
+    uint16_t command = size < 4 ? 0 : number(bytes + 1);
+    if (command == command_reset) device->callers.count = device->pairing.count = device->link_count = 0;
+    if (command != command_call || size < 10) return;
+    uint8_t *callee = bytes + 4;
+    int is_caller = remove_peer(&device->callers, callee);
+    if (is_caller) add_peer(&device->callers, callee);
+    if (is_caller || has_link(device, callee)) memset(callee, 0, 6);
+}
+
+ssize_t read(int descriptor, void *bytes, size_t size) {
+    ssize_t (*system)(int, void *, size_t) = dlsym(RTLD_NEXT, "read");
+    ssize_t count = system(descriptor, bytes, size);
+    if (count <= 0) return count;
+    last_read = descriptor;
+    struct device *device = device_of(descriptor);
+    if (device && ((uint8_t *)bytes)[0] == packet_command) note_command(device, bytes, (size_t)count);
+    return count;
+}
+
+ssize_t __read_chk(int descriptor, void *bytes, size_t size, size_t room) {
+    (void)room;
+    return read(descriptor, bytes, size);
+}
