@@ -35,6 +35,9 @@ let package = Package(
         .target(
             name: "NighTestKit", dependencies: ["COpenSSL", "NighCore", "NighMemory"], path: "Sources/TestKit"
         ),
+        .target(name: "FourInARow", dependencies: ["NighCore"], path: "Sources/FourInARow"),
+        .target(name: "Arguments", path: "Sources/Tools/Arguments"),
+        .target(name: "Terminal", dependencies: ["NighCore"], path: "Sources/Tools/Terminal"),
         .executableTarget(name: "greet", dependencies: ["Nigh", "NighCore"], path: "Sources/Tools/greet"),
         .target(name: "CAllocationCounter", path: "Sources/Tools/CAllocationCounter"),
         .executableTarget(
@@ -62,6 +65,10 @@ let package = Package(
             name: "BluetoothTests",
             dependencies: ["CSystemBus", "Nigh", "NighBluetooth", "NighCore", "NighTestKit", "NighUV"],
             path: "Tests/Bluetooth"),
+        .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"], path: "Tests/Arguments"),
+        .testTarget(
+            name: "FourInARowTests", dependencies: ["FourInARow", "NighCore"], path: "Tests/FourInARow"),
+        .testTarget(name: "TerminalTests", dependencies: ["Terminal"], path: "Tests/Terminal"),
         .testTarget(name: "FuzzTests", dependencies: ["fuzz"], path: "Tests/Fuzz"),
         .testTarget(name: "GreetTests", dependencies: ["Nigh", "greet"], path: "Tests/Greet"),
         .testTarget(name: "LabTests", dependencies: ["NighTestKit", "lab"], path: "Tests/Lab/Scenarios"),
