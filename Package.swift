@@ -57,6 +57,9 @@ let package = Package(
                 "CBluetooth", "CHeap", "Nigh", "NighBluetooth", "NighCore", "NighTestKit", "NighUV",
             ],
             path: "Tests/Lab/Program"),
+        .executableTarget(
+            name: "fourinarow-solver", dependencies: ["Arguments", "FourInARow", "NighCore"],
+            path: "Sources/Tools/fourinarow-solver"),
         .executableTarget(name: "soak", dependencies: ["NighTestKit"], path: "Sources/Tools/soak"),
         .testTarget(
             name: "CoreTests", dependencies: ["COpenSSL", "NighCore", "NighMemory", "NighTestKit"],
@@ -67,7 +70,8 @@ let package = Package(
             path: "Tests/Bluetooth"),
         .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"], path: "Tests/Arguments"),
         .testTarget(
-            name: "FourInARowTests", dependencies: ["FourInARow", "NighCore"], path: "Tests/FourInARow"),
+            name: "FourInARowTests", dependencies: ["FourInARow", "NighCore", "fourinarow-solver"],
+            path: "Tests/FourInARow"),
         .testTarget(name: "TerminalTests", dependencies: ["Terminal"], path: "Tests/Terminal"),
         .testTarget(name: "FuzzTests", dependencies: ["fuzz"], path: "Tests/Fuzz"),
         .testTarget(name: "GreetTests", dependencies: ["Nigh", "greet"], path: "Tests/Greet"),

@@ -1,0 +1,1 @@
+SolverProgram.main(Array(CommandLine.arguments.dropFirst()))
