@@ -1,0 +1,70 @@
+/// Puts together what travels: whole numbers with the highest byte first, texts behind a byte that counts theirs.
+struct ByteWriter {
+    private(set) var bytes: [UInt8] = []
+
+    mutating func byte(_ value: UInt8) { bytes.append(value) }
+
+    mutating func short(_ value: UInt16) {
+        bytes.append(UInt8(value >> 8))
+        bytes.append(UInt8(truncatingIfNeeded: value))
+    }
+
+    mutating func number(_ value: UInt32) {
+        short(UInt16(value >> 16))
+        short(UInt16(truncatingIfNeeded: value))
+    }
+
+    /// No words at all are an empty text.
+    mutating func words(_ words: Words?) {
+        let text = words.map { Array($0.description.utf8) } ?? []
+        byte(UInt8(text.count))
+        bytes += text
+    }
+}
+
+/// Takes apart what came from a stranger. Every call throws `garbage` where the bytes are not what it wants.
+struct ByteReader {
+    private let bytes: [UInt8]
+    private var position = 0
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    mutating func byte() throws(Breach) -> UInt8 {
+        guard position < bytes.count else { throw .garbage }
+        defer { position += 1 }
+        return bytes[position]
+    }
+
+    mutating func short() throws(Breach) -> UInt16 { UInt16(try byte()) << 8 | UInt16(try byte()) }
+
+    mutating func number() throws(Breach) -> UInt32 { UInt32(try short()) << 16 | UInt32(try short()) }
+
+    mutating func flag() throws(Breach) -> Bool {
+        switch try byte() {
+        case 0: false
+        case 1: true
+        default: throw .garbage
+        }
+    }
+
+    mutating func words() throws(Breach) -> Words {
+        guard let words = try optionalWords() else { throw .garbage }
+        return words
+    }
+
+    mutating func optionalWords() throws(Breach) -> Words? {
+        let count = Int(try byte())
+        guard bytes.count - position >= count else { throw .garbage }
+        defer { position += count }
+        guard count > 0 else { return nil }
+        guard let text = String(validating: bytes[position..<position + count], as: UTF8.self),
+            let words = Words(text)
+        else { throw .garbage }
+        return words
+    }
+
+    /// There must be nothing left.
+    func end() throws(Breach) {
+        guard position == bytes.count else { throw .garbage }
+    }
+}

@@ -1,0 +1,99 @@
+/// A table as everybody at it sees it: who sits there, how many watch, and the game.
+///
+/// The host's program decides in which order things happen, and tells everybody the same happenings under running numbers;
+/// everybody applies them to a value of this type and checks each. So all boards are equal after the same number.
+/// The host plays red, its guest yellow.
+public struct Table: Hashable, Sendable {
+    /// Something that has happened at a table.
+    enum Happening: Hashable, Sendable {
+        /// A player moved, with what the player says has come of it.
+        case moved(Disc, Column, Claim)
+        case resigned(Disc)
+        /// Another game begins, in which that colour moves first.
+        case rematch(Disc)
+        case said(Disc, Words)
+        /// A guest sat down; a game begins, in which the host moves first.
+        case sat(Words)
+        /// The guest is gone.
+        case left
+        case brokenOff(Disc, Breach)
+        /// So many watch now.
+        case watched(by: UInt16)
+    }
+
+    /// Who plays yellow; nil while the seat is free.
+    public internal(set) var guest: Words?
+    /// How many watch.
+    public internal(set) var watcherCount = 0
+    /// The game, or the last one; nil before the first.
+    public internal(set) var game: Game?
+    /// How many things have happened.
+    var happeningCount: UInt32 = 0
+
+    /// Whether a game is being played.
+    public var isPlaying: Bool { game.map { $0.ending == nil } ?? false }
+
+    /// Why `disc` cannot do that now; nil when it can.
+    public func breach(of action: Action, by disc: Disc) -> Breach? {
+        switch action {
+        case .move(let column):
+            guard let game else { return .untimely }
+            return game.refusal(of: column, by: disc).map { Breach($0) }
+        case .resign: return isPlaying ? nil : .untimely
+        case .rematch: return guest != nil && !isPlaying && game != nil ? nil : .untimely
+        case .say: return guest != nil ? nil : .untimely
+        }
+    }
+
+    /// What an action amounts to here, for whoever may do it.
+    func happening(of action: Action, by disc: Disc) -> Happening {
+        switch action {
+        case .move(let column):
+            var tried = game
+            _ = try? tried?.play(column, by: disc)
+            return .moved(disc, column, Claim(tried?.ending))
+        case .resign: return .resigned(disc)
+        case .rematch: return .rematch(disc)
+        case .say(let words): return .said(disc, words)
+        }
+    }
+
+    /// Takes in the next thing that has happened. Throws where that cannot have happened; then nothing changes.
+    mutating func apply(_ happening: Happening) throws(Breach) {
+        switch happening {
+        case .moved(let disc, let column, let claim):
+            guard var next = game else { throw .untimely }
+            do throws(Game.Refusal) {
+                try next.play(column, by: disc)
+            } catch {
+                throw Breach(error)
+            }
+            guard Claim(next.ending) == claim else { throw .falseClaim }
+            game = next
+        case .resigned(let disc):
+            guard isPlaying else { throw .untimely }
+            game?.end(.resigned(disc))
+        case .rematch(let disc):
+            if let breach = breach(of: .rematch, by: disc) { throw breach }
+            begin(starter: disc)
+        case .said:
+            guard guest != nil else { throw .untimely }
+        case .sat(let name):
+            guard guest == nil else { throw .untimely }
+            guest = name
+            begin(starter: .red)
+        case .left:
+            guard guest != nil else { throw .untimely }
+            game?.end(.left(.yellow))
+            guest = nil
+        case .brokenOff(let disc, let breach):
+            game?.end(.brokenOff(disc, breach))
+        case .watched(let count): watcherCount = Int(count)
+        }
+        happeningCount &+= 1
+    }
+
+    private mutating func begin(starter: Disc) {
+        game = Game(number: (game?.number ?? 0) &+ 1, starter: starter)
+    }
+}

@@ -1,0 +1,89 @@
+import NighCore
+import NighMemory
+import NighTestKit
+
+@testable import FourInARow
+
+/// Players in one room and in virtual time.
+final class Company {
+    /// One player, and what the player's screen was told.
+    ///
+    /// `@unchecked Sendable`: everything runs on the one thread that runs the virtual loop.
+    final class Player: @unchecked Sendable {
+        let lobby: Lobby
+        let air: FaultyTransport
+        fileprivate(set) var view: LobbyView
+        fileprivate(set) var news: [LobbyNews] = []
+        /// The boards in the order in which they were shown.
+        fileprivate(set) var boards: [Board] = []
+        /// Why the player could not do what the player wanted.
+        private(set) var refusals: [Breach] = []
+
+        fileprivate init(_ name: String, hub: MemoryHub, others: [any Transport], loop: VirtualEventLoop) {
+            air = FaultyTransport(MemoryTransport(hub: hub))
+            lobby = Lobby(
+                name: DisplayName(fitting: name), identity: .ephemeral(), transports: [air] + others,
+                loop: loop)
+            view = LobbyView(name: name, id: lobby.session.id)
+        }
+
+        func act(_ action: Action) { lobby.act(action) { self.refusals.append($0) } }
+
+        /// Breaks the player's links, and lets no other come about.
+        func cut() {
+            air.control.cut()
+            air.control.block(dials: .refuse)
+        }
+
+        var id: PeerID { lobby.session.id }
+        var sitting: Sitting? { view.place.sitting }
+        var table: Table? { sitting?.table }
+        var board: Board? { table?.game?.board }
+        var standing: Standing { table?.game?.standing(of: sitting?.ownDisc) ?? .unknown }
+
+        fileprivate func take(_ view: LobbyView, _ news: LobbyNews?) {
+            self.view = view
+            if let news { self.news.append(news) }
+            if let board, board != boards.last { boards.append(board) }
+        }
+    }
+
+    let loop = VirtualEventLoop()
+    let hub = MemoryHub()
+
+    func player(_ name: String, others: [any Transport] = []) -> Player {
+        let player = Player(name, hub: hub, others: others, loop: loop)
+        player.lobby.start { player.take($0, $1) }
+        return player
+    }
+
+    /// Lets time pass until `condition` holds.
+    func wait(_ seconds: Int = 20, until condition: () -> Bool) throws -> Bool {
+        try loop.run(until: condition, within: .seconds(seconds))
+    }
+
+    func pass(_ duration: Duration) throws { try loop.run(for: duration) }
+
+    /// Somebody hosts, and somebody sits there.
+    func seated(_ host: Player, _ guest: Player) throws -> Bool {
+        host.lobby.host(acceptsAll: true)
+        guard try wait(until: { guest.view.tables.contains { $0.id == host.id } }) else { return false }
+        guest.lobby.join(host.id, as: .seat)
+        return try wait(until: { guest.table?.game != nil && host.table?.guest != nil })
+    }
+
+    /// They play these columns, each when it is their turn; false where that does not come.
+    func play(_ letters: String, _ host: Player, _ guest: Player) throws -> Bool {
+        for letter in letters {
+            guard let column = Column.allCases.first(where: { $0.description == String(letter) }),
+                try wait(until: { host.standing == .myTurn || guest.standing == .myTurn })
+            else { return false }
+            let count = host.board?.count ?? 0
+            (host.standing == .myTurn ? host : guest).lobby.act(.move(column))
+            guard try wait(until: { host.board?.count == count + 1 && guest.board == host.board }) else {
+                return false
+            }
+        }
+        return true
+    }
+}

@@ -1,0 +1,86 @@
+import Testing
+
+@testable import FourInARow
+
+/// A game played by the letters of its columns: "ddcc".
+func game(_ letters: String, starter: Disc = .red) throws -> Game {
+    var game = Game(number: 1, starter: starter)
+    for letter in letters {
+        let column = try #require(Column.allCases.first { $0.description == String(letter) })
+        try game.play(column, by: try #require(game.turn))
+    }
+    return game
+}
+
+func column(_ letter: String) throws -> Column {
+    try #require(Column.allCases.first { $0.description == letter })
+}
+
+/// Forty-two moves without a line.
+let drawnGame = "fefagceffaebbaefgfdbbccgcggdgcadaddedbecba"
+
+struct GameTests {
+    @Test("The starter moves first, then they take turns")
+    func turns() throws {
+        #expect(try game("").turn == .red)
+        #expect(try game("", starter: .yellow).turn == .yellow)
+        #expect(try game("d").turn == .yellow)
+        #expect(try game("dd").turn == .red)
+        #expect(try game("dd").lastCell?.description == "d2")
+    }
+
+    @Test("What cannot be played is refused with the reason, and changes nothing")
+    func refusals() throws {
+        var full = try game("aaaaaa")
+        let before = full
+        #expect(throws: Game.Refusal.columnFull) { try full.play(column("a"), by: .red) }
+        #expect(throws: Game.Refusal.notYourTurn) { try full.play(column("b"), by: .yellow) }
+        // Whose turn it is counts for more than what the column holds.
+        #expect(throws: Game.Refusal.notYourTurn) { try full.play(column("a"), by: .yellow) }
+        #expect(full == before)
+        var over = try game("abababa")
+        #expect(throws: Game.Refusal.over) { try over.play(column("c"), by: .yellow) }
+    }
+
+    @Test("A line ends the game for whoever made it")
+    func line() throws {
+        let game = try game("abababa", starter: .yellow)
+        #expect(game.ending == .line(.yellow))
+        #expect(game.winner == .yellow)
+        #expect(game.turn == nil)
+        #expect(game.standing(of: .yellow) == .iWin)
+        #expect(game.standing(of: .red) == .youWin)
+        #expect(game.standing(of: nil) == .unknown)
+    }
+
+    @Test("A full board without a line is a draw")
+    func draw() throws {
+        let game = try game(drawnGame)
+        #expect(game.board.isFull)
+        #expect(game.ending == .draw)
+        for disc in Disc.allCases { #expect(game.standing(of: disc) == .draw) }
+    }
+
+    @Test("Whoever gives up loses; nobody wins when somebody is gone or breaks the rules")
+    func otherEndings() throws {
+        var resigned = try game("d")
+        resigned.end(.resigned(.yellow))
+        #expect(resigned.standing(of: .red) == .iWin)
+        #expect(resigned.standing(of: .yellow) == .youWin)
+        for ending in [Game.Ending.left(.yellow), .brokenOff(.red, .garbage)] {
+            var game = try game("d")
+            game.end(ending)
+            #expect(game.winner == nil)
+            #expect(game.standing(of: .red) == .unknown)
+            // What has ended once does not end otherwise.
+            game.end(.draw)
+            #expect(game.ending == ending)
+        }
+    }
+
+    @Test("A game that goes on stands as whose turn it is")
+    func standing() throws {
+        #expect(try game("").standing(of: .red) == .myTurn)
+        #expect(try game("").standing(of: .yellow) == .yourTurn)
+    }
+}
