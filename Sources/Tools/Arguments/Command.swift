@@ -1,0 +1,80 @@
+/// One command of a program: what it is called, what it takes, and what is made of that.
+///
+/// `Action` is whatever the program wants to know: an enumeration with a case for each command, or a value that can be
+/// run. A command is a value, declared beside the code that carries it out.
+public struct Command<Action: Sendable>: Sendable {
+    let name: String
+    let summary: String
+    let text: String
+    let declarations: [Declaration]
+    let examples: [Example]
+    let subcommands: [Command]
+    let isHidden: Bool
+    let make: (@Sendable (Given) throws(Misuse) -> Action)?
+
+    /// A command that does something.
+    ///
+    /// - Parameters:
+    ///   - name: What is typed.
+    ///   - summary: What it does, in one line that begins like a sentence and has no full stop.
+    ///   - text: What else there is to know. Empty lines separate paragraphs, a line that begins with a space stays as it is.
+    ///   - parameters: Its options, operands and groups of options.
+    ///   - examples: Command lines for its help.
+    ///   - subcommands: Commands below it, which its first word may name instead.
+    ///   - isHidden: Whether it is left out of help and completion.
+    ///   - make: Makes the action of the parameters' values, in their order. It is called while a command line is parsed;
+    ///     what it throws is told as a misuse.
+    public init<each Part: Parameter>(
+        _ name: String, _ summary: String, text: String = "", _ parameters: repeat each Part,
+        examples: [Example] = [], subcommands: [Command] = [], isHidden: Bool = false,
+        make: @escaping @Sendable (repeat (each Part).Value) throws -> Action
+    ) {
+        self.name = name
+        self.summary = summary
+        self.text = text
+        var declarations: [Declaration] = []
+        repeat declarations += (each parameters).declarations
+        self.declarations = declarations
+        self.examples = examples
+        self.subcommands = subcommands
+        self.isHidden = isHidden
+        self.make = { given throws(Misuse) in
+            do {
+                return try make(repeat (each parameters).value(in: given))
+            } catch {
+                throw Misuse(telling: error)
+            }
+        }
+    }
+
+    /// A command that only has others below it.
+    public init(
+        _ name: String, _ summary: String, text: String = "", examples: [Example] = [], subcommands: [Command],
+        isHidden: Bool = false
+    ) {
+        self.name = name
+        self.summary = summary
+        self.text = text
+        declarations = []
+        self.examples = examples
+        self.subcommands = subcommands
+        self.isHidden = isHidden
+        make = nil
+    }
+
+    func outline(below path: [String] = [], with common: [OptionDeclaration]) -> Outline {
+        var options: [OptionDeclaration] = []
+        var operands: [OperandDeclaration] = []
+        for declaration in declarations {
+            switch declaration.subject {
+            case .option(let option): options.append(option)
+            case .operand(let operand): operands.append(operand)
+            }
+        }
+        let path = path + [name]
+        return Outline(
+            path: path, summary: summary, text: text, options: options + common, operands: operands,
+            examples: examples, subcommands: subcommands.map { $0.outline(below: path, with: [.help]) },
+            isHidden: isHidden, isComplete: make != nil)
+    }
+}

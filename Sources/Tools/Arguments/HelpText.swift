@@ -1,0 +1,109 @@
+/// What `--help` shows of a command.
+struct HelpText {
+    /// Narrower than this nothing can be read.
+    private static let leastWidth = 40
+    /// How many lines the full list of options may take in the usage.
+    private static let longestUsage = 4
+    /// Where summaries begin at most; a longer term has a line of its own.
+    private static let widestTerm = 28
+
+    private let width: Int
+    private var lines: [String] = []
+
+    static func write(_ command: Outline, in root: Outline, _ sections: [Section], width: Int) -> String {
+        var text = HelpText(width: max(width, leastWidth))
+        text.addUsage(of: command)
+        text.addText(of: command)
+        text.add("Commands", command.visibleSubcommands.map { ($0.name, $0.summary) })
+        text.add("Operands", command.operands.map { ($0.name, summary($0.summary, $0.remarks)) })
+        text.addOptions(of: command)
+        text.addExamples(of: command)
+        let isRoot = command.path == root.path
+        for section in isRoot ? sections : [] {
+            text.lines += ["", "\(section.title):"] + text.indented(section.text)
+        }
+        if !command.subcommands.isEmpty {
+            text.lines += [""] + Paragraphs.wrap(
+                "`\(command.title) help COMMAND` tells more of one.".split(separator: " ").map(String.init),
+                width: text.width)
+        }
+        return text.lines.joined(separator: "\n") + "\n"
+    }
+
+    static func summary(_ summary: String, _ remarks: [String]) -> String {
+        remarks.isEmpty ? summary : "\(summary) (\(remarks.joined(separator: "; ")))"
+    }
+
+    private init(width: Int) { self.width = width }
+
+    private mutating func addUsage(of command: Outline) {
+        let full = usage(command, Synopsis.ways(command))
+        lines += full.count <= Self.longestUsage ? full : usage(command, Synopsis.shortWays(command))
+    }
+
+    private func usage(_ command: Outline, _ ways: [[String]]) -> [String] {
+        var result: [String] = []
+        for way in ways {
+            let start = (result.isEmpty ? "usage: " : "       ") + command.title
+            // Behind a long name there is too little room.
+            let indent = min(start.count + 1, width / 3)
+            let wrapped = Paragraphs.wrap(way, width: width - indent)
+            guard start.count + 1 + (wrapped.first?.count ?? 0) <= width else {
+                result += [start] + wrapped.map { Self.spaces(indent) + $0 }
+                continue
+            }
+            result.append(([start] + wrapped.prefix(1)).joined(separator: " "))
+            result += wrapped.dropFirst().map { Self.spaces(indent) + $0 }
+        }
+        return result
+    }
+
+    private mutating func addText(of command: Outline) {
+        lines += [""] + Paragraphs.lines(of: command.summary + ".", width: width)
+        if !command.text.isEmpty { lines += [""] + Paragraphs.lines(of: command.text, width: width) }
+    }
+
+    private mutating func addOptions(of command: Outline) {
+        let options = command.visibleOptions
+        var titles: [String] = []
+        for title in options.compactMap(\.section) where !titles.contains(title) { titles.append(title) }
+        for title in titles { add(title, options.filter { $0.section == title }.map(Self.row)) }
+        add("Options", options.filter { $0.section == nil }.map(Self.row))
+    }
+
+    private static func row(_ option: OptionDeclaration) -> (String, String) {
+        let start = option.short.map { "-\($0), " } ?? "    "
+        return (start + Synopsis.long(option), summary(option.summary, option.remarks))
+    }
+
+    private mutating func add(_ title: String, _ rows: [(term: String, summary: String)]) {
+        guard !rows.isEmpty else { return }
+        let widest = rows.map(\.term.count).filter { $0 <= Self.widestTerm }.max() ?? 0
+        let column = min(max(widest, 6) + 4, width / 2)
+        lines += ["", "\(title):"]
+        for (term, summary) in rows {
+            var wrapped = Paragraphs.wrap(summary.split(separator: " ").map(String.init), width: width - column)[...]
+            var line = "  \(term)"
+            if line.count + 2 <= column, let first = wrapped.popFirst() {
+                line += Self.spaces(column - line.count) + first
+            }
+            lines.append(line)
+            lines += wrapped.map { Self.spaces(column) + $0 }
+        }
+    }
+
+    private mutating func addExamples(of command: Outline) {
+        guard !command.examples.isEmpty else { return }
+        lines += ["", "Examples:"]
+        for example in command.examples {
+            lines += indented("\(example.summary):")
+            lines.append("    \(command.title)" + (example.line.isEmpty ? "" : " \(example.line)"))
+        }
+    }
+
+    private func indented(_ text: String) -> [String] {
+        Paragraphs.lines(of: text, width: width - 2).map { $0.isEmpty ? "" : "  \($0)" }
+    }
+
+    private static func spaces(_ count: Int) -> String { String(repeating: " ", count: max(0, count)) }
+}

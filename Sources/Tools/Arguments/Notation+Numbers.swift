@@ -1,0 +1,107 @@
+extension Notation where Value == Int {
+    /// A whole number in decimal digits.
+    public static func integer(_ placeholder: String = "NUMBER", in range: ClosedRange<Int> = .min ... .max)
+        -> Self
+    {
+        let bounds = words(for: range, everything: .min ... .max) { "\($0)" }
+        return Notation(placeholder, remark: bounds) { text in
+            guard let number = Int(text) else {
+                throw Misuse(
+                    "\(Wording.quoted(text)) is no whole number" + (bounds.map { " (it is \($0))" } ?? ""))
+            }
+            guard range.contains(number) else {
+                throw Misuse("\(number) is out of range: it is \(bounds ?? "")")
+            }
+            return number
+        }
+    }
+
+    /// A number of bytes, as in `500`, `64KiB`, `1M` or `1.5MB`. `K`, `M` and `G` alone are `KiB`, `MiB` and `GiB`.
+    public static func size(_ placeholder: String = "SIZE", in range: ClosedRange<Int> = 0 ... .max) -> Self {
+        quantity(placeholder, "size", "500, 64KiB or 1MB", sizes, range)
+    }
+
+    /// A number of bits a second, as in `64kbit/s`, `1Mbit/s` or, of bytes, `8KiB/s`.
+    public static func rate(_ placeholder: String = "RATE", in range: ClosedRange<Int> = 0 ... .max) -> Self {
+        quantity(placeholder, "rate", "64kbit/s, 1Mbit/s or 8KiB/s", rates, range)
+    }
+
+    private static func quantity(
+        _ placeholder: String, _ kind: String, _ examples: String, _ units: Quantity, _ range: ClosedRange<Int>
+    ) -> Self {
+        let bounds = words(for: range, everything: 0 ... .max, units.write)
+        return Notation(placeholder, remark: bounds, write: units.write) { text in
+            guard let value = units.read(text) else { throw noQuantity(text, kind, examples) }
+            guard range.contains(value) else { throw outOfRange(text, bounds) }
+            return value
+        }
+    }
+}
+
+extension Notation where Value == Duration {
+    /// A span of time to the nanosecond, as in `200ms`, `5s`, `1.5s`, `2m` or `1h`.
+    public static func duration(
+        _ placeholder: String = "DURATION", in range: ClosedRange<Duration> = .zero ... .nanoseconds(Int64.max)
+    ) -> Self {
+        let bounds = words(for: range, everything: .zero ... .nanoseconds(Int64.max), write)
+        return Notation(placeholder, remark: bounds, write: write) { text in
+            guard let nanoseconds = durations.read(text) else {
+                throw noQuantity(text, "duration", "200ms, 5s or 2m")
+            }
+            let duration = Duration.nanoseconds(nanoseconds)
+            guard range.contains(duration) else { throw outOfRange(text, bounds) }
+            return duration
+        }
+    }
+
+    private static func write(_ duration: Duration) -> String {
+        durations.write(Int(clamping: duration.attoseconds / 1_000_000_000))
+    }
+}
+
+extension Notation where Value: Comparable {
+    /// Nil where there are no bounds worth telling.
+    fileprivate static func words(
+        for range: ClosedRange<Value>, everything: ClosedRange<Value>, _ write: (Value) -> String
+    ) -> String? {
+        switch (range.lowerBound > everything.lowerBound, range.upperBound < everything.upperBound) {
+        case (true, true): "\(write(range.lowerBound)) to \(write(range.upperBound))"
+        case (true, false): "\(write(range.lowerBound)) or more"
+        case (false, true): "at most \(write(range.upperBound))"
+        case (false, false): nil
+        }
+    }
+
+    fileprivate static func outOfRange(_ text: String, _ bounds: String?) -> Misuse {
+        Misuse("\(text) is out of range: it is \(bounds ?? "")")
+    }
+
+    fileprivate static func noQuantity(_ text: String, _ kind: String, _ examples: String) -> Misuse {
+        Misuse("\(Wording.quoted(text)) is no \(kind) as in \(examples)")
+    }
+}
+
+private let durations = Quantity(units: [
+    .init(name: "ns", factor: 1), .init(name: "us", factor: 1_000), .init(name: "ms", factor: 1_000_000),
+    .init(name: "s", factor: 1_000_000_000), .init(name: "m", factor: 60_000_000_000),
+    .init(name: "h", factor: 3_600_000_000_000),
+])
+
+private let sizes = Quantity(units: [
+    .init(name: "", factor: 1), .init(name: "B", factor: 1, isShown: false),
+    .init(name: "k", factor: 1 << 10, isShown: false), .init(name: "K", factor: 1 << 10, isShown: false),
+    .init(name: "M", factor: 1 << 20, isShown: false), .init(name: "G", factor: 1 << 30, isShown: false),
+    .init(name: "kB", factor: 1_000), .init(name: "KB", factor: 1_000, isShown: false),
+    .init(name: "KiB", factor: 1 << 10), .init(name: "MB", factor: 1_000_000),
+    .init(name: "MiB", factor: 1 << 20), .init(name: "GB", factor: 1_000_000_000),
+    .init(name: "GiB", factor: 1 << 30),
+])
+
+private let rates = Quantity(units: [
+    .init(name: "bit/s", factor: 1), .init(name: "kbit/s", factor: 1_000),
+    .init(name: "Mbit/s", factor: 1_000_000), .init(name: "Gbit/s", factor: 1_000_000_000),
+    .init(name: "B/s", factor: 8, isShown: false), .init(name: "kB/s", factor: 8_000, isShown: false),
+    .init(name: "KiB/s", factor: 8 << 10, isShown: false),
+    .init(name: "MB/s", factor: 8_000_000, isShown: false),
+    .init(name: "MiB/s", factor: 8 << 20, isShown: false),
+])

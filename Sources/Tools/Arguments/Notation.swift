@@ -1,0 +1,91 @@
+/// How a value is written on the command line: read from text, shown in help, completed by a shell.
+///
+/// A program makes one for a type of its own:
+///
+///     static let name = Notation<DisplayName>("NAME") { text in
+///         guard let name = DisplayName(exactly: text) else { throw Misuse("a name has 1 to 63 bytes") }
+///         return name
+///     }
+public struct Notation<Value: Sendable>: Sendable {
+    let placeholder: String
+    let remark: String?
+    let candidates: Candidates
+    let write: @Sendable (Value) -> String
+    private let read: @Sendable (String) throws -> Value
+
+    /// A notation of a program's own.
+    ///
+    /// - Parameters:
+    ///   - placeholder: What stands for the value in help, in capitals.
+    ///   - remark: What help adds in parentheses, such as the bounds of a number.
+    ///   - candidates: What a shell offers.
+    ///   - write: How help shows a default; what it gives, `read` understands.
+    ///   - read: Makes the value of text that is never empty, or throws an error whose description says in words what is
+    ///     wrong. It is called while the command line is parsed, and does nothing else.
+    public init(
+        _ placeholder: String, remark: String? = nil, candidates: Candidates = .none,
+        write: @escaping @Sendable (Value) -> String = { "\($0)" },
+        read: @escaping @Sendable (String) throws -> Value
+    ) {
+        self.placeholder = placeholder
+        self.remark = remark
+        self.candidates = candidates
+        self.write = write
+        self.read = read
+    }
+
+    /// The value of `text`; `subject` is the option or operand that it is for.
+    func value(of text: String, for subject: String) throws(Misuse) -> Value {
+        guard !text.isEmpty else { throw Misuse("\(subject) needs a value that is not empty") }
+        do { return try read(text) } catch { throw Misuse("\(subject): \(error)") }
+    }
+}
+
+extension Notation where Value == String {
+    /// Any text but an empty one.
+    public static func text(_ placeholder: String = "TEXT", candidates: Candidates = .none) -> Self {
+        Notation(placeholder, candidates: candidates) { $0 }
+    }
+
+    /// The path of a file, which a shell completes. Nobody looks whether it is there.
+    public static func file(_ placeholder: String = "FILE") -> Self { .text(placeholder, candidates: .files) }
+
+    /// The path of a directory, which a shell completes. Nobody looks whether it is there.
+    public static func directory(_ placeholder: String = "DIRECTORY") -> Self {
+        .text(placeholder, candidates: .directories)
+    }
+
+    /// One of these words. Without a placeholder, help shows them in its place: `tcp|bluetooth`.
+    public static func choice(_ words: [String], _ placeholder: String? = nil) -> Self {
+        Notation(
+            placeholder ?? words.joined(separator: "|"),
+            remark: placeholder.map { _ in Wording.list(words) },
+            candidates: .words(words)
+        ) { text in
+            guard words.contains(text) else { throw Notation.noChoice(text, words) }
+            return text
+        }
+    }
+}
+
+extension Notation where Value: CaseIterable & RawRepresentable, Value.RawValue == String {
+    /// One of the type's cases, by its raw value. Without a placeholder, help shows them all in its place.
+    public static func choice(of type: Value.Type, _ placeholder: String? = nil) -> Self {
+        let words = type.allCases.map(\.rawValue)
+        return Notation(
+            placeholder ?? words.joined(separator: "|"),
+            remark: placeholder.map { _ in Wording.list(words) },
+            candidates: .words(words), write: { $0.rawValue }
+        ) { text in
+            guard let value = Value(rawValue: text) else { throw noChoice(text, words) }
+            return value
+        }
+    }
+}
+
+extension Notation {
+    fileprivate static func noChoice(_ text: String, _ words: [String]) -> Misuse {
+        let meant = Resemblance.closest(to: text, among: words).map { ": did you mean \($0)?" } ?? ""
+        return Misuse("\(Wording.quoted(text)) is not \(Wording.list(words))\(meant)")
+    }
+}

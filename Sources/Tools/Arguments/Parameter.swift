@@ -1,0 +1,73 @@
+/// A part of what a command takes: an `Option`, an `Operand`, or an `OptionGroup` of them.
+///
+/// A command lists its parameters, and its closure is called with their values in the same order and of their types:
+/// so what is declared can be read, what is read was declared, and the compiler sees to both.
+public protocol Parameter<Value>: Sendable {
+    /// What the command's closure gets.
+    associatedtype Value: Sendable
+
+    /// What help, completion and the parser know of it.
+    var declarations: [Declaration] { get }
+
+    /// Its value on this command line. Called once while it is parsed.
+    func value(in given: Given) throws(Misuse) -> Value
+}
+
+/// What help, completion and the parser know of one option or operand.
+public struct Declaration: Sendable {
+    enum Subject: Sendable {
+        case option(OptionDeclaration)
+        case operand(OperandDeclaration)
+    }
+
+    let subject: Subject
+}
+
+/// What a command line gave to one command: still text, sorted by what it is for.
+public struct Given: Sendable {
+    /// By long name, in the order they came.
+    var options: [String: [String]] = [:]
+    var operands: [String: [String]] = [:]
+}
+
+struct OptionDeclaration: Hashable, Sendable {
+    enum Form: Hashable, Sendable {
+        case flag
+        /// `--name` and `--no-name`.
+        case negatable
+        case value(placeholder: String, Candidates)
+    }
+
+    let name: String
+    let short: Character?
+    let form: Form
+    let summary: String
+    /// What help adds in parentheses.
+    let remarks: [String]
+    var isRequired = false
+    var isRepeated = false
+    var isHidden = false
+    /// Under which heading help lists it; nil for the common one.
+    var section: String?
+
+    var longNames: [String] { form == .negatable ? [name, Self.negation(of: name)] : [name] }
+    var candidates: Candidates? {
+        if case .value(_, let candidates) = form { candidates } else { nil }
+    }
+
+    static func negation(of name: String) -> String { "no-\(name)" }
+
+    static let help = OptionDeclaration(
+        name: "help", short: "h", form: .flag, summary: "shows this", remarks: [])
+    static let version = OptionDeclaration(
+        name: "version", short: nil, form: .flag, summary: "shows the version", remarks: [])
+}
+
+struct OperandDeclaration: Hashable, Sendable {
+    let name: String
+    let summary: String
+    let remarks: [String]
+    let candidates: Candidates
+    var isRequired = false
+    var isRepeated = false
+}

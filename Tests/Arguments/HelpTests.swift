@@ -1,0 +1,89 @@
+import Testing
+
+@testable import Arguments
+
+@Suite("Help")
+struct HelpTests {
+    @Test("The program's help lists its commands and what is true of all")
+    func root() throws {
+        #expect(
+            try Sample.program.help() == """
+                usage: try-it COMMAND ...
+
+                Shows what a table can say.
+
+                It has it all.
+
+                Commands:
+                  scan    Looks for others
+                  send    Sends files to others
+                  offer   Offers what there is
+                  trust   Knows whom to trust
+
+                Options:
+                  -h, --help      shows this
+                      --version   shows the version
+
+                Exit status:
+                  0 when all went well, 2 when the call was wrong.
+
+                `try-it help COMMAND` tells more of one.
+
+                """)
+    }
+
+    @Test("A command's help has all of it, in the width there is")
+    func command() throws {
+        #expect(
+            try Sample.program.help(for: ["send"]) == """
+                """)
+    }
+
+    @Test("It is asked for in every way", arguments: [
+        "send --help", "send -h", "help send", "send -qh", "send --wrong --help", "send --name --help", "send --help --wrong",
+    ])
+    func asking(_ line: String) throws {
+        let outcome = try Sample.program.parse(line.split(separator: " ").map(String.init))
+        #expect(outcome == .text(try Sample.program.help(for: ["send"])))
+    }
+
+    @Test("Of a program without operands, help is a command too; of one with operands it is an operand")
+    func helpWithoutCommands() throws {
+        let plain = Program(Command("plain", "Does it", Option(flag: "now", "at once")) { $0 })
+        #expect(try plain.parse(["help"]) == .text(try plain.help()))
+        let eager = Program(Command("eager", "Does it", Operand("WORD", .text(), "what")) { $0 })
+        #expect(try eager.parse(["help"]) == .action("help"))
+        #expect(throws: Misuse.self) { try plain.parse(["--version"]) }
+    }
+
+    @Test("The version is the program's alone")
+    func version() throws {
+        #expect(try Sample.program.parse(["--version"]) == .text("try-it 0.1\n"))
+        #expect(throws: Misuse.self) { try Sample.program.parse(["scan", "--version"]) }
+    }
+
+    @Test("No line is wider than there is room", arguments: [40, 50, 79, 80, 100, 200])
+    func widths(_ width: Int) throws {
+        for command in Sample.program.outline.all {
+            let help = try Sample.program.help(for: Array(command.path.dropFirst()), width: width)
+            for line in help.split(separator: "\n") where !line.hasPrefix("    try-it") {
+                #expect(line.count <= width, "\(line)")
+                #expect(line.last != " ")
+            }
+        }
+    }
+
+    @Test("No width is too small to be asked for", arguments: [-1, 0, 1, 20])
+    func noRoom(_ width: Int) throws {
+        #expect(try Sample.program.help(width: width) == Sample.program.help(width: 40))
+    }
+
+    @Test("Nothing hidden is shown")
+    func hidden() throws {
+        for command in Sample.program.outline.all {
+            let help = try Sample.program.help(for: Array(command.path.dropFirst()))
+            #expect(!help.contains("--secret"))
+            #expect(command.isHidden || !help.contains("nobody knows"))
+        }
+    }
+}

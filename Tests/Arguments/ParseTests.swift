@@ -1,0 +1,90 @@
+import Testing
+
+@testable import Arguments
+
+@Suite("Reading a command line")
+struct ParseTests {
+    private let common = Sample.Common(name: nil, transport: "tcp", isQuiet: false, secret: nil)
+
+    private func sending(_ line: String) throws -> Sample.Sending {
+        guard case .send(_, let sending) = try Sample.request("send \(line)") else { throw Misuse("no sending") }
+        return sending
+    }
+
+    @Test("What is left out has its default, or is nil")
+    func defaults() throws {
+        #expect(try Sample.request("scan") == .scan(common, nearest: 3, within: .seconds(5)))
+        #expect(try Sample.request("offer zsh") == .offer(rate: 64_000, size: nil, shell: .zsh))
+    }
+
+    @Test(
+        "A value stands behind its option in every usual way",
+        arguments: ["--name Puma", "--name=Puma", "-n Puma", "-nPuma", "-qnPuma", "-qn Puma", "-q -n Puma"])
+    func values(_ line: String) throws {
+        var expected = common
+        expected.name = "Puma"
+        expected.isQuiet = line.contains("q")
+        #expect(try Sample.request("scan \(line)") == .scan(expected, nearest: 3, within: .seconds(5)))
+        #expect(try Sample.request("scan 4 \(line)") == .scan(expected, nearest: 4, within: .seconds(5)))
+    }
+
+    @Test("A value may hold what looks like syntax where it is joined to its option")
+    func joined() throws {
+        for (line, name) in [("--name=--quiet", "--quiet"), ("--name=a=b", "a=b"), ("-n=b", "=b"), ("-n-", "-")] {
+            var expected = common
+            expected.name = name
+            #expect(try Sample.request("scan \(line)") == .scan(expected, nearest: 3, within: .seconds(5)))
+        }
+    }
+
+    @Test("A flag can be taken back, where it says so")
+    func negation() throws {
+        #expect(try sending("-l1 a b").isAnimated)
+        #expect(try sending("-l1 --animation a b").isAnimated)
+        #expect(try !sending("-l1 --no-animation a b").isAnimated)
+    }
+
+    @Test("A repeated option keeps all its values in order")
+    func repetition() throws {
+        #expect(try sending("--to a@1 -tb@2 -l1 x --to=c@3 y").to == ["a@1", "b@2", "c@3"])
+    }
+
+    @Test("Operands get what they must have before others get more")
+    func operands() throws {
+        #expect(try sending("-l1 a b").files == ["a"])
+        #expect(try sending("-l1 a b c").files == ["a", "b"])
+        #expect(try sending("-l1 a b c").place == "c")
+        #expect(try Sample.request("trust forget") == .forget([]))
+        #expect(try Sample.request("trust forget a b") == .forget(["a", "b"]))
+    }
+
+    @Test("Behind -- all are operands, and - alone always is one")
+    func separators() throws {
+        #expect(try sending("-l1 -- --verbose -- -").files == ["--verbose", "--"])
+        #expect(try sending("-l1 - -").place == "-")
+        #expect(try Sample.request("trust forget -- --help") == .forget(["--help"]))
+    }
+
+    @Test("A number below zero is an operand, or a value")
+    func negative() throws {
+        #expect(try Sample.request("scan -3") == .scan(common, nearest: -3, within: .seconds(5)))
+    }
+
+    @Test("A hidden option works")
+    func hidden() throws {
+        var expected = common
+        expected.secret = "x"
+        #expect(try Sample.request("scan --secret x") == .scan(expected, nearest: 3, within: .seconds(5)))
+    }
+
+    @Test("An operand may have a command's name behind another command")
+    func names() throws {
+        #expect(try Sample.request("trust add scan") == .trust("scan"))
+        #expect(try Sample.request("trust add help") == .trust("help"))
+    }
+
+    @Test("Text with the marks of another script stays as it is")
+    func text() throws {
+        #expect(try Sample.request("trust add Grüße,猫👋") == .trust("Grüße,猫👋"))
+    }
+}

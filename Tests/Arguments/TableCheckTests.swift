@@ -1,0 +1,33 @@
+import Testing
+
+@testable import Arguments
+
+@Suite("Tables that contradict themselves")
+struct TableCheckTests {
+    @Test("A sound table has no problems")
+    func sound() { #expect(Sample.program.problems == []) }
+
+    @Test("What contradicts itself is told")
+    func unsound() {
+        let number = Option("number", short: "h", .integer(in: 1...2), "which")
+        let command = Command(
+            "Two words", "Ends with a stop.", number, number, Operand(repeated: "A", .text(), "x"),
+            Operand(repeated: "A", .text(), ""), examples: [Example("--number 3", "too many")],
+            subcommands: [Command("help", "Helps", subcommands: [])]
+        ) { _, _, _, _ in 0 }
+        let problems = Program(command).problems
+        for words in [
+            "two options are --number", "two options are -h", "two operands are A", "two operands are repeated",
+            "A has no summary", "help is a command by itself", "both operands and commands", "Two words help: it does nothing",
+            "\"Two words\" is no name", "without a full stop", "the example \"Two words --number 3\" is none: --number",
+        ] {
+            #expect(problems.contains { $0.contains(words) }, "\(words)")
+        }
+    }
+
+    @Test("An example's words are those that a shell makes of it")
+    func exampleWords() {
+        #expect(Example("a  'b c'd '' --e='f'", "").arguments == ["a", "b cd", "", "--e=f"])
+        #expect(Example("", "").arguments == [])
+    }
+}
