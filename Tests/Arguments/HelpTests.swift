@@ -15,14 +15,14 @@ struct HelpTests {
                 It has it all.
 
                 Commands:
-                  scan    Looks for others
-                  send    Sends files to others
-                  offer   Offers what there is
-                  trust   Knows whom to trust
+                  scan           Looks for others
+                  send           Sends files to others
+                  offer          Offers what there is
+                  trust          Knows whom to trust
 
                 Options:
-                  -h, --help      shows this
-                      --version   shows the version
+                  -h, --help     shows this
+                      --version  shows the version
 
                 Exit status:
                   0 when all went well, 2 when the call was wrong.
@@ -36,12 +36,49 @@ struct HelpTests {
     func command() throws {
         #expect(
             try Sample.program.help(for: ["send"]) == """
+                usage: try-it send [--name NAME] [--transport tcp|bluetooth|memory] [--quiet]
+                                   [--[no-]animation] [--verbose] [--to ADDRESS]...
+                                   --limit NUMBER FILE... PLACE
+
+                Sends files to others.
+
+                What is sent arrives whole or not at all, and whoever gets it is asked first.
+                This text is long enough that it has to be broken into lines wherever they end.
+
+                  as it stands
+
+                The end.
+
+                Operands:
+                  FILE                  what to send
+                  PLACE                 where it goes
+
+                Options of all that talk:
+                  -n, --name NAME       what others see it as
+                      --transport tcp|bluetooth|memory
+                                        what carries it (default tcp)
+                  -q, --quiet           says nothing
+
+                Options:
+                      --[no-]animation  shows how it moves (default --animation)
+                  -v, --verbose         says more: [all] of it, that's it
+                  -t, --to ADDRESS      whom to send it to (may be repeated)
+                  -l, --limit NUMBER    how much at once (1 to 100; required)
+                  -h, --help            shows this
+
+                Examples:
+                  two files:
+                    try-it send --limit 5 a.txt b.txt there
+
                 """)
     }
 
-    @Test("It is asked for in every way", arguments: [
-        "send --help", "send -h", "help send", "send -qh", "send --wrong --help", "send --name --help", "send --help --wrong",
-    ])
+    @Test(
+        "It is asked for in every way",
+        arguments: [
+            "send --help", "send -h", "help send", "send -qh", "send --wrong --help", "send --name --help",
+            "send --help --wrong",
+        ])
     func asking(_ line: String) throws {
         let outcome = try Sample.program.parse(line.split(separator: " ").map(String.init))
         #expect(outcome == .text(try Sample.program.help(for: ["send"])))

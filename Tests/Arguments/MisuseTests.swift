@@ -12,7 +12,10 @@ struct MisuseTests {
             // Options that there are not.
             ("scan --nmae x", "there is no option --nmae: did you mean --name?", "scan"),
             ("scan --transprot=tcp", "there is no option --transprot: did you mean --transport?", "scan"),
-            ("send --no-animtion a b", "there is no option --no-animtion: did you mean --no-animation?", "send"),
+            (
+                "send --no-animtion a b", "there is no option --no-animtion: did you mean --no-animation?",
+                "send"
+            ),
             ("scan --elephant", "there is no option --elephant", "scan"),
             ("scan -x", "there is no option -x", "scan"),
             ("scan -name x", "there is no option -name: write --name", "scan"),
@@ -26,12 +29,15 @@ struct MisuseTests {
             ("scan --name", "--name needs a value: --name NAME", "scan"),
             ("scan -n", "-n needs a value: -n NAME", "scan"),
             ("scan --name=", "--name needs a value that is not empty", "scan"),
-            ("scan --name --quiet", "--name needs a value before --quiet (if that is the value: --name=--quiet)", "scan"),
+            (
+                "scan --name --quiet",
+                "--name needs a value before --quiet (if that is the value: --name=--quiet)", "scan"
+            ),
             ("scan -n -q", "-n needs a value before -q (if that is the value: -n-q)", "scan"),
             ("scan --quiet=yes", "--quiet takes no value: leave out =\"yes\"", "scan"),
             ("scan 10", "COUNT: 10 is out of range: it is -5 to 9", "scan"),
             ("scan many", "COUNT: \"many\" is no whole number (it is -5 to 9)", "scan"),
-            ("scan --within 2m", "--within: 2m is out of range: it is 10ms to 60s", "scan"),
+            ("scan --within 2m", "--within: 2m is out of range: it is 10ms to 1m", "scan"),
             ("scan --within 5", "--within: \"5\" is no duration as in 200ms, 5s or 2m", "scan"),
             ("scan --transport pigeon", "--transport: \"pigeon\" is not tcp, bluetooth or memory", "scan"),
             (

@@ -7,8 +7,10 @@ struct NotationTests {
     @Test(
         "A duration has a unit",
         arguments: [
-            ("200ms", Duration.milliseconds(200)), ("5s", .seconds(5)), ("2m", .seconds(120)), ("1h", .seconds(3_600)),
-            ("1.5s", .milliseconds(1_500)), ("0.000000001s", .nanoseconds(1)), ("7us", .microseconds(7)), ("0s", .zero),
+            ("200ms", Duration.milliseconds(200)), ("5s", .seconds(5)), ("2m", .seconds(120)),
+            ("1h", .seconds(3_600)),
+            ("1.5s", .milliseconds(1_500)), ("0.000000001s", .nanoseconds(1)), ("7us", .microseconds(7)),
+            ("0s", .zero),
         ])
     func durations(_ text: String, _ duration: Duration) throws {
         #expect(try Notation.duration().value(of: text, for: "x") == duration)
@@ -17,21 +19,27 @@ struct NotationTests {
     @Test(
         "A size is in bytes",
         arguments: [
-            ("0", 0), ("500", 500), ("500B", 500), ("64KiB", 65_536), ("64k", 65_536), ("1M", 1_048_576), ("1MB", 1_000_000),
+            ("0", 0), ("500", 500), ("500B", 500), ("64KiB", 65_536), ("64k", 65_536), ("1M", 1_048_576),
+            ("1MB", 1_000_000),
             ("1.5MB", 1_500_000), ("0.5KiB", 512), ("2G", 2 << 30), ("1.50KiB", 1_536),
         ])
     func sizes(_ text: String, _ size: Int) throws {
         #expect(try Notation.size().value(of: text, for: "x") == size)
     }
 
-    @Test("A rate is in bits a second", arguments: [("64kbit/s", 64_000), ("9bit/s", 9), ("8KiB/s", 65_536), ("1MB/s", 8_000_000)])
+    @Test(
+        "A rate is in bits a second",
+        arguments: [("64kbit/s", 64_000), ("9bit/s", 9), ("8KiB/s", 65_536), ("1MB/s", 8_000_000)])
     func rates(_ text: String, _ rate: Int) throws {
         #expect(try Notation.rate().value(of: text, for: "x") == rate)
     }
 
     @Test(
         "What is no whole quantity is refused",
-        arguments: ["5", "s", "-1s", "1e3s", "1.s", ".5s", "1 s", "0.0000000001s", "９s", "9999999999999999999999s", "9223372036854775807h", "1S"])
+        arguments: [
+            "5", "s", "-1s", "1e3s", "1.s", ".5s", "1 s", "0.0000000001s", "９s", "9999999999999999999999s",
+            "9223372036854775807h", "1S",
+        ])
     func noDurations(_ text: String) {
         let misuse = #expect(throws: Misuse.self) { try Notation.duration().value(of: text, for: "x") }
         #expect(misuse?.description.contains("is no duration as in") == true)
@@ -40,7 +48,9 @@ struct NotationTests {
     @Test("What is written for a default is read as the same")
     func roundTrips() throws {
         for exponent in 0..<63 {
-            for value in [1 << exponent, 1 << exponent - 1, 1_000 << (exponent / 2), 3_600_000_000_000 &* exponent] {
+            for value in [
+                1 << exponent, 1 << exponent - 1, 1_000 << (exponent / 2), 3_600_000_000_000 &* exponent,
+            ] {
                 let (size, rate, duration) = (Notation.size(), Notation.rate(), Notation<Duration>.duration())
                 #expect(try size.value(of: size.write(value), for: "x") == value)
                 #expect(try rate.value(of: rate.write(value), for: "x") == value)
@@ -63,7 +73,8 @@ struct NotationTests {
     @Test(
         "Typing errors are counted as people make them",
         arguments: [
-            ("", "abc", 3), ("abc", "", 3), ("name", "nmae", 1), ("name", "names", 1), ("kitten", "sitting", 3), ("same", "same", 0),
+            ("", "abc", 3), ("abc", "", 3), ("name", "nmae", 1), ("name", "names", 1),
+            ("kitten", "sitting", 3), ("same", "same", 0),
         ])
     func distances(_ one: String, _ other: String, _ distance: Int) {
         #expect(Resemblance.distance(one, other) == distance)

@@ -7,7 +7,9 @@ struct ParseTests {
     private let common = Sample.Common(name: nil, transport: "tcp", isQuiet: false, secret: nil)
 
     private func sending(_ line: String) throws -> Sample.Sending {
-        guard case .send(_, let sending) = try Sample.request("send \(line)") else { throw Misuse("no sending") }
+        guard case .send(_, let sending) = try Sample.request("send \(line)") else {
+            throw Misuse("no sending")
+        }
         return sending
     }
 
@@ -30,7 +32,9 @@ struct ParseTests {
 
     @Test("A value may hold what looks like syntax where it is joined to its option")
     func joined() throws {
-        for (line, name) in [("--name=--quiet", "--quiet"), ("--name=a=b", "a=b"), ("-n=b", "=b"), ("-n-", "-")] {
+        for (line, name) in [
+            ("--name=--quiet", "--quiet"), ("--name=a=b", "a=b"), ("-n=b", "=b"), ("-n-", "-"),
+        ] {
             var expected = common
             expected.name = name
             #expect(try Sample.request("scan \(line)") == .scan(expected, nearest: 3, within: .seconds(5)))

@@ -21,17 +21,23 @@ struct PropertyTests {
         Sample.program.outline.all.flatMap { command in
             [command.name] + command.options.flatMap(ShellText.spellings)
         } + [
-            "", "-", "--", "---", "=", "--=", "-=", "--name=", "-n=", "-qv", "-qn", "x", "5", "-5", "5s", "64KiB", "help", "tcp",
-            "99999999999999999999", "\u{0}", "é", "e\u{301}", "👨‍👩‍👧", "\u{301}", "'", "$(false)", "a b", "\n", "a@b",
+            "", "-", "--", "---", "=", "--=", "-=", "--name=", "-n=", "-qv", "-qn", "x", "5", "-5", "5s",
+            "64KiB", "help", "tcp",
+            "99999999999999999999", "\u{0}", "é", "e\u{301}", "👨‍👩‍👧", "\u{301}", "'", "$(false)", "a b", "\n",
+            "a@b",
         ]
 
-    @Test("It is read, or told to be wrong in one line, and never ends the program", arguments: 0..<20 as Range<UInt64>)
+    @Test(
+        "It is read, or told to be wrong in one line, and never ends the program",
+        arguments: 0..<20 as Range<UInt64>)
     func nothingTraps(_ seed: UInt64) {
         var dice = Dice(state: seed)
         for _ in 0..<150 {
             let arguments = (0..<Int.random(in: 0...7, using: &dice)).map { _ in
                 var word = Self.pieces.randomElement(using: &dice) ?? ""
-                if Int.random(in: 0..<4, using: &dice) == 0 { word += Self.pieces.randomElement(using: &dice) ?? "" }
+                if Int.random(in: 0..<4, using: &dice) == 0 {
+                    word += Self.pieces.randomElement(using: &dice) ?? ""
+                }
                 return word
             }
             do throws(Misuse) {
@@ -45,8 +51,10 @@ struct PropertyTests {
 
     /// Values that the options and operands of the sample take, by what help calls them.
     private static let values = [
-        "NAME": "x", "TEXT": "x", "tcp|bluetooth|memory": "memory", "DURATION": "200ms", "ADDRESS": "a@b", "NUMBER": "7",
-        "RATE": "9kbit/s", "SIZE": "1M", "COUNT": "4", "FILE": "x", "PLACE": "x", "SHELL": "fish", "PEER": "x",
+        "NAME": "x", "TEXT": "x", "tcp|bluetooth|memory": "memory", "DURATION": "200ms", "ADDRESS": "a@b",
+        "NUMBER": "7",
+        "RATE": "9kbit/s", "SIZE": "1M", "COUNT": "4", "FILE": "x", "PLACE": "x", "SHELL": "fish",
+        "PEER": "x",
     ]
 
     @Test("What the usage line shows is understood, in any order", arguments: 0..<20 as Range<UInt64>)
@@ -55,15 +63,20 @@ struct PropertyTests {
         for command in Sample.program.outline.all where command.isComplete {
             let path = Array(command.path.dropFirst())
             let help = try Sample.program.help(for: path, width: 10_000)
-            let usage = try #require(help.split(separator: "\n").first).dropFirst("usage: \(command.title)".count)
+            let usage = try #require(help.split(separator: "\n").first).dropFirst(
+                "usage: \(command.title)".count)
             var parts: [[String]] = []
             for shown in usage.split(separator: " ") {
                 let word = String(shown.filter { !["[", ".", "]"].contains($0) })
                 if word.hasPrefix("--") {
-                    parts.append([word == "--no-animation" ? ["--animation", word].randomElement(using: &dice)! : word])
+                    parts.append([
+                        word == "--no-animation" ? ["--animation", word].randomElement(using: &dice)! : word
+                    ])
                 } else {
                     let value = try #require(Self.values[word], "\(command.title) \(word)")
-                    if let last = parts.last, last.count == 1, last[0].hasPrefix("--"), help.contains("\(last[0]) \(word)") {
+                    if let last = parts.last, last.count == 1, last[0].hasPrefix("--"),
+                        help.contains("\(last[0]) \(word)")
+                    {
                         parts[parts.count - 1].append(value)
                     } else {
                         parts.append([value])
@@ -71,7 +84,11 @@ struct PropertyTests {
                 }
             }
             // Both contradict each other, as the command says.
-            if Bool.random(using: &dice) { parts.removeAll { $0 == ["--quiet"] } } else { parts.removeAll { $0 == ["--verbose"] } }
+            if Bool.random(using: &dice) {
+                parts.removeAll { $0 == ["--quiet"] }
+            } else {
+                parts.removeAll { $0 == ["--verbose"] }
+            }
             guard case .action = try Sample.program.parse(path + parts.shuffled(using: &dice).joined()) else {
                 Issue.record("\(parts) is no action")
                 continue

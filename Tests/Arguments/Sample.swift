@@ -35,14 +35,17 @@ enum Sample {
     }
 
     /// A type that a program reads by itself.
-    static let address = Notation<String>("ADDRESS", candidates: .lines(of: "printf '%s\\n' 'lynx one' 'puma$(false)'")) {
+    static let address = Notation<String>(
+        "ADDRESS", candidates: .lines(of: "printf '%s\\n' 'lynx one' 'puma$(false)'")
+    ) {
         guard $0.contains("@") else { throw Misuse("an address is written as in tcp@host") }
         return $0
     }
 
     static let scan = Command(
         "scan", "Looks for others", Common.options,
-        Option("within", .duration(in: .milliseconds(10) ... .seconds(60)), default: .seconds(5), "for how long"),
+        Option(
+            "within", .duration(in: .milliseconds(10) ... .seconds(60)), default: .seconds(5), "for how long"),
         Operand(optional: "COUNT", .integer(in: -5...9), default: 3, "how many to show"),
         examples: [Example("", "all"), Example("--name 'The Puma' 4", "four of them")]
     ) { common, within, count in Request.scan(common, nearest: count, within: within) }
@@ -70,7 +73,8 @@ enum Sample {
         return Request.send(
             common,
             Sending(
-                isAnimated: isAnimated, isVerbose: isVerbose, to: to, limit: limit, files: files, place: place))
+                isAnimated: isAnimated, isVerbose: isVerbose, to: to, limit: limit, files: files, place: place
+            ))
     }
 
     static let offer = Command(
@@ -83,15 +87,21 @@ enum Sample {
     static let trust = Command<Request>(
         "trust", "Knows whom to trust",
         subcommands: [
-            Command("add", "Trusts somebody", Operand("PEER", .text(candidates: .lines(of: "echo puma")), "whom")) {
+            Command(
+                "add", "Trusts somebody", Operand("PEER", .text(candidates: .lines(of: "echo puma")), "whom")
+            ) {
                 .trust($0)
             },
-            Command("forget", "Trusts somebody no more", Operand(repeated: "PEER", .text(), "whom")) { .forget($0) },
+            Command("forget", "Trusts somebody no more", Operand(repeated: "PEER", .text(), "whom")) {
+                .forget($0)
+            },
             Command("hidden", "Does what nobody knows", isHidden: true) { .forget([]) },
         ])
 
     static let program = Program(
-        Command("try-it", "Shows what a table can say", text: "It has it all.", subcommands: [scan, send, offer, trust]),
+        Command(
+            "try-it", "Shows what a table can say", text: "It has it all.",
+            subcommands: [scan, send, offer, trust]),
         version: "0.1",
         sections: [Section("Exit status", "0 when all went well, 2 when the call was wrong.")])
 

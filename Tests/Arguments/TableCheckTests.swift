@@ -17,9 +17,12 @@ struct TableCheckTests {
         ) { _, _, _, _ in 0 }
         let problems = Program(command).problems
         for words in [
-            "two options are --number", "two options are -h", "two operands are A", "two operands are repeated",
-            "A has no summary", "help is a command by itself", "both operands and commands", "Two words help: it does nothing",
-            "\"Two words\" is no name", "without a full stop", "the example \"Two words --number 3\" is none: --number",
+            "two options are --number", "two options are -h", "two operands are A",
+            "two operands are repeated",
+            "A has no summary", "help is a command by itself", "both operands and commands",
+            "Two words help: it does nothing",
+            "\"Two words\" is no name", "without a full stop",
+            "the example \"Two words --number 3\" is none: --number",
         ] {
             #expect(problems.contains { $0.contains(words) }, "\(words)")
         }

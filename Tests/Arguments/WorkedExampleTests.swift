@@ -12,7 +12,8 @@ struct WorkedExampleTests {
         let comment = try contents(of: "\(root)/Sources/Tools/Arguments/Program.swift")
         let shown = comment.split(separator: "\n").filter { $0.hasPrefix("///") }.map { $0.dropFirst(3) }
             .split { $0 == " ```" }
-        let compiled = try contents(of: "\(root)/Tests/Arguments/WorkedExample.swift").split(separator: "\n").dropFirst(2)
+        let compiled = try contents(of: "\(root)/Tests/Arguments/WorkedExample.swift").split(separator: "\n")
+            .dropFirst(2)
         #expect(shown[1].filter { !$0.isEmpty }.map { String($0.dropFirst()) } == compiled.map(String.init))
     }
 
@@ -33,6 +34,7 @@ struct WorkedExampleTests {
         let file = try #require(fopen(path, "r"))
         defer { fclose(file) }
         var buffer = [UInt8](repeating: 0, count: 100_000)
-        return String(decoding: buffer.prefix(fread(&buffer, 1, buffer.count, file)), as: UTF8.self)
+        let count = fread(&buffer, 1, buffer.count, file)
+        return String(decoding: buffer.prefix(count), as: UTF8.self)
     }
 }

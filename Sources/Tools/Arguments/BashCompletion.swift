@@ -46,7 +46,7 @@ struct BashCompletion {
                 fi
                 if ((!ended && !operands)); then
                     case "$at $word" in
-        \(moves)
+        \(ways)
                     esac
                 fi
                 if ((ended)); then
@@ -92,24 +92,8 @@ struct BashCompletion {
         """
     }
 
-    private var moves: String {
-        branches(
-            root.all.flatMap { command -> [String] in
-                let names = command.subcommands.map(\.name) + (command.offersHelpCommand ? ["help"] : [])
-                return names.map { name in
-                    let title = ShellText.quoted("\(command.title) \(name)")
-                    return "\(title)) at=\(title); continue ;;"
-                } + helpMoves(command)
-            })
-    }
-
-    /// `help` may be followed by all that the command itself may.
-    private func helpMoves(_ command: Outline) -> [String] {
-        command.subcommands.map { next in
-            let words = ShellText.quoted("\(command.title) help \(next.name)")
-            let after = next.subcommands.isEmpty ? "\(next.title) help" : "\(next.title) help"
-            return "\(words)) at=\(ShellText.quoted(after)); continue ;;"
-        }
+    private var ways: String {
+        branches(ShellText.ways(in: root).map { "\(ShellText.quoted($0))) at+=\" $word\"; continue ;;" })
     }
 
     private var valueOptions: String {
@@ -142,12 +126,13 @@ struct BashCompletion {
                 let names = command.visibleSubcommands.map(\.name)
                 if !names.isEmpty {
                     let own = ShellText.quoted("\(command.title) 0")
-                    let help = ShellText.quoted("\(command.title) help 0")
+                    let help = ShellText.helpWays(to: command, in: root).map { ShellText.quoted("\($0) 0") }
                     lines.append("\(own)) \(offer(.words(names + ["help"])) ?? ":") ;;")
-                    lines.append("\(help)) \(offer(.words(names)) ?? ":") ;;")
+                    lines.append("\(help.joined(separator: " | "))) \(offer(.words(names)) ?? ":") ;;")
                 }
                 for (index, operand) in command.operands.enumerated() {
-                    let place = ShellText.quoted("\(command.title) ") + (operand.isRepeated ? "*" : "\(index)")
+                    let place =
+                        ShellText.quoted("\(command.title) ") + (operand.isRepeated ? "*" : "\(index)")
                     if let offer = offer(operand.candidates) { lines.append("\(place)) \(offer) ;;") }
                 }
                 return lines

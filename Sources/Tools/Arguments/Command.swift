@@ -49,7 +49,8 @@ public struct Command<Action: Sendable>: Sendable {
 
     /// A command that only has others below it.
     public init(
-        _ name: String, _ summary: String, text: String = "", examples: [Example] = [], subcommands: [Command],
+        _ name: String, _ summary: String, text: String = "", examples: [Example] = [],
+        subcommands: [Command],
         isHidden: Bool = false
     ) {
         self.name = name

@@ -14,6 +14,9 @@ public struct Example: Hashable, Sendable {
         self.summary = summary
     }
 
+    /// The whole command line.
+    func written(for command: Outline) -> String { line.isEmpty ? command.title : "\(command.title) \(line)" }
+
     /// The line's words as a shell would hand them over.
     var arguments: [String] {
         var words: [String] = []

@@ -30,7 +30,7 @@ struct FishCompletion {
                 end
                 if test $operands = 0
                     switch "$at $word"
-                        case \(list(moves))
+                        case \(list(ShellText.ways(in: root)))
                             set at "$at $word"
                             continue
                     end
@@ -56,13 +56,6 @@ struct FishCompletion {
         """
     }
 
-    private var moves: [String] {
-        root.all.flatMap { command in
-            command.subcommands.map { "\(command.title) \($0.name)" }
-                + (command.offersHelpCommand ? ["\(command.title) help"] : [])
-        }
-    }
-
     private var valueOptions: [String] {
         root.all.flatMap { command in
             command.options.filter { $0.candidates != nil }.flatMap(ShellText.spellings)
@@ -71,18 +64,20 @@ struct FishCompletion {
     }
 
     private func lines(of command: Outline) -> [String] {
-        let commands = command.visibleSubcommands.map { next in
-            line(when: command.title, "0 0", candidates: .words([next.name]), next.summary)
+        let ways = [command.title] + ShellText.helpWays(to: command, in: root)
+        let commands = command.visibleSubcommands.flatMap { next in
+            ways.map { line(when: $0, "0 0", candidates: .words([next.name]), next.summary) }
         }
-        let helped = command.visibleSubcommands.map { next in
-            line(when: "\(command.title) help", "0 0", candidates: .words([next.name]), next.summary)
-        }
+        let help =
+            commands.isEmpty
+            ? []
+            : [line(when: command.title, "0 0", candidates: .words(["help"]), "shows the help of a command")]
         let operands = command.operands.enumerated().map { index, operand in
             let most = operand.isRepeated ? "9999" : "\(index)"
             return line(
                 when: command.title, "\(index) \(most)", candidates: operand.candidates, operand.summary)
         }
-        return commands + helped + command.visibleOptions.flatMap { lines(of: $0, in: command) } + operands
+        return commands + help + command.visibleOptions.flatMap { lines(of: $0, in: command) } + operands
     }
 
     private func lines(of option: OptionDeclaration, in command: Outline) -> [String] {
@@ -93,11 +88,13 @@ struct FishCompletion {
             if let candidates = option.candidates {
                 words += " --require-parameter" + arguments(candidates, isAlone: true)
             }
-            return words + description(option.summary)
+            return words + description(ShellText.summary(option, as: "--\(name)"))
         }
     }
 
-    private func line(when title: String, _ operands: String, candidates: Candidates, _ summary: String) -> String {
+    private func line(when title: String, _ operands: String, candidates: Candidates, _ summary: String)
+        -> String
+    {
         "complete --command \(root.name) --condition \(condition(title, operands))"
             + arguments(candidates, isAlone: false) + description(summary)
     }
@@ -109,7 +106,8 @@ struct FishCompletion {
             " --no-files --arguments " + Self.quoted(words.map(Self.quoted).joined(separator: " "))
         case .files: " --force-files"
         case .directories: " --no-files --arguments '(__fish_complete_directories)'"
-        case .lines(let source): " --no-files --arguments " + Self.quoted("(sh -c \(Self.quoted(source)) 2>/dev/null)")
+        case .lines(let source):
+            " --no-files --arguments " + Self.quoted("(sh -c \(Self.quoted(source)) 2>/dev/null)")
         }
     }
 

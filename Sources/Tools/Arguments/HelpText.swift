@@ -8,24 +8,42 @@ struct HelpText {
     private static let widestTerm = 28
 
     private let width: Int
+    /// Where summaries begin.
+    private var column = 0
     private var lines: [String] = []
+
+    /// A heading and what is listed under it.
+    private struct Table {
+        let title: String
+        let rows: [(term: String, summary: String)]
+    }
 
     static func write(_ command: Outline, in root: Outline, _ sections: [Section], width: Int) -> String {
         var text = HelpText(width: max(width, leastWidth))
         text.addUsage(of: command)
         text.addText(of: command)
-        text.add("Commands", command.visibleSubcommands.map { ($0.name, $0.summary) })
-        text.add("Operands", command.operands.map { ($0.name, summary($0.summary, $0.remarks)) })
-        text.addOptions(of: command)
+        let tables =
+            [
+                Table(title: "Commands", rows: command.visibleSubcommands.map { ($0.name, $0.summary) }),
+                Table(
+                    title: "Operands",
+                    rows: command.operands.map { ($0.name, summary($0.summary, $0.remarks)) }),
+            ] + optionTables(of: command)
+        let terms = tables.flatMap(\.rows).map(\.term.count).filter { $0 <= widestTerm }
+        text.column = min((terms.max() ?? 0) + 4, text.width / 2)
+        for table in tables where !table.rows.isEmpty { text.add(table) }
         text.addExamples(of: command)
         let isRoot = command.path == root.path
         for section in isRoot ? sections : [] {
             text.lines += ["", "\(section.title):"] + text.indented(section.text)
         }
         if !command.subcommands.isEmpty {
-            text.lines += [""] + Paragraphs.wrap(
-                "`\(command.title) help COMMAND` tells more of one.".split(separator: " ").map(String.init),
-                width: text.width)
+            text.lines +=
+                [""]
+                + Paragraphs.wrap(
+                    "`\(command.title) help COMMAND` tells more of one.".split(separator: " ").map(
+                        String.init),
+                    width: text.width)
         }
         return text.lines.joined(separator: "\n") + "\n"
     }
@@ -45,15 +63,16 @@ struct HelpText {
         var result: [String] = []
         for way in ways {
             let start = (result.isEmpty ? "usage: " : "       ") + command.title
-            // Behind a long name there is too little room.
-            let indent = min(start.count + 1, width / 3)
-            let wrapped = Paragraphs.wrap(way, width: width - indent)
-            guard start.count + 1 + (wrapped.first?.count ?? 0) <= width else {
-                result += [start] + wrapped.map { Self.spaces(indent) + $0 }
-                continue
+            // Behind a long name there may be too little room, even for one.
+            let room = width - start.count - 1
+            let isTight = room < width / 2 || way.contains { $0.count > room }
+            let indent = isTight ? 8 : start.count + 1
+            let wrapped = Paragraphs.wrap(way, width: width - indent).map { Self.spaces(indent) + $0 }
+            if isTight || wrapped.isEmpty {
+                result += [start] + wrapped
+            } else {
+                result += [start + wrapped[0].dropFirst(start.count)] + wrapped.dropFirst()
             }
-            result.append(([start] + wrapped.prefix(1)).joined(separator: " "))
-            result += wrapped.dropFirst().map { Self.spaces(indent) + $0 }
         }
         return result
     }
@@ -63,12 +82,14 @@ struct HelpText {
         if !command.text.isEmpty { lines += [""] + Paragraphs.lines(of: command.text, width: width) }
     }
 
-    private mutating func addOptions(of command: Outline) {
+    private static func optionTables(of command: Outline) -> [Table] {
         let options = command.visibleOptions
         var titles: [String] = []
         for title in options.compactMap(\.section) where !titles.contains(title) { titles.append(title) }
-        for title in titles { add(title, options.filter { $0.section == title }.map(Self.row)) }
-        add("Options", options.filter { $0.section == nil }.map(Self.row))
+        return titles.map { title in
+            Table(title: title, rows: options.filter { $0.section == title }.map(row))
+        }
+            + [Table(title: "Options", rows: options.filter { $0.section == nil }.map(row))]
     }
 
     private static func row(_ option: OptionDeclaration) -> (String, String) {
@@ -76,13 +97,11 @@ struct HelpText {
         return (start + Synopsis.long(option), summary(option.summary, option.remarks))
     }
 
-    private mutating func add(_ title: String, _ rows: [(term: String, summary: String)]) {
-        guard !rows.isEmpty else { return }
-        let widest = rows.map(\.term.count).filter { $0 <= Self.widestTerm }.max() ?? 0
-        let column = min(max(widest, 6) + 4, width / 2)
-        lines += ["", "\(title):"]
-        for (term, summary) in rows {
-            var wrapped = Paragraphs.wrap(summary.split(separator: " ").map(String.init), width: width - column)[...]
+    private mutating func add(_ table: Table) {
+        lines += ["", "\(table.title):"]
+        for (term, summary) in table.rows {
+            var wrapped = Paragraphs.wrap(
+                summary.split(separator: " ").map(String.init), width: width - column)[...]
             var line = "  \(term)"
             if line.count + 2 <= column, let first = wrapped.popFirst() {
                 line += Self.spaces(column - line.count) + first
@@ -97,7 +116,7 @@ struct HelpText {
         lines += ["", "Examples:"]
         for example in command.examples {
             lines += indented("\(example.summary):")
-            lines.append("    \(command.title)" + (example.line.isEmpty ? "" : " \(example.line)"))
+            lines.append("    \(example.written(for: command))")
         }
     }
 

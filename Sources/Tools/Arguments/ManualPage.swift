@@ -9,11 +9,12 @@ struct ManualPage {
     }
 
     func write(section: Int, date: String, source: String) -> String {
-        var lines = [".TH \(Self.word(root.name.uppercased())) \(section) \(Self.word(date)) \(Self.word(source))"]
+        var lines = [".TH \(Self.word(root.name.uppercased())) \(section) \(date) \(Self.word(source))"]
         lines += [".SH NAME", "\(Self.text(root.name)) \\- \(Self.text(root.summary))"]
         lines += [".SH SYNOPSIS"]
         for command in root.visible where command.isComplete { lines += synopsis(command) }
-        lines += [".SH DESCRIPTION", Self.line(root.summary + ".")] + Self.paragraphs(root.text, startsWith: ".PP")
+        lines +=
+            [".SH DESCRIPTION", Self.line(root.summary + ".")] + Self.paragraphs(root.text, startsWith: ".PP")
         lines += parameters(root, heading: ".SH")
         let commands = root.visible.dropFirst()
         if !commands.isEmpty { lines.append(".SH COMMANDS") }
@@ -32,7 +33,7 @@ struct ManualPage {
 
     private func synopsis(_ command: Outline) -> [String] {
         let words = (Synopsis.ways(command).first ?? []).map { Self.text($0).replacingSpaces }
-        return [".SY \(Self.word(command.title))"] + words.map { "\(Self.guarded($0))" } + [".YS"]
+        return [".SY \(Self.word(command.title))"] + words.map { Self.guarded($0) + Self.noEnd } + [".YS"]
     }
 
     private func parameters(_ command: Outline, heading: String?) -> [String] {
@@ -56,7 +57,7 @@ struct ManualPage {
         return [".SH EXAMPLES"]
             + commands.flatMap { command in
                 command.examples.flatMap { example in
-                    [".TP", Self.line("\(command.title) \(example.line)"), Self.line(example.summary)]
+                    [".TP", Self.line(example.written(for: command)), Self.line(example.summary)]
                 }
             }
     }
@@ -73,6 +74,9 @@ struct ManualPage {
 
     /// A line of text, that no macro is read from.
     private static func line(_ words: String) -> String { guarded(text(words)) }
+
+    /// Keeps the three dots at the end of a word from ending a sentence.
+    private static let noEnd = "\\&"
 
     private static func guarded(_ line: String) -> String {
         line.hasPrefix(".") || line.hasPrefix("'") ? "\\&\(line)" : line

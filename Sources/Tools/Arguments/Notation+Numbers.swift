@@ -27,7 +27,8 @@ extension Notation where Value == Int {
     }
 
     private static func quantity(
-        _ placeholder: String, _ kind: String, _ examples: String, _ units: Quantity, _ range: ClosedRange<Int>
+        _ placeholder: String, _ kind: String, _ examples: String, _ units: Quantity,
+        _ range: ClosedRange<Int>
     ) -> Self {
         let bounds = words(for: range, everything: 0 ... .max, units.write)
         return Notation(placeholder, remark: bounds, write: units.write) { text in
@@ -41,7 +42,8 @@ extension Notation where Value == Int {
 extension Notation where Value == Duration {
     /// A span of time to the nanosecond, as in `200ms`, `5s`, `1.5s`, `2m` or `1h`.
     public static func duration(
-        _ placeholder: String = "DURATION", in range: ClosedRange<Duration> = .zero ... .nanoseconds(Int64.max)
+        _ placeholder: String = "DURATION",
+        in range: ClosedRange<Duration> = .zero ... .nanoseconds(Int64.max)
     ) -> Self {
         let bounds = words(for: range, everything: .zero ... .nanoseconds(Int64.max), write)
         return Notation(placeholder, remark: bounds, write: write) { text in

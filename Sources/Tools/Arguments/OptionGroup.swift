@@ -26,7 +26,9 @@ public struct OptionGroup<Value: Sendable>: Parameter {
             return Declaration(subject: .option(option))
         }
         read = { given throws(Misuse) in
-            do { return try make(repeat (each parts).value(in: given)) } catch { throw Misuse(telling: error) }
+            do { return try make(repeat (each parts).value(in: given)) } catch {
+                throw Misuse(telling: error)
+            }
         }
     }
 

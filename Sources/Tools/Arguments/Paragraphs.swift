@@ -16,7 +16,8 @@ enum Paragraphs {
             case _ where isEmpty: break
             case (.fixed(let lines), true) where !isNew: pieces[pieces.count - 1] = .fixed(lines + [line])
             case (_, true): pieces.append(.fixed([line]))
-            case (.flowing(let start), false) where !isNew: pieces[pieces.count - 1] = .flowing("\(start) \(line)")
+            case (.flowing(let start), false) where !isNew:
+                pieces[pieces.count - 1] = .flowing("\(start) \(line)")
             case (_, false): pieces.append(.flowing(line))
             }
             isNew = isEmpty

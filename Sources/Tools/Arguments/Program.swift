@@ -83,14 +83,16 @@ public struct Program<Action: Sendable>: Sendable {
         }
         do throws(Misuse) {
             if outline.offersHelpCommand, rest.first == "help" {
-                return .text(try help(for: Array((outline.path + rest.dropFirst()).dropFirst()), width: width))
+                return .text(
+                    try help(for: Array((outline.path + rest.dropFirst()).dropFirst()), width: width))
             }
             switch try Scan.read(rest, for: outline, in: self.outline) {
             case .help: return .text(HelpText.write(outline, in: self.outline, sections, width: width))
             case .version: return .text("\(self.outline.name) \(version ?? "")\n")
             case .given(let given):
                 guard let make = command.make else {
-                    throw Misuse("a command is missing: \(Wording.list(outline.visibleSubcommands.map(\.name)))")
+                    throw Misuse(
+                        "a command is missing: \(Wording.list(outline.visibleSubcommands.map(\.name)))")
                 }
                 return .action(try make(given))
             }
@@ -109,7 +111,8 @@ public struct Program<Action: Sendable>: Sendable {
         for name in path {
             guard let next = outline.subcommand(name) else {
                 guard !outline.subcommands.isEmpty else {
-                    throw Misuse("\(outline.title) has no commands below it, and so no \(Wording.quoted(name))")
+                    throw Misuse(
+                        "\(outline.title) has no commands below it, and so no \(Wording.quoted(name))")
                 }
                 throw Scan.noCommand(name, in: outline)
             }
@@ -136,7 +139,8 @@ public struct Program<Action: Sendable>: Sendable {
     ///   - date: When it was last changed, as in `2026-02-28`.
     public func manual(section: Int = 1, date: String) -> String {
         ManualPage(outline, sections).write(
-            section: section, date: date, source: [outline.name, version].compactMap { $0 }.joined(separator: " "))
+            section: section, date: date,
+            source: [outline.name, version].compactMap { $0 }.joined(separator: " "))
     }
 
     /// What in this table contradicts itself, a sentence each; a test of the program asserts that there is nothing.

@@ -20,7 +20,8 @@ enum Resemblance {
             var current = [row + 1]
             for (column, candidate) in other.enumerated() {
                 var cost = min(
-                    last[column] + (character == candidate ? 0 : 1), last[column + 1] + 1, current[column] + 1)
+                    last[column] + (character == candidate ? 0 : 1), last[column + 1] + 1, current[column] + 1
+                )
                 if row > 0, column > 0, character == other[column - 1], one[row - 1] == candidate {
                     cost = min(cost, beforeLast[column - 1] + 1)
                 }

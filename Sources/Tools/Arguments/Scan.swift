@@ -73,9 +73,15 @@ struct Scan {
     /// `-n`, `-nvalue`, or several flags at once.
     private mutating func takeShort(_ word: String) throws(Misuse) {
         var letters = word.dropFirst()
+        // Even where its first letter takes the rest for a value, that is not what was meant.
+        if letters.count > 1,
+            command.visibleOptions.contains(where: { $0.longNames.contains(String(letters)) })
+        {
+            throw Misuse("there is no option \(word): write -\(word)")
+        }
         while let letter = letters.popFirst() {
             guard let option = command.options.first(where: { $0.short == letter }) else {
-                throw unknown(letter, in: word)
+                throw unknown(letter)
             }
             guard option.candidates != nil else {
                 try take(option, as: option.name, written: "-\(letter)", attached: nil)
@@ -130,11 +136,8 @@ struct Scan {
         return none(written, Resemblance.closest(to: name, among: known))
     }
 
-    private func unknown(_ letter: Character, in word: String) -> Misuse {
-        let written = Wording.quoted("-\(letter)").filter { $0 != "\"" }
-        let whole = String(word.dropFirst().prefix { $0 != "=" })
-        let known = command.visibleOptions.flatMap(\.longNames)
-        if whole.count > 1, known.contains(whole) { return Misuse("there is no option -\(whole): write --\(whole)") }
+    private func unknown(_ letter: Character) -> Misuse {
+        let written = "-\(letter)"
         let owners = root.visible.filter { $0.visibleOptions.contains { $0.short == letter } }
         return owners.isEmpty ? none(written, nil) : foreign(written, owners)
     }
@@ -167,7 +170,9 @@ struct Scan {
             rest = rest.dropFirst(count)
         }
         guard let first = rest.first else { return }
-        guard command.subcommands.isEmpty || !command.operands.isEmpty else { throw Self.noCommand(first, in: command) }
+        guard command.subcommands.isEmpty || !command.operands.isEmpty else {
+            throw Self.noCommand(first, in: command)
+        }
         let names = command.operands.map(\.name)
         let expected = names.isEmpty ? "no operands" : "\(Wording.list(names, "and")) only"
         throw Misuse("\(Wording.quoted(first)) is too much: \(command.title) takes \(expected)")

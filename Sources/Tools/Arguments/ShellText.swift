@@ -19,4 +19,27 @@ enum ShellText {
     static func spellings(_ option: OptionDeclaration) -> [String] {
         (option.short.map { ["-\($0)"] } ?? []) + option.longNames.map { "--\($0)" }
     }
+
+    /// What an option's spelling does, for shells that tell.
+    static func summary(_ option: OptionDeclaration, as spelling: String) -> String {
+        let isNegation = option.longNames.dropFirst().contains { spelling == "--\($0)" }
+        return isNegation ? "not --\(option.name)" : Wording.onOneLine(option.summary)
+    }
+
+    /// All sequences of words that lead from the program's name to a command, or to the help of one.
+    static func ways(in root: Outline) -> [String] {
+        let commands = root.all.map(\.title).filter { $0 != root.title }
+        return commands + root.all.flatMap { helpWays(to: $0, in: root) }
+    }
+
+    /// The ways to the help of `command`: the word `help` may come anywhere behind a command that has it.
+    static func helpWays(to command: Outline, in root: Outline) -> [String] {
+        let path = command.path
+        var owner: Outline? = root
+        return path.indices.compactMap { index in
+            if index > 0 { owner = owner?.subcommand(path[index]) }
+            guard owner?.offersHelpCommand == true else { return nil }
+            return (path[...index] + ["help"] + path[(index + 1)...]).joined(separator: " ")
+        }
+    }
 }

@@ -21,7 +21,8 @@ enum TableCheck {
         for name in [command.name] + command.options.map(\.name) where !isName(name) {
             problems.append("\(Wording.quoted(name)) is no name of lowercase letters, digits and hyphens")
         }
-        for short in command.options.compactMap(\.short) where !short.isASCII || !(short.isLetter || short.isNumber) {
+        for short in command.options.compactMap(\.short)
+        where !short.isASCII || !(short.isLetter || short.isNumber) {
             problems.append("-\(short) is neither letter nor digit")
         }
         let operands = command.operands.map { ("\($0.name)", $0.summary) }

@@ -66,7 +66,8 @@ struct ZshCompletion {
     private func commands(_ command: Outline) -> String {
         let function = ShellText.functionName(command.path)
         let described = command.visibleSubcommands.map { next in
-            ShellText.quoted("\(next.name):\(ShellText.escaped(Wording.onOneLine(next.summary), ["\\", ":"]))")
+            ShellText.quoted(
+                "\(next.name):\(ShellText.escaped(Wording.onOneLine(next.summary), ["\\", ":"]))")
         }
         return """
             \(function)_commands() {
@@ -90,8 +91,9 @@ struct ZshCompletion {
     private func specification(_ option: OptionDeclaration, _ command: Outline) -> [String] {
         let spellings = ShellText.spellings(option)
         let excluded = option.isRepeated ? "*" : "(\(spellings.joined(separator: " ")))"
-        let summary = "[\(ShellText.escaped(Wording.onOneLine(option.summary), ["\\", "[", "]", ":"]))]"
         return spellings.map { spelling in
+            let words = ShellText.summary(option, as: spelling)
+            let summary = "[\(ShellText.escaped(words, ["\\", "[", "]", ":"]))]"
             guard case .value(let placeholder, let candidates) = option.form else {
                 return ShellText.quoted(excluded + spelling + summary)
             }
@@ -123,7 +125,8 @@ struct ZshCompletion {
     }
 
     private static let special: Set<Character> = [
-        " ", "\\", ":", "(", ")", "'", "\"", "$", "`", "*", "?", "[", "]", "{", "}", "&", ";", "|", "<", ">", "~", "#",
+        " ", "\\", ":", "(", ")", "'", "\"", "$", "`", "*", "?", "[", "]", "{", "}", "&", ";", "|", "<", ">",
+        "~", "#",
     ]
 
     private func name(_ command: Outline, _ parameter: String) -> String {

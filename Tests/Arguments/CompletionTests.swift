@@ -1,0 +1,143 @@
+import Testing
+
+@testable import Arguments
+
+/// What the shells themselves make of the scripts.
+@Suite("Completion")
+struct CompletionTests {
+    /// Command lines, and what is offered for their last word.
+    private static let cases: [(line: String, offered: String)] = [
+        ("try-it s", "scan send"),
+        ("try-it --v", "--version"),
+        ("try-it send --a", "--animation"),
+        ("try-it send --n", "--name --no-animation"),
+        ("try-it send -n scan --transport ", "bluetooth memory tcp"),
+        ("try-it send --transport=m", "--transport=memory"),
+        ("try-it trust a", "add"),
+        ("try-it trust ", "add forget help"),
+        ("try-it help tr", "trust"),
+        ("try-it help trust ", "add forget"),
+        ("try-it trust help f", "forget"),
+        ("try-it trust add ", "puma"),
+        ("try-it trust add puma ", ""),
+        ("try-it offer ", "bash fish zsh"),
+        ("try-it offer --rate 64kbit/s f", "fish"),
+        ("try-it offer bash ", ""),
+        ("try-it send /etc/os-rel", "/etc/os-release"),
+        ("try-it send --limit 1 /etc/os-rel", "/etc/os-release"),
+        ("try-it scan --sec", ""),
+        ("try-it send -- --an", ""),
+        ("try-it trust h", "help"),
+        ("try-it trust hi", ""),
+    ]
+
+    private static func expected(_ offered: (String) -> String = { $0 }) -> [String] {
+        cases.map { "\($0.line) => \(offered($0.offered))" }
+    }
+
+    @Test("Bash offers what can come next")
+    func bash() throws {
+        var text = Sample.program.completion(for: .bash)
+        text += """
+            try() {
+                COMP_WORDS=("$@")
+                COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+                _try_it
+                local sorted
+                mapfile -t sorted < <(printf '%s\\n' "${COMPREPLY[@]}" | sort)
+                echo "$* => ${sorted[*]}"
+            }
+            complete -p try-it
+
+            """
+        for (line, _) in Self.cases {
+            let words = line.split(separator: " ", omittingEmptySubsequences: false)
+            text += "try \(words.map { ShellText.quoted(String($0)) }.joined(separator: " "))\n"
+        }
+        // Where bash has made three words of one.
+        text += "try try-it send --transport = b\ntry try-it send --transport =\ntry try-it send --to p\n"
+        let script = try Script(text)
+        let said = try Script.lines(of: "bash --norc \(script.path)")
+        #expect(
+            said == ["complete -F _try_it try-it"] + Self.expected() + [
+                "try-it send --transport = b => bluetooth",
+                "try-it send --transport = => bluetooth memory tcp",
+                "try-it send --to p => puma\\$\\(false\\)",
+            ])
+    }
+
+    @Test("Fish offers what can come next")
+    func fish() throws {
+        var text = Sample.program.completion(for: .fish)
+        for (line, _) in Self.cases {
+            text +=
+                "echo '\(line) =>' (complete --do-complete '\(line)' | string replace --regex '\\t.*' '')\n"
+        }
+        text += "complete --do-complete 'try-it send --to p'\ncomplete --do-complete 'try-it send --verb'\n"
+        let script = try Script(text)
+        let said = try Script.lines(of: "env HOME=/nonexistent fish --no-config \(script.path)")
+        let expected = Self.cases.map { $0.offered.isEmpty ? "\($0.line) =>" : "\($0.line) => \($0.offered)" }
+        #expect(
+            said == expected + [
+                "puma$(false)\twhom to send it to", "--verbose\tsays more: [all] of it, that's it",
+            ])
+    }
+
+    @Test("Zsh completes what can come next, in a terminal")
+    func zsh() throws {
+        let completion = try Script(Sample.program.completion(for: .zsh))
+        #expect(try Script.lines(of: "zsh -n \(completion.path)") == [])
+        let unique =
+            Self.cases.filter { !$0.offered.isEmpty && !$0.offered.contains(" ") } + [
+                ("try-it send --to p", "puma$(false)"), ("try-it send --lim", "--limit"),
+            ]
+        var text = """
+            zmodload zsh/zpty
+            zpty terminal zsh -f -i
+            zpty -w terminal 'try-it() { print -r -- "GOT<try-it $*>" }'
+            zpty -w terminal 'autoload -U compinit; compinit -u -D; source \(completion.path); print GOT"<ready>"'
+            zpty -r terminal said '*GOT<ready>*'
+
+            """
+        for (line, _) in unique {
+            text += """
+                zpty -w -n terminal \(ShellText.quoted(line))$'\\t\\r'
+                zpty -r terminal said '*GOT<*>*'
+                print -r -- ${${said#*GOT<}%>*}
+
+                """
+        }
+        text += "zpty -d terminal\n"
+        let script = try Script(text)
+        let said = try Script.lines(of: "env TERM=dumb zsh -f \(script.path)")
+        let expected = unique.map { line, offered in
+            (line.split(separator: " ", omittingEmptySubsequences: false).dropLast().map(String.init) + [
+                offered
+            ])
+            .joined(separator: " ")
+        }
+        #expect(said.map { $0.hasSuffix(" ") ? String($0.dropLast()) : $0 } == expected)
+    }
+
+    @Test("What is declared is text to a shell, whatever it says")
+    func hostileWords() throws {
+        let words = ["it's", "$(echo no)", "`no`", "a;b", "a b", "\\", "*"]
+        let program = Program(
+            Command("odd", "Takes odd words", Operand("WORD", .choice(words), "it's \"$(no)\" [odd]: *")) {
+                $0
+            })
+        let bash = try Script(
+            program.completion(for: .bash)
+                + "COMP_WORDS=(odd ''); COMP_CWORD=1; _odd; for word in \"${COMPREPLY[@]}\"; do eval \"echo $word\"; done"
+        )
+        #expect(try Script.lines(of: "bash --norc \(bash.path)") == words)
+        let fish = try Script(
+            program.completion(for: .fish)
+                + "complete --do-complete 'odd ' | string replace --regex '\\t.*' ''")
+        #expect(
+            try Script.lines(of: "env HOME=/nonexistent fish --no-config \(fish.path)").sorted()
+                == words.sorted())
+        let zsh = try Script(program.completion(for: .zsh))
+        #expect(try Script.lines(of: "zsh -n \(zsh.path)") == [])
+    }
+}
