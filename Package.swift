@@ -38,7 +38,8 @@ let package = Package(
         .target(name: "FourInARow", dependencies: ["NighCore"], path: "Sources/FourInARow"),
         .target(name: "Arguments", path: "Sources/Tools/Arguments"),
         .target(name: "Terminal", dependencies: ["NighCore"], path: "Sources/Tools/Terminal"),
-        .executableTarget(name: "greet", dependencies: ["Nigh", "NighCore"], path: "Sources/Tools/greet"),
+        .executableTarget(
+            name: "greet", dependencies: ["Arguments", "Nigh", "NighCore"], path: "Sources/Tools/greet"),
         .target(name: "CAllocationCounter", path: "Sources/Tools/CAllocationCounter"),
         .executableTarget(
             name: "nigh-bench", dependencies: ["CAllocationCounter", "NighCore", "NighMemory"],
@@ -74,7 +75,7 @@ let package = Package(
             path: "Tests/FourInARow"),
         .testTarget(name: "TerminalTests", dependencies: ["Terminal"], path: "Tests/Terminal"),
         .testTarget(name: "FuzzTests", dependencies: ["fuzz"], path: "Tests/Fuzz"),
-        .testTarget(name: "GreetTests", dependencies: ["Nigh", "greet"], path: "Tests/Greet"),
+        .testTarget(name: "GreetTests", dependencies: ["Arguments", "Nigh", "greet"], path: "Tests/Greet"),
         .testTarget(name: "LabTests", dependencies: ["NighTestKit", "lab"], path: "Tests/Lab/Scenarios"),
         .testTarget(name: "NighTests", dependencies: ["Nigh"], path: "Tests/Nigh"),
         .testTarget(

@@ -12,13 +12,13 @@ struct TableCheckTests {
         let number = Option("number", short: "h", .integer(in: 1...2), "which")
         let command = Command(
             "Two words", "Ends with a stop.", number, number, Operand(repeated: "A", .text(), "x"),
-            Operand(repeated: "A", .text(), ""), examples: [Example("--number 3", "too many")],
+            Operand(repeated: "A", .choice(["x", ""]), ""), examples: [Example("--number 3", "too many")],
             subcommands: [Command("help", "Helps", subcommands: [])]
         ) { _, _, _, _ in 0 }
         let problems = Program(command).problems
         for words in [
             "two options are --number", "two options are -h", "two operands are A",
-            "two operands are repeated",
+            "two operands are repeated", "a choice that nobody can type",
             "A has no summary", "help is a command by itself", "both operands and commands",
             "Two words help: it does nothing",
             "\"Two words\" is no name", "without a full stop",

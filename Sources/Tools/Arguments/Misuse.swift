@@ -9,8 +9,8 @@ public struct Misuse: Error, Hashable, Sendable, CustomStringConvertible {
     /// With which status a program ends after a misuse.
     public static let status: Int32 = 2
 
-    /// A misuse told in these words.
-    public init(_ description: String) { self.description = description }
+    /// A misuse told in these words. They may repeat what somebody typed: what would move a terminal's cursor is replaced.
+    public init(_ description: String) { self.description = Wording.harmless(description) }
 
     /// The same with a place to read more, as in `nigh ping --help`. `Program.parse` has called this on what it throws.
     public func pointing(to command: String) -> Misuse { Misuse("\(description) (see \(command))") }

@@ -143,8 +143,7 @@ struct Scan {
     }
 
     private func none(_ written: String, _ meant: String?) -> Misuse {
-        let shown = String(Wording.quoted(written).dropFirst().dropLast())
-        return Misuse("there is no option \(shown)" + (meant.map { ": did you mean --\($0)?" } ?? ""))
+        Misuse("there is no option \(written.prefix(60))" + (meant.map { ": did you mean --\($0)?" } ?? ""))
     }
 
     /// An option that other commands have, and this one has not.

@@ -7,6 +7,11 @@ enum TableCheck {
             .map { "two options are -\($0)" }
         problems += duplicates(command.operands.map(\.name)).map { "two operands are \($0)" }
         problems += duplicates(command.subcommands.map(\.name)).map { "two commands are \($0)" }
+        for case .words(let words) in command.options.compactMap(\.candidates)
+            + command.operands.map(\.candidates)
+        where words.contains(where: { $0.isEmpty || $0.contains("\n") }) {
+            problems.append("\(words) has a choice that nobody can type")
+        }
         if command.operands.count(where: \.isRepeated) > 1 { problems.append("two operands are repeated") }
         if command.subcommand("help") != nil { problems.append("help is a command by itself") }
         if !command.operands.isEmpty, !command.subcommands.isEmpty {

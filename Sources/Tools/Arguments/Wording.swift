@@ -1,16 +1,21 @@
 /// How what is told to a person is put.
 enum Wording {
-    /// What somebody typed, in quotation marks: on one line, not too long, and without what moves a cursor.
+    /// What somebody typed, in quotation marks, and not too long.
     static func quoted(_ text: String) -> String {
         let longest = 60
-        let shown = text.count > longest ? text.prefix(longest) + "…" : text[...]
-        let harmless = shown.unicodeScalars.map { scalar -> Unicode.Scalar in
+        return "\"\(text.count > longest ? text.prefix(longest) + "…" : text[...])\""
+    }
+
+    /// On one line, and without what moves a cursor or turns the text round.
+    static func harmless(_ text: String) -> String {
+        let scalars = text.unicodeScalars.map { scalar -> Unicode.Scalar in
             switch scalar.properties.generalCategory {
+            case _ where scalar == "\n": " "
             case .control, .format, .lineSeparator, .paragraphSeparator: "\u{FFFD}"
             default: scalar
             }
         }
-        return "\"\(String(String.UnicodeScalarView(harmless)))\""
+        return String(String.UnicodeScalarView(scalars))
     }
 
     /// `tcp, bluetooth or memory`.

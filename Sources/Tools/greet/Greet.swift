@@ -1,3 +1,4 @@
+import Arguments
 import Nigh
 import NighCore
 
@@ -11,10 +12,12 @@ enum Greet {
         let output = Output(whenBroken: { end.come(0) })
         let greeters: [Greeter]
         do {
-            let options = try Options(arguments)
-            if options.wantsHelp {
-                print(Options.help)
+            let options: Options
+            switch try Options.program.parse(arguments) {
+            case .text(let text):
+                print(text, terminator: "")
                 return 0
+            case .action(let asked): options = asked
             }
             greeters =
                 options.stays
@@ -23,9 +26,9 @@ enum Greet {
             for greeter in greeters { greeter.start() }
             for address in options.addresses { greeters[0].call(address) }
             if !options.stays { end.comeLater(1, after: patience, on: greeters[0].loop) }
-        } catch let misuse as Options.Misuse {
-            Output.complain("\(misuse.words); see greet --help")
-            return 2
+        } catch let misuse as Misuse {
+            Output.complain("\(misuse)")
+            return Misuse.status
         } catch {
             Output.complain("\(error)")
             return 1
