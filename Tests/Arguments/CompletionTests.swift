@@ -85,21 +85,33 @@ struct CompletionTests {
 
     @Test("Zsh completes what can come next, in a terminal")
     func zsh() throws {
-        let completion = try Script(Sample.program.completion(for: .zsh))
-        #expect(try Script.lines(of: "zsh -n \(completion.path)") == [])
         let unique =
             Self.cases.filter { !$0.offered.isEmpty && !$0.offered.contains(" ") } + [
                 ("try-it send --to p", "puma$(false)"), ("try-it send --lim", "--limit"),
             ]
+        let said = try zsh("try-it", Sample.program.completion(for: .zsh), unique.map(\.line))
+        let expected = unique.map { line, offered in
+            (line.split(separator: " ", omittingEmptySubsequences: false).dropLast().map(String.init) + [
+                offered
+            ])
+            .joined(separator: " ")
+        }
+        #expect(said == expected)
+    }
+
+    /// The command lines as zsh runs them after Tab and Return in a terminal of their own.
+    private func zsh(_ program: String, _ completion: String, _ lines: [String]) throws -> [String] {
+        let completion = try Script(completion)
+        #expect(try Script.lines(of: "zsh -n \(completion.path)") == [])
         var text = """
             zmodload zsh/zpty
             zpty terminal zsh -f -i
-            zpty -w terminal 'try-it() { print -r -- "GOT<try-it $*>" }'
+            zpty -w terminal '\(program)() { print -r -- "GOT<\(program) $*>" }'
             zpty -w terminal 'autoload -U compinit; compinit -u -D; source \(completion.path); print GOT"<ready>"'
             zpty -r terminal said '*GOT<ready>*'
 
             """
-        for (line, _) in unique {
+        for line in lines {
             text += """
                 zpty -w -n terminal \(ShellText.quoted(line))$'\\t\\r'
                 zpty -r terminal said '*GOT<*>*'
@@ -107,21 +119,14 @@ struct CompletionTests {
 
                 """
         }
-        text += "zpty -d terminal\n"
-        let script = try Script(text)
+        let script = try Script(text + "zpty -d terminal\n")
         let said = try Script.lines(of: "env TERM=dumb zsh -f \(script.path)")
-        let expected = unique.map { line, offered in
-            (line.split(separator: " ", omittingEmptySubsequences: false).dropLast().map(String.init) + [
-                offered
-            ])
-            .joined(separator: " ")
-        }
-        #expect(said.map { $0.hasSuffix(" ") ? String($0.dropLast()) : $0 } == expected)
+        return said.map { $0.hasSuffix(" ") ? String($0.dropLast()) : $0 }
     }
 
     @Test("What is declared is text to a shell, whatever it says")
     func hostileWords() throws {
-        let words = ["it's", "$(echo no)", "`no`", "a;b", "a b", "\\", "*"]
+        let words = ["it's", "$(echo no)", "`no`", "a;b", "c d", "\\", "*"]
         let program = Program(
             Command("odd", "Takes odd words", Operand("WORD", .choice(words), "it's \"$(no)\" [odd]: *")) {
                 $0
@@ -137,7 +142,8 @@ struct CompletionTests {
         #expect(
             try Script.lines(of: "env HOME=/nonexistent fish --no-config \(fish.path)").sorted()
                 == words.sorted())
-        let zsh = try Script(program.completion(for: .zsh))
-        #expect(try Script.lines(of: "zsh -n \(zsh.path)") == [])
+        let typed = ["it", "\\$", "\\`", "a\\;", "c", "\\\\", "\\*"]
+        let said = try zsh("odd", program.completion(for: .zsh), typed.map { "odd \($0)" })
+        #expect(said == words.map { "odd \($0)" })
     }
 }

@@ -91,4 +91,37 @@ struct ParseTests {
     func text() throws {
         #expect(try Sample.request("trust add Grüße,猫👋") == .trust("Grüße,猫👋"))
     }
+
+    @Test("A command may do something itself and have others below it")
+    func both() throws {
+        let program = Program(
+            Command(
+                "both", "Does either", Option(flag: "loud", "not quietly"),
+                subcommands: [
+                    Command("below", "Is below", Option("version", .text(), "of what")) { $0 ?? "below" }
+                ]
+            ) { $0 ? "LOUD" : "quiet" }, version: "1")
+        #expect(program.problems == [])
+        #expect(try program.parse([]) == .action("quiet"))
+        #expect(try program.parse(["--loud"]) == .action("LOUD"))
+        #expect(try program.parse(["below"]) == .action("below"))
+        #expect(try program.parse(["below", "--version", "2"]) == .action("2"))
+        #expect(try program.parse(["--version"]) == .text("both 1\n"))
+        #expect(try program.help().hasPrefix("usage: both [--loud]\n       both COMMAND ...\n"))
+        let misuse = #expect(throws: Misuse.self) { try program.parse(["--loud", "below"]) }
+        #expect(misuse?.description.hasPrefix("below is a command: write it right behind both") == true)
+    }
+
+    @Test("What a program's own code throws is told in its words, on one line")
+    func foreignErrors() {
+        struct Trouble: Error, CustomStringConvertible { let description = "a\n\u{7}b" }
+        let reads = Program(
+            Command("reads", "Reads", Option("it", Notation<Int>("IT") { _ in throw Trouble() }, "it")) { $0 }
+        )
+        let makes = Program<Int>(Command("makes", "Makes") { throw Trouble() })
+        let misread = #expect(throws: Misuse.self) { try reads.parse(["--it", "x"]) }
+        #expect(misread?.description == "--it: a \u{FFFD}b (see reads --help)")
+        let unmade = #expect(throws: Misuse.self) { try makes.parse([]) }
+        #expect(unmade?.description == "a \u{FFFD}b (see makes --help)")
+    }
 }

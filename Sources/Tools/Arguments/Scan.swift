@@ -11,6 +11,8 @@ struct Scan {
     private var rest: ArraySlice<String>
     private var given = Given()
     private var words: [String] = []
+    /// What is wanted instead of the command.
+    private var asked: Finding?
 
     private init(_ arguments: ArraySlice<String>, for command: Outline, in root: Outline) {
         rest = arguments
@@ -46,8 +48,7 @@ struct Scan {
             } else {
                 words.append(word)
             }
-            if given.options["help"] != nil { return .help }
-            if given.options["version"] != nil { return .version }
+            if let asked { return asked }
         }
         try placeOperands()
         return .given(given)
@@ -106,6 +107,8 @@ struct Scan {
             throw Misuse("\(written) takes no value: leave out =\(Wording.quoted(attached))")
         }
         given.options[option.name, default: []].append(text)
+        if option == .help { asked = .help }
+        if option == .version { asked = .version }
     }
 
     private mutating func nextValue(_ written: String, _ placeholder: String) throws(Misuse) -> String {
