@@ -1,10 +1,41 @@
 import Glibc
+import FourInARow
+import NighCore
+
+func seconds() -> Double {
+    var t = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &t)
+    return Double(t.tv_sec) + Double(t.tv_nsec) / 1e9
+}
 
 /// The `fourinarow-solver` command: holds the board and the bot of the game to what is known otherwise.
 enum SolverProgram {
     static func main(_ arguments: [String]) {
-        let difference = RandomGame(seed: 1, isThorough: true).difference
-        if let difference { print(difference) }
-        exit(difference == nil ? 0 : 1)
+        for discs in arguments.dropFirst().map({ Int($0)! }) {
+            var random = SeededGenerator(seed: UInt64(discs))
+            var times: [Double] = []
+            var total: UInt64 = 0
+            var counts: [Outcome: Int] = [:]
+            for _ in 0..<Int(arguments[0])! {
+                var board = Board()
+                var disc = Disc.red
+                while true {
+                    board = Board()
+                    disc = .red
+                    while board.count < discs, board.winner == nil {
+                        if board.drop(disc, in: Column.allCases[Int(random.next() % 7)]) != nil { disc = disc.other }
+                    }
+                    if board.winner == nil { break }
+                }
+                var solver = Solver()
+                let start = seconds()
+                counts[solver.outcome(of: board, toMove: disc)!, default: 0] += 1
+                times.append(seconds() - start)
+                total += solver.positions
+            }
+            times.sort()
+            let sum = times.reduce(0, +)
+            print(discs, "median", times[times.count / 2], "max", times.last!, "positions", total, "per s", Double(total) / sum, counts.map { "\($0.key) \($0.value)" }.sorted())
+        }
     }
 }

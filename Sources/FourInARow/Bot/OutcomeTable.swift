@@ -1,0 +1,75 @@
+/// What searches have proven about positions, in memory that never grows.
+///
+/// A bucket is eight bytes with two places. The first keeps what took more work to find out, the second what came
+/// last. It is a value: a copy that is written to has memory of its own.
+struct OutcomeTable: Sendable {
+    private let bucketBits: UInt64
+    private var buckets: [UInt64]
+
+    /// A table of 2 to the power of `bucketBits` buckets. With fewer than 22 an entry would have no room for the key.
+    init(bucketBits: Int = 22) {
+        precondition((22...30).contains(bucketBits))
+        self.bucketBits = UInt64(bucketBits)
+        buckets = Array(repeating: 0, count: 1 << bucketBits)
+    }
+
+    /// Gives a search the memory itself, which must not be used after `body`.
+    mutating func withAccess<Result>(_ body: (Access) -> Result) -> Result {
+        let bits = bucketBits
+        return buckets.withUnsafeMutableBufferPointer { body(Access($0.baseAddress!, bucketBits: bits)) }
+    }
+
+    /// What is known about a position's outcome for the side to move.
+    enum Known {
+        @inline(__always) static var nothing: UInt32 { 0 }
+        @inline(__always) static var loss: UInt32 { 1 }
+        @inline(__always) static var atMostDraw: UInt32 { 2 }
+        @inline(__always) static var draw: UInt32 { 3 }
+        @inline(__always) static var atLeastDraw: UInt32 { 4 }
+        @inline(__always) static var win: UInt32 { 5 }
+    }
+
+    /// The table while a search runs.
+    struct Access {
+        private let buckets: UnsafeMutablePointer<UInt64>
+        private let tagBits: UInt64
+
+        fileprivate init(_ buckets: UnsafeMutablePointer<UInt64>, bucketBits: UInt64) {
+            self.buckets = buckets
+            tagBits = 49 - bucketBits
+        }
+
+        /// Spreads keys over the buckets, each in its own way, so that bucket and tag together are the whole key.
+        @inline(__always) private func mixed(_ key: UInt64) -> UInt64 {
+            (key &* 0x0001_3C6E_F372_FE95) & (1 &<< 49 &- 1)
+        }
+
+        /// What is known about the position with this key.
+        @inline(__always) func known(_ key: UInt64) -> UInt32 {
+            let mixed = mixed(key)
+            let bucket = buckets[Int(truncatingIfNeeded: mixed &>> tagBits)]
+            let tag = UInt32(truncatingIfNeeded: mixed & (1 &<< tagBits &- 1))
+            let first = UInt32(truncatingIfNeeded: bucket)
+            if first &>> 5 == tag { return first & 7 }
+            let second = UInt32(truncatingIfNeeded: bucket &>> 32)
+            return second &>> 5 == tag ? second & 7 : 0
+        }
+
+        /// Keeps what is known about the position with this key, which took so many positions to find out.
+        @inline(__always) func keep(_ key: UInt64, _ known: UInt32, positions: UInt64) {
+            let mixed = mixed(key)
+            let place = Int(truncatingIfNeeded: mixed &>> tagBits)
+            let tag = UInt32(truncatingIfNeeded: mixed & (1 &<< tagBits &- 1))
+            let work: UInt32 = positions < 64 ? 0 : positions < 2_048 ? 1 : positions < 65_536 ? 2 : 3
+            let entry = UInt64(tag &<< 5 | work &<< 3 | known)
+            let bucket = buckets[place]
+            let first = UInt32(truncatingIfNeeded: bucket)
+            if first &>> 5 == tag || (first &>> 3) & 3 <= work {
+                let moved = first &>> 5 == tag ? bucket &>> 32 : UInt64(first)
+                buckets[place] = moved &<< 32 | entry
+            } else {
+                buckets[place] = entry &<< 32 | UInt64(first)
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+/// A board as a search sees it: the discs of whoever moves, and all discs.
+///
+/// Both colours look alike from here, so a position and the one with the colours exchanged are one.
+struct Position: Hashable, Sendable {
+    /// The discs of the side to move.
+    var mover: UInt64
+    var occupied: UInt64
+
+    init(_ board: Board, toMove disc: Disc) {
+        mover = disc == .red ? board.red : board.yellow
+        occupied = board.red | board.yellow
+    }
+
+    init(mover: UInt64, occupied: UInt64) {
+        self.mover = mover
+        self.occupied = occupied
+    }
+
+    var opponent: UInt64 { mover ^ occupied }
+    var count: Int { occupied.nonzeroBitCount }
+
+    /// Where a disc would come to lie, one bit a column that has room.
+    var landings: UInt64 { Self.landings(occupied) }
+
+    /// The position after the side to move has put a disc there.
+    func playing(_ landing: UInt64) -> Position {
+        Position(mover: opponent, occupied: occupied | landing)
+    }
+
+    /// The landing in a column; 0 if it has no room.
+    func landing(in column: Column) -> UInt64 { landings & Self.columnMask(column.index) }
+
+    /// A number no other position has, below 2^49: above each column's top disc the sum leaves a marker.
+    var key: UInt64 { Self.key(mover, occupied) }
+
+    /// The lesser key of this position and its mirror image, which have the same value.
+    var symmetricKey: UInt64 { Self.symmetricKey(mover, occupied) }
+
+    /// Whether the board looks the same in a mirror.
+    var isSymmetric: Bool { key == Self.mirrored(key) }
+
+    static func columnMask(_ index: Int) -> UInt64 {
+        (1 << UInt64(Board.rows) - 1) << UInt64(index * Lines.columnStride)
+    }
+
+    @inline(__always) static func landings(_ occupied: UInt64) -> UInt64 {
+        (occupied &+ bottom) & cells
+    }
+
+    @inline(__always) static func key(_ mover: UInt64, _ occupied: UInt64) -> UInt64 { mover &+ occupied }
+
+    @inline(__always) static func symmetricKey(_ mover: UInt64, _ occupied: UInt64) -> UInt64 {
+        let key = key(mover, occupied)
+        let mirrored = mirrored(key)
+        return key < mirrored ? key : mirrored
+    }
+
+    /// These bits with the columns in the other order.
+    @inline(__always) static func mirrored(_ bits: UInt64) -> UInt64 {
+        let column: UInt64 = 0x7F
+        let outer = (bits & column) &<< 42 | (bits &>> 42) & column
+        let middle = (bits & column &<< 7) &<< 28 | (bits &>> 28) & column &<< 7
+        let inner = (bits & column &<< 14) &<< 14 | (bits &>> 14) & column &<< 14
+        return outer | middle | inner | bits & column &<< 21
+    }
+
+    /// The empty cells that would complete a line of four with these discs, whether a disc can be there already or not.
+    @inline(__always) static func winningCells(_ discs: UInt64, _ occupied: UInt64) -> UInt64 {
+        var found = (discs &<< 1) & (discs &<< 2) & (discs &<< 3)
+        found |= along(discs, 6) | along(discs, 7) | along(discs, 8)
+        return found & cells & ~occupied
+    }
+
+    /// The same for the lines of one direction: three in a row on one side, or two on one and one on the other.
+    @inline(__always) private static func along(_ discs: UInt64, _ stride: UInt64) -> UInt64 {
+        let leftPair = (discs &<< stride) & (discs &<< (2 &* stride))
+        let rightPair = (discs &>> stride) & (discs &>> (2 &* stride))
+        return leftPair & ((discs &<< (3 &* stride)) | (discs &>> stride))
+            | rightPair & ((discs &>> (3 &* stride)) | (discs &<< stride))
+    }
+
+    @inline(__always) static func hasLine(_ discs: UInt64) -> Bool {
+        quartet(discs, 1) | quartet(discs, 6) | quartet(discs, 7) | quartet(discs, 8) != 0
+    }
+
+    @inline(__always) private static func quartet(_ discs: UInt64, _ stride: UInt64) -> UInt64 {
+        let pairs = discs & (discs &>> stride)
+        return pairs & (pairs &>> (2 &* stride))
+    }
+
+    // The same as in `Lines`, as literals: a stored constant costs a look at whether it is there yet, a million
+    // times a second.
+    @inline(__always) static var bottom: UInt64 { 0x0000_0408_1020_4081 }
+    @inline(__always) static var cells: UInt64 { 0x0000_FDFB_F7EF_DFBF }
+    /// The second, fourth and sixth row from below.
+    @inline(__always) static var evenRows: UInt64 { 0x0000_A952_A54A_952A }
+    /// The first, third and fifth row from below.
+    @inline(__always) static var oddRows: UInt64 { 0x0000_54A9_52A5_4A95 }
+}
