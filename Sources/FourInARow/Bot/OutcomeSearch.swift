@@ -3,17 +3,8 @@
 /// `Solver` runs it. Each question is a search with an empty window, and the answers to both share a table. It is written
 /// for a compiler that does not optimise, too: no ranges, no closures, no arrays where positions go by the million.
 struct OutcomeSearch {
-    /// A move a search may make, and how promising it looks.
-    struct Candidate {
-        var landing: UInt64
-        /// The cells that would complete a line for the mover afterwards.
-        var threats: UInt64
-        var promise: Int
-    }
-
     private let table: OutcomeTable.Access
-    /// Seven places for each number of discs on the board.
-    private let candidates: UnsafeMutablePointer<Candidate>
+    private let candidates: Candidates
     /// How many positions may be looked at.
     private let budget: UInt64
     private(set) var positions: UInt64 = 0
@@ -21,7 +12,7 @@ struct OutcomeSearch {
     /// Up to so many discs a position and its mirror image are one in the table. Later they hardly ever meet.
     private static var mostDiscsMirrored: Int { 14 }
 
-    init(table: OutcomeTable.Access, candidates: UnsafeMutablePointer<Candidate>, budget: UInt64) {
+    init(table: OutcomeTable.Access, candidates: Candidates, budget: UInt64) {
         self.table = table
         self.candidates = candidates
         self.budget = budget
@@ -66,7 +57,8 @@ struct OutcomeSearch {
         if count >= 40 { return !wantsWin }
         if let answer = answerWithoutSearch(mover, occupied, count, wantsWin) { return answer }
 
-        let key = count <= Self.mostDiscsMirrored
+        let key =
+            count <= Self.mostDiscsMirrored
             ? Position.symmetricKey(mover, occupied) : Position.key(mover, occupied)
         let known = table.known(key)
         if wantsWin {
@@ -79,8 +71,8 @@ struct OutcomeSearch {
         if isExhausted { return false }
 
         let before = positions
-        let first = candidates + count &* Board.columns
-        let end = sorted(moves, mover, occupied, into: first)
+        let first = candidates.first(count)
+        let end = candidates.sort(moves, mover, occupied, count)
         var answer = false
         var candidate = first
         while candidate < end {
@@ -96,11 +88,17 @@ struct OutcomeSearch {
         if isExhausted { return false }
         let learnt: UInt32
         if wantsWin {
-            learnt = answer ? OutcomeTable.Known.win
-                : known == OutcomeTable.Known.atLeastDraw ? OutcomeTable.Known.draw : OutcomeTable.Known.atMostDraw
+            learnt =
+                answer
+                ? OutcomeTable.Known.win
+                : known == OutcomeTable.Known.atLeastDraw
+                    ? OutcomeTable.Known.draw : OutcomeTable.Known.atMostDraw
         } else {
-            learnt = !answer ? OutcomeTable.Known.loss
-                : known == OutcomeTable.Known.atMostDraw ? OutcomeTable.Known.draw : OutcomeTable.Known.atLeastDraw
+            learnt =
+                !answer
+                ? OutcomeTable.Known.loss
+                : known == OutcomeTable.Known.atMostDraw
+                    ? OutcomeTable.Known.draw : OutcomeTable.Known.atLeastDraw
         }
         table.keep(key, learnt, positions: positions &- before)
         return answer
@@ -125,33 +123,5 @@ struct OutcomeSearch {
             }
         }
         return nil
-    }
-
-    /// Puts the moves there, the most promising first, and gives the end.
-    @inline(__always) private func sorted(
-        _ moves: UInt64, _ mover: UInt64, _ occupied: UInt64, into first: UnsafeMutablePointer<Candidate>
-    ) -> UnsafeMutablePointer<Candidate> {
-        var end = first
-        var rest = moves
-        while rest != 0 {
-            let landing = rest & (0 &- rest)
-            rest ^= landing
-            let threats = Position.winningCells(mover | landing, occupied | landing)
-            let promise = threats.nonzeroBitCount &* 8 &+ Self.centrality(landing)
-            var place = end
-            while place > first, (place - 1).pointee.promise < promise {
-                place.pointee = (place - 1).pointee
-                place -= 1
-            }
-            place.initialize(to: Candidate(landing: landing, threats: threats, promise: promise))
-            end += 1
-        }
-        return end
-    }
-
-    /// How near a cell is to the middle, where more lines cross.
-    @inline(__always) private static func centrality(_ landing: UInt64) -> Int {
-        let column = landing.trailingZeroBitCount / 7
-        return 3 &- abs(3 &- column)
     }
 }

@@ -30,11 +30,8 @@ public struct Solver: Sendable {
 
     private mutating func search<Result>(budget: UInt64, _ ask: (inout OutcomeSearch) -> Result) -> Result? {
         let (result, searched) = table.withAccess { table in
-            withUnsafeTemporaryAllocation(
-                of: OutcomeSearch.Candidate.self, capacity: Board.columns * (Board.columns * Board.rows + 1)
-            ) { candidates in
-                var search = OutcomeSearch(
-                    table: table, candidates: candidates.baseAddress!, budget: budget)
+            Candidates.withMemory { candidates in
+                var search = OutcomeSearch(table: table, candidates: candidates, budget: budget)
                 let result = ask(&search)
                 return (search.isExhausted ? nil : result, search.positions)
             }

@@ -1,0 +1,66 @@
+/// What searches to a horizon have found out about positions, in memory that never grows.
+///
+/// An entry counts for one horizon only. What comes last replaces what was there. It is a value, like `OutcomeTable`.
+struct HorizonTable: Sendable {
+    /// What a value says about the true one.
+    enum Bound: UInt64 {
+        case exact = 1
+        case atLeast = 2
+        case atMost = 3
+    }
+
+    private let entryBits: UInt64
+    private var entries: [UInt64]
+
+    /// A table of 2 to the power of `entryBits` entries of eight bytes. With fewer than 9 a key would have no room.
+    init(entryBits: Int) {
+        precondition((9...24).contains(entryBits))
+        self.entryBits = UInt64(entryBits)
+        entries = Array(repeating: 0, count: 1 << entryBits)
+    }
+
+    /// Gives a search the memory itself, which must not be used after `body`.
+    mutating func withAccess<Result>(_ body: (Access) -> Result) -> Result {
+        let bits = entryBits
+        return entries.withUnsafeMutableBufferPointer { body(Access($0.baseAddress!, entryBits: bits)) }
+    }
+
+    /// The table while a search runs.
+    struct Access {
+        private let entries: UnsafeMutablePointer<UInt64>
+        private let tagBits: UInt64
+
+        fileprivate init(_ entries: UnsafeMutablePointer<UInt64>, entryBits: UInt64) {
+            self.entries = entries
+            tagBits = 49 - entryBits
+        }
+
+        /// Spreads keys over the entries, each in its own way, so that place and tag together are the whole key.
+        @inline(__always) private func mixed(_ key: UInt64) -> UInt64 {
+            (key &* 0x0001_3C6E_F372_FE95) & (1 &<< 49 &- 1)
+        }
+
+        // From below: 16 bits of value, 2 of bound, 6 of horizon, and the tag.
+        @inline(__always) private func tag(_ mixed: UInt64, _ horizon: Int) -> UInt64 {
+            (mixed & (1 &<< tagBits &- 1)) &<< 6 | UInt64(truncatingIfNeeded: horizon)
+        }
+
+        /// What a search to this horizon has found out about the position with this key.
+        @inline(__always) func known(_ key: UInt64, _ horizon: Int) -> (value: Int, bound: Bound)? {
+            let mixed = mixed(key)
+            let entry = entries[Int(truncatingIfNeeded: mixed &>> tagBits)]
+            guard entry &>> 18 == tag(mixed, horizon), let bound = Bound(rawValue: (entry &>> 16) & 3) else {
+                return nil
+            }
+            return (Int(Int16(truncatingIfNeeded: entry)), bound)
+        }
+
+        /// Keeps what a search to this horizon has found out about the position with this key.
+        @inline(__always) func keep(_ key: UInt64, _ horizon: Int, _ value: Int, _ bound: Bound) {
+            let mixed = mixed(key)
+            entries[Int(truncatingIfNeeded: mixed &>> tagBits)] =
+                tag(mixed, horizon) &<< 18 | bound.rawValue &<< 16
+                | UInt64(UInt16(truncatingIfNeeded: value))
+        }
+    }
+}

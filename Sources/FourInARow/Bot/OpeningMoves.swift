@@ -1,0 +1,3 @@
+enum OpeningMoves {
+    static let digits = ""
+}
