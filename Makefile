@@ -33,9 +33,9 @@ build: setup ## Build everything, the tests too
 	swift build --build-tests $(FLAGS)
 
 .PHONY: test
-test: setup-test bluetooth-lab ## Run every test, and count allocations; TEST_ARGUMENTS="--filter NAME" runs some
+test: setup-test bluetooth-lab ## Run every test, count allocations, check the bot; TEST_ARGUMENTS="--filter NAME" runs some
 	swift test --disable-xctest $(FLAGS) $(TEST_ARGUMENTS)
-	$(if $(findstring --filter,$(TEST_ARGUMENTS)),,@$(MAKE) --no-print-directory allocations)
+	$(if $(findstring --filter,$(TEST_ARGUMENTS)),,@$(MAKE) --no-print-directory allocations check-bot)
 
 .PHONY: play
 play: setup ## See two peers find each other over TCP and talk; ARGUMENTS="--name Puma" is one of several
@@ -93,6 +93,10 @@ bench-memory: setup ## Measure sessions over memory; ARGUMENTS="--help" tells ho
 .PHONY: allocations
 allocations: setup ## Count what the hot path takes from the heap; fails where it takes too much
 	swift run $(FLAGS) -c release nigh-bench --allocations
+
+.PHONY: check-bot
+check-bot: setup ## Hold the game's board and bot to slow ones that cannot be wrong
+	swift run $(FLAGS) -c release fourinarow-solver check
 
 .PHONY: soak
 soak: setup ## Run simulated worlds full of faults, SEEDS=n of them

@@ -12,20 +12,21 @@ struct Expert: Sendable {
     /// discs on it thinks until it knows.
     static let budget: UInt64 = 5_000_000
 
-    init(book: OpeningBook, bucketBits: Int = 22) {
+    init(book: OpeningBook, solver: consuming Solver = Solver()) {
         self.book = book
-        solver = Solver(bucketBits: bucketBits)
+        self.solver = solver
     }
 
-    /// The column to play; `isPatient` thinks until it knows, however long that takes.
-    mutating func choose(_ position: Position, _ table: inout HorizonTable, isPatient: Bool = false) -> Column
-    {
+    /// The column to play. With few discs on a board that is not in the book, a budget bounds how long it thinks.
+    mutating func choose(
+        _ position: Position, _ table: inout HorizonTable, budget: UInt64 = Expert.budget
+    ) -> Column {
         if let column = book.column(for: position) { return column }
         let opinions = table.opinions(position, depth: Self.depth, margin: HorizonSearch.infinity)
         let favourite = opinions.moves[0]
         if HorizonSearch.isCertain(favourite.value) { return favourite.column }
-        let isUnlimited = isPatient || position.count >= OpeningBook.end
-        let end = isUnlimited ? UInt64.max : solver.positions + Self.budget
+        let isBounded = position.count < OpeningBook.end && budget < .max
+        let end: UInt64 = isBounded ? solver.positions + budget : .max
         var open = opinions.moves.filter { !HorizonSearch.isCertain($0.value) }.map(\.column)
         // A win is where the other side does not even reach a draw, a draw where it does not win.
         for theirGoal in [Outcome.draw, .win] {

@@ -30,18 +30,20 @@ package struct OpeningBook: Sendable {
         guard isWhole, rest.isEmpty else { return nil }
     }
 
-    /// Makes the digits, with all the time this takes, and memory of 2 to the power of `bucketBits` times eight bytes.
+    /// Makes the digits, with all the time this takes. What the solver remembers saves time and changes no digit.
     ///
-    /// The memory saves time and changes no digit. `tell` hears of each position before it is thought about: how many
+    /// `tell` hears of each position before it is thought about: how many
     /// discs it has, and how many positions of as many discs come after it.
-    package static func make(bucketBits: Int, tell: (_ discs: Int, _ waiting: Int) -> Void) -> String {
-        var expert = Expert(book: .empty, bucketBits: bucketBits)
+    package static func make(with solver: consuming Solver, tell: (_ discs: Int, _ waiting: Int) -> Void)
+        -> String
+    {
+        var expert = Expert(book: .empty, solver: solver)
         var table = HorizonTable(entryBits: 20)
         var digits = ""
         var book = OpeningBook()
         _ = book.walk { position, waiting in
             tell(position.count, waiting)
-            let column = expert.choose(position, &table, isPatient: true)
+            let column = expert.choose(position, &table, budget: .max)
             digits += String(column.index)
             return column
         }

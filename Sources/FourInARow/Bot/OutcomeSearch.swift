@@ -11,6 +11,8 @@ struct OutcomeSearch {
 
     /// Up to so many discs a position and its mirror image are one in the table. Later they hardly ever meet.
     private static var mostDiscsMirrored: Int { 14 }
+    /// From so many discs on, what is known about the moves of a position is not looked up before trying them.
+    private static var discsWithLittleWork: Int { 30 }
 
     init(table: OutcomeTable.Access, candidates: Candidates, budget: UInt64) {
         self.table = table
@@ -57,51 +59,62 @@ struct OutcomeSearch {
         if count >= 40 { return !wantsWin }
         if let answer = answerWithoutSearch(mover, occupied, count, wantsWin) { return answer }
 
-        let key =
-            count <= Self.mostDiscsMirrored
-            ? Position.symmetricKey(mover, occupied) : Position.key(mover, occupied)
+        let key = Self.key(mover, occupied, count)
         let known = table.known(key)
-        if wantsWin {
-            if known == OutcomeTable.Known.win { return true }
-            if known != OutcomeTable.Known.nothing, known != OutcomeTable.Known.atLeastDraw { return false }
-        } else {
-            if known >= OutcomeTable.Known.draw { return true }
-            if known == OutcomeTable.Known.loss { return false }
-        }
+        if let answer = Self.answer(known, wantsWin) { return answer }
         if isExhausted { return false }
 
         let before = positions
         let first = candidates.first(count)
         let end = candidates.sort(moves, mover, occupied, count)
         var answer = false
-        var candidate = first
-        while candidate < end {
-            let landing = candidate.pointee.landing
-            let theirs = reaches(
-                mover ^ occupied, occupied | landing, candidate.pointee.threats, count &+ 1, !wantsWin)
-            if !theirs {
-                answer = true
-                break
+        // A move whose end is known already saves all the work; late in the game there is little to save.
+        if count < Self.discsWithLittleWork {
+            var candidate = first
+            while candidate < end, !answer {
+                let after = Self.key(mover ^ occupied, occupied | candidate.pointee.landing, count &+ 1)
+                answer = Self.answer(table.known(after), !wantsWin) == false
+                candidate += 1
             }
+        }
+        var candidate = first
+        while candidate < end, !answer {
+            answer = !reaches(
+                mover ^ occupied, occupied | candidate.pointee.landing, candidate.pointee.threats, count &+ 1,
+                !wantsWin)
             candidate += 1
         }
         if isExhausted { return false }
-        let learnt: UInt32
-        if wantsWin {
-            learnt =
-                answer
-                ? OutcomeTable.Known.win
-                : known == OutcomeTable.Known.atLeastDraw
-                    ? OutcomeTable.Known.draw : OutcomeTable.Known.atMostDraw
-        } else {
-            learnt =
-                !answer
-                ? OutcomeTable.Known.loss
-                : known == OutcomeTable.Known.atMostDraw
-                    ? OutcomeTable.Known.draw : OutcomeTable.Known.atLeastDraw
-        }
-        table.keep(key, learnt, positions: positions &- before)
+        table.keep(key, Self.learnt(answer, wantsWin, known), positions: positions &- before)
         return answer
+    }
+
+    @inline(__always) private static func key(_ mover: UInt64, _ occupied: UInt64, _ count: Int) -> UInt64 {
+        count <= mostDiscsMirrored ? Position.symmetricKey(mover, occupied) : Position.key(mover, occupied)
+    }
+
+    /// What is known already says about a question; nil if nothing.
+    @inline(__always) private static func answer(_ known: UInt32, _ wantsWin: Bool) -> Bool? {
+        if wantsWin {
+            if known == OutcomeTable.Known.win { return true }
+            return known == OutcomeTable.Known.nothing || known == OutcomeTable.Known.atLeastDraw
+                ? nil : false
+        }
+        if known >= OutcomeTable.Known.draw { return true }
+        return known == OutcomeTable.Known.loss ? false : nil
+    }
+
+    /// What is known after this answer, and was known before.
+    @inline(__always) private static func learnt(_ answer: Bool, _ wantsWin: Bool, _ known: UInt32) -> UInt32
+    {
+        if wantsWin {
+            if answer { return OutcomeTable.Known.win }
+            return known == OutcomeTable.Known.atLeastDraw
+                ? OutcomeTable.Known.draw : OutcomeTable.Known.atMostDraw
+        }
+        if !answer { return OutcomeTable.Known.loss }
+        return known == OutcomeTable.Known.atMostDraw
+            ? OutcomeTable.Known.draw : OutcomeTable.Known.atLeastDraw
     }
 
     /// What the empty cells alone decide: no line is left for one side, or the second player needs only follow.

@@ -63,6 +63,11 @@ struct SlowBoard {
         return false
     }
 
+    /// One number a column that tells its discs apart from any others, for a dictionary.
+    var signs: [UInt8] {
+        discs.map { $0.reduce(1) { $0 * 2 + $1.rawValue } }
+    }
+
     var text: String {
         (0..<6).reversed().map { row in
             (0..<7).map { column in

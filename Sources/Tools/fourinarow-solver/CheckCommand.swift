@@ -1,0 +1,95 @@
+import FourInARow
+import NighCore
+
+/// `check`: everything that must agree does, or a line says what does not.
+struct CheckCommand {
+    private var complaints: [String] = []
+
+    /// Checks it all, and says whether everything was as it must be.
+    static func run(games: Int) -> Bool {
+        var check = CheckCommand()
+        check.stage("\(games) random games, board against slow board") { $0.playRandomGames(games) }
+        check.stage("outcomes of positions, solver against slow solver") { $0.compareSolvers() }
+        check.stage("games of level 9 against careless and careful players") { $0.playPerfectGames() }
+        check.stage("each level against the one two below") { $0.playMatches() }
+        for complaint in check.complaints.prefix(10) { print(complaint) }
+        print(check.complaints.isEmpty ? "all agree" : "\(check.complaints.count) disagreements")
+        return check.complaints.isEmpty
+    }
+
+    private mutating func stage(_ name: String, _ body: (inout Self) -> String) {
+        let watch = Stopwatch()
+        let result = body(&self)
+        print("\(name): \(result) (\(Text.decimal(watch.seconds)) s)")
+    }
+
+    private mutating func playRandomGames(_ games: Int) -> String {
+        var (red, yellow, nobody) = (0, 0, 0)
+        for seed in 0..<games {
+            let game = RandomGame(seed: UInt64(seed), isThorough: seed % 256 == 0)
+            if let difference = game.difference { complaints.append("game \(seed): \(difference)") }
+            switch game.board.winner {
+            case .red: red += 1
+            case .yellow: yellow += 1
+            case nil: nobody += 1
+            }
+        }
+        return "\(red) won by red, \(yellow) by yellow, \(nobody) by nobody"
+    }
+
+    /// Positions with fewer discs take the slow solver too long.
+    private mutating func compareSolvers() -> String {
+        var random = SeededGenerator(seed: 1)
+        var solver = Solver()
+        var counts: [Outcome: Int] = [:]
+        var given = 0
+        for discs in [18, 20, 22, 24, 27, 30, 33, 36, 38, 40, 41] {
+            for _ in 0..<40 {
+                let position = RandomPosition(discs: discs, random: &random)
+                var slowSolver = SlowSolver(limit: 60_000)
+                guard let expected = slowSolver.outcome(position.slow, toMove: position.toMove) else {
+                    given += 1
+                    continue
+                }
+                guard let outcome = solver.outcome(of: position.board, toMove: position.toMove) else {
+                    continue
+                }
+                counts[outcome, default: 0] += 1
+                if outcome.rawValue != expected {
+                    let found = "\(outcome) for \(position.toMove), not \(expected)"
+                    complaints.append("\(found), on\n\(position.board.text)")
+                }
+            }
+        }
+        return
+            "\(counts[.win] ?? 0) wins, \(counts[.draw] ?? 0) draws, \(counts[.loss] ?? 0) losses, \(given) too slow"
+    }
+
+    private mutating func playPerfectGames() -> String {
+        var solver = Solver()
+        var (won, drawn, lost, judged) = (0, 0, 0, 0)
+        for seed in 0..<24 {
+            let game = PerfectGame(seed: UInt64(seed), solver: &solver)
+            complaints += game.faults
+            judged += game.movesJudged
+            switch game.winner {
+            case game.bot: won += 1
+            case nil: drawn += 1
+            default: lost += 1
+            }
+        }
+        return "\(won) won, \(drawn) drawn, \(lost) lost; \(judged) moves judged"
+    }
+
+    private mutating func playMatches() -> String {
+        var results: [String] = []
+        for level in 3...8 {
+            let match = Match(level, against: level - 2, games: 40)
+            results.append("\(match.won):\(match.lost)")
+            if match.won <= match.lost {
+                complaints.append("level \(level) does not beat level \(level - 2)")
+            }
+        }
+        return results.joined(separator: " ")
+    }
+}

@@ -1,0 +1,75 @@
+import FourInARow
+import Testing
+
+@testable import fourinarow_solver
+
+@Suite struct BotTests {
+    @Test(
+        "A line that can be completed is completed, from the first level on where it thinks", arguments: 2...9
+    )
+    func completesLines(level: Int) throws {
+        // Red has b1, c1, d1 with a1 taken; e1 wins.
+        let (board, disc) = try position("bacbdb")
+        var answers: [String: Int] = [:]
+        for seed in 0..<(level < 6 ? 40 : 2) as Range<UInt64> {
+            var bot = Bot(level: level, seed: seed)
+            answers[bot.choose(on: board, as: disc).description, default: 0] += 1
+        }
+        if level >= 6 { #expect(answers == ["e": 2]) }
+        #expect((answers["e"] ?? 0) * 2 > answers.values.reduce(0, +))
+    }
+
+    @Test("A line of the other side is prevented by every level that is not careless", arguments: 6...9)
+    func preventsLines(level: Int) throws {
+        // Red has d1, d2, d3; yellow must take d4.
+        let (board, disc) = try position("dadbd")
+        for seed in 0..<4 as Range<UInt64> {
+            var bot = Bot(level: level, seed: seed)
+            #expect(bot.choose(on: board, as: disc).description == "d")
+        }
+    }
+
+    @Test("The same seed answers the same way, and seeds bring variety into low levels", arguments: 1...5)
+    func seeds(level: Int) throws {
+        func game(_ seed: UInt64) -> [Column] {
+            var bots = [Bot(level: level, seed: seed), Bot(level: level, seed: seed + 100)]
+            var board = Board()
+            var columns: [Column] = []
+            while board.winner == nil, !board.isFull {
+                let disc: Disc = columns.count % 2 == 0 ? .red : .yellow
+                let column = bots[columns.count % 2].choose(on: board, as: disc)
+                // What it answers must have room; the game would not go on otherwise.
+                guard board.drop(disc, in: column) != nil else { break }
+                columns.append(column)
+            }
+            #expect(board.winner != nil || board.isFull)
+            return columns
+        }
+        let games = (0..<8).map { game($0) }
+        #expect(games == (0..<8).map { game($0) })
+        #expect(Set(games).count > 4)
+    }
+
+    @Test("A level beats the one two below it", arguments: 3...6)
+    func levels(level: Int) {
+        let match = Match(level, against: level - 2, games: 30)
+        #expect(match.won > 2 * match.lost, "\(match.won) won, \(match.lost) lost")
+    }
+
+    @Test("A copy of a bot goes its own way, and any thread may ask it")
+    func copies() async throws {
+        let (board, disc) = try position("dd")
+        var bot = Bot(level: 2, seed: 3)
+        let copies = (0..<4).map { _ in bot }
+        let expected = (0..<10).map { _ in bot.choose(on: board, as: disc) }
+        await withTaskGroup(of: [Column].self) { group in
+            for copy in copies {
+                group.addTask {
+                    var copy = copy
+                    return (0..<10).map { _ in copy.choose(on: board, as: disc) }
+                }
+            }
+            for await answers in group { #expect(answers == expected) }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+import Testing
+
+@testable import FourInARow
+@testable import fourinarow_solver
+
+@Suite struct ExpertTests {
+    @Test("The book begins in the middle, and answers a mirror image with the mirror image")
+    func book() throws {
+        #expect(OpeningBook.standard.count > 1_000)
+        func answer(_ letters: String) throws -> String? {
+            let (board, disc) = try position(letters)
+            return OpeningBook.standard.column(for: Position(board, toMove: disc))?.description
+        }
+        #expect(try answer("") == "d")
+        let left = try #require(try answer("a"))
+        let right = try #require(try answer("g"))
+        #expect(left != right || left == "d")
+        // Where a line can be completed there is nothing to look up.
+        #expect(try answer("dadada") == nil)
+    }
+
+    @Test("Digits that are too few, too many, or no moves are no book")
+    func damagedBook() {
+        let digits = OpeningMoves.digits
+        #expect(OpeningBook(digits: digits) != nil)
+        #expect(OpeningBook(digits: digits + "3") == nil)
+        #expect(OpeningBook(digits: String(digits.dropLast())) == nil)
+        #expect(OpeningBook(digits: "7" + digits.dropFirst()) == nil)
+        #expect(OpeningBook(digits: "") == nil)
+    }
+
+    @Test("Whoever begins, the highest level wins what is won and loses nothing", arguments: 0..<4)
+    func perfectGames(seed: UInt64) {
+        var solver = Solver()
+        // Against the first level, which leaves the book soon and loses soon.
+        let game = PerfectGame(seed: seed, solver: &solver)
+        #expect(game.faults.isEmpty)
+        #expect(game.winner != game.bot.other)
+    }
+
+    @Test("On a board its own play does not lead to it answers all the same, in bounded time")
+    func strangeBoard() throws {
+        let (board, disc) = try position("aagg")
+        var expert = Expert(book: .empty)
+        var table = HorizonTable(entryBits: 17)
+        let column = expert.choose(Position(board, toMove: disc), &table, budget: 2_000)
+        #expect(board.hasRoom(in: column))
+    }
+}

@@ -1,0 +1,56 @@
+import FourInARow
+import NighCore
+import Testing
+
+@testable import fourinarow_solver
+
+@Suite struct SolverTests {
+    @Test("The solver finds what a slow one finds", arguments: [26, 30, 34, 38, 40, 41])
+    func agreesWithTheSlowOne(discs: Int) throws {
+        var random = SeededGenerator(seed: UInt64(discs))
+        var solver = Solver()
+        for _ in 0..<20 {
+            let position = RandomPosition(discs: discs, random: &random)
+            var slow = SlowSolver(limit: 1_000)
+            guard let expected = slow.outcome(position.slow, toMove: position.toMove) else { continue }
+            let found = solver.outcome(of: position.board, toMove: position.toMove)
+            #expect(found?.rawValue == expected, "\(position.toMove) on\n\(position.board.text)")
+        }
+    }
+
+    @Test("What one line decides is known at once")
+    func obvious() throws {
+        var solver = Solver()
+        let winning = try position("dadbdc")
+        #expect(solver.outcome(of: winning.board, toMove: winning.toMove) == .win)
+        // Red threatens both ends of three: yellow loses.
+        let losing = try position("ccdde")
+        #expect(solver.outcome(of: losing.board, toMove: losing.toMove) == .loss)
+        let full = try position("abababbababacdcdcddcdcdcefefeffefefegggggg")
+        #expect(full.board.isFull)
+        #expect(solver.outcome(of: full.board, toMove: full.toMove) == .draw)
+        #expect(solver.positions < 100)
+    }
+
+    @Test("A question that would take too long has no answer, and can be asked again")
+    func budget() throws {
+        var random = SeededGenerator(seed: 1)
+        let position = RandomPosition(discs: 20, random: &random)
+        var solver = Solver()
+        #expect(solver.outcome(of: Board(), toMove: .red, budget: 500) == nil)
+        #expect((500...600).contains(solver.positions))
+        let patient = solver.outcome(of: position.board, toMove: position.toMove)
+        #expect(patient != nil)
+        // What the search that was cut short left behind must not be believed.
+        var fresh = Solver()
+        #expect(fresh.outcome(of: position.board, toMove: position.toMove) == patient)
+    }
+
+    @Test("An outcome turned twice is itself")
+    func outcomes() {
+        for outcome in Outcome.allCases {
+            #expect(outcome.forOpponent.rawValue == -outcome.rawValue)
+        }
+        #expect(Outcome.loss < .draw && Outcome.draw < .win)
+    }
+}
