@@ -14,6 +14,12 @@ public struct Board: Hashable, Sendable {
     /// A board without discs.
     public init() {}
 
+    /// A board of these discs, as the bits that `Lines` numbers.
+    init(red: UInt64, yellow: UInt64) {
+        self.red = red
+        self.yellow = yellow
+    }
+
     /// How many discs lie on it.
     public var count: Int { occupied.nonzeroBitCount }
 

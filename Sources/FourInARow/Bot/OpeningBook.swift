@@ -21,13 +21,13 @@ package struct OpeningBook: Sendable {
     /// A book of the digits that `make` gave; nil if they are not the digits of a book.
     package init?(digits: String) {
         var rest = digits.utf8.filter { $0 != UInt8(ascii: "\n") }[...]
-        let isWhole = walk { position, _ in
+        let edge = walk { position, _ in
             guard let digit = rest.popFirst(), let column = Column(Int(digit) - Int(UInt8(ascii: "0"))) else {
                 return nil
             }
             return position.landing(in: column) == 0 ? nil : column
         }
-        guard isWhole, rest.isEmpty else { return nil }
+        guard edge != nil, rest.isEmpty else { return nil }
     }
 
     /// Makes the digits, with all the time this takes. What the solver remembers saves time and changes no digit.
@@ -41,13 +41,26 @@ package struct OpeningBook: Sendable {
         var table = HorizonTable(entryBits: 20)
         var digits = ""
         var book = OpeningBook()
-        _ = book.walk { position, waiting in
+        let edge = book.walk { position, waiting in
             tell(position.count, waiting)
             let column = expert.choose(position, &table, budget: .max)
             digits += String(column.index)
             return column
         }
+        assert(edge != nil)
         return digits
+    }
+
+    /// The boards on which the bot has to think by itself for the first time, and whose turn it is.
+    package var edge: [(board: Board, toMove: Disc)] {
+        var book = OpeningBook()
+        let edge = book.walk { position, _ in column(for: position) } ?? []
+        return edge.map { position in
+            let disc: Disc = position.count % 2 == 0 ? .red : .yellow
+            let (red, yellow) =
+                disc == .red ? (position.mover, position.opponent) : (position.opponent, position.mover)
+            return (Board(red: red, yellow: yellow), disc)
+        }
     }
 
     /// How many positions it has an answer for.
@@ -64,8 +77,9 @@ package struct OpeningBook: Sendable {
     /// Visits every position a game by this book can come to, with few discs first, and notes the answers.
     ///
     /// Where a line can be completed at once the game is over; where only one move does not lose at once no answer is
-    /// asked for. False, with the walk cut short, if `answer` gives nil.
-    private mutating func walk(_ answer: (_ position: Position, _ waiting: Int) -> Column?) -> Bool {
+    /// asked for. Gives the first positions it has no answers for; nil, with the walk cut short, if `answer` gives nil.
+    private mutating func walk(_ answer: (_ position: Position, _ waiting: Int) -> Column?) -> [Position]? {
+        var edge: [Position] = []
         let start = Position(mover: 0, occupied: 0)
         for beginning in [[start], start.followers] {
             var layer = Set(beginning.map(\.normal))
@@ -75,7 +89,7 @@ package struct OpeningBook: Sendable {
                 for (index, position) in positions.enumerated() {
                     guard let column = position.onlyMove ?? answer(position, positions.count - index - 1)
                     else {
-                        return false
+                        return nil
                     }
                     columns[position.key] = column
                     for follower in position.playing(position.landing(in: column)).followers
@@ -85,8 +99,9 @@ package struct OpeningBook: Sendable {
                 }
                 layer = next
             }
+            edge += layer.sorted { $0.key < $1.key }
         }
-        return true
+        return edge
     }
 }
 

@@ -10,7 +10,7 @@ enum BenchCommand {
             // The earliest ones take seconds each.
             solve(discs: discs, count: discs < 10 ? max(positions / 5, 1) : positions)
         }
-        answers(games: positions)
+        answers(count: positions * 10)
     }
 
     private static func solve(discs: Int, count: Int) {
@@ -34,32 +34,27 @@ enum BenchCommand {
             Text.right("\(Int(rate / 1e5) * 100) k", 13))
     }
 
-    /// The first answers after the book ends, which are the slowest, against opponents that play at random.
-    private static func answers(games: Int) {
-        var worst: [Int: [Double]] = [:]
-        for game in 0..<games {
-            var random = SeededGenerator(seed: UInt64(game))
-            var bot = Bot(level: 9, seed: 1)
-            var board = Board()
-            let own: Disc = game % 2 == 0 ? .red : .yellow
-            var disc = Disc.red
-            while board.winner == nil, board.count < 16 {
-                var column = Column.allCases[Int(random.next() % 7)]
-                if disc == own {
-                    let watch = Stopwatch()
-                    column = bot.choose(on: board, as: disc)
-                    worst[board.count, default: []].append(watch.seconds)
-                }
-                if board.drop(disc, in: column) != nil { disc = disc.other }
+    /// The first answers after the book ends, which take longest; every n-th of all there are.
+    private static func answers(count: Int) {
+        let edge = OpeningBook.standard.edge
+        let step = max(edge.count / count, 1)
+        print(
+            "\nlevel 9, the first answer by itself, in every \(step). of \(edge.count) positions after the book"
+        )
+        print("discs   positions   median ms      max ms")
+        for (discs, boards) in Dictionary(grouping: edge, by: \.board.count).sorted(by: { $0.key < $1.key }) {
+            var seconds: [Double] = []
+            for index in stride(from: 0, to: boards.count, by: step) {
+                var bot = Bot(level: 9, seed: 1)
+                let watch = Stopwatch()
+                _ = bot.choose(on: boards[index].board, as: boards[index].toMove)
+                seconds.append(watch.seconds)
             }
-        }
-        print("\nlevel 9, answers against random moves")
-        print("discs   median ms      max ms")
-        for (discs, seconds) in worst.sorted(by: { $0.key < $1.key }) {
-            let sorted = seconds.sorted()
+            seconds.sort()
             print(
-                Text.right("\(discs)", 5), Text.right(Text.decimal(sorted[sorted.count / 2] * 1e3), 11),
-                Text.right(Text.decimal(sorted[sorted.count - 1] * 1e3), 11))
+                Text.right("\(discs)", 5), Text.right("\(seconds.count)", 11),
+                Text.right(Text.decimal(seconds[seconds.count / 2] * 1e3), 11),
+                Text.right(Text.decimal(seconds[seconds.count - 1] * 1e3), 11))
         }
     }
 }
