@@ -71,7 +71,8 @@ let package = Package(
             path: "Tests/Bluetooth"),
         .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"], path: "Tests/Arguments"),
         .testTarget(
-            name: "FourInARowTests", dependencies: ["FourInARow", "NighCore", "fourinarow-solver"],
+            name: "FourInARowTests",
+            dependencies: ["Arguments", "FourInARow", "NighCore", "fourinarow-solver"],
             path: "Tests/FourInARow"),
         .testTarget(name: "TerminalTests", dependencies: ["Terminal"], path: "Tests/Terminal"),
         .testTarget(name: "FuzzTests", dependencies: ["fuzz"], path: "Tests/Fuzz"),

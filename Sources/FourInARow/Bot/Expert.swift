@@ -25,23 +25,32 @@ struct Expert: Sendable {
         let opinions = table.opinions(position, depth: Self.depth, margin: HorizonSearch.infinity)
         let favourite = opinions.moves[0]
         if HorizonSearch.isCertain(favourite.value) { return favourite.column }
+        // Where all moves but one lose soon there is nothing to find out.
+        let open = opinions.moves.filter { !HorizonSearch.isCertain($0.value) }.map(\.column)
+        if open.count == 1 { return open[0] }
         let isBounded = position.count < OpeningBook.end && budget < .max
         let end: UInt64 = isBounded ? solver.positions + budget : .max
-        var open = opinions.moves.filter { !HorizonSearch.isCertain($0.value) }.map(\.column)
-        // A win is where the other side does not even reach a draw, a draw where it does not win.
-        for theirGoal in [Outcome.draw, .win] {
-            var remaining: [Column] = []
+        // As long as nothing is proven about a move, it may be as good as the best.
+        var hopes = open
+        for goal in [Outcome.win, .draw] {
+            guard let isReached = ask(goal, position, end) else { return hopes[0] }
+            guard isReached else { continue }
             for column in open {
-                guard solver.positions < end else { return (remaining + [column])[0] }
-                let next = position.playing(position.landing(in: column))
-                switch solver.reaches(theirGoal, next, budget: end - solver.positions) {
-                case false?: return column
-                case true?: if theirGoal == .draw { remaining.append(column) }
-                case nil: return theirGoal == .draw ? (remaining + [column])[0] : column
+                // The move reaches the goal if the other side cannot keep us from it.
+                let theirGoal: Outcome = goal == .win ? .draw : .win
+                guard let isKept = ask(theirGoal, position.playing(position.landing(in: column)), end) else {
+                    return hopes[0]
                 }
+                if !isKept { return column }
+                hopes.removeFirst()
             }
-            open = remaining
         }
         return favourite.column
+    }
+
+    /// Whether the position reaches the goal; nil if the solver has looked at `end` positions before it knew.
+    private mutating func ask(_ goal: Outcome, _ position: Position, _ end: UInt64) -> Bool? {
+        guard solver.positions < end else { return nil }
+        return solver.reaches(goal, position, budget: end - solver.positions)
     }
 }

@@ -57,7 +57,7 @@ struct OutcomeSearch {
         moves &= ~(threats &>> 1)
         if moves == 0 { return false }
         if count >= 40 { return !wantsWin }
-        if let answer = answerWithoutSearch(mover, occupied, count, wantsWin) { return answer }
+        if let answer = Self.answerWithoutSearch(mover, occupied, wantsWin) { return answer }
 
         let key = Self.key(mover, occupied, count)
         let known = table.known(key)
@@ -72,8 +72,11 @@ struct OutcomeSearch {
         if count < Self.discsWithLittleWork {
             var candidate = first
             while candidate < end, !answer {
-                let after = Self.key(mover ^ occupied, occupied | candidate.pointee.landing, count &+ 1)
-                answer = Self.answer(table.known(after), !wantsWin) == false
+                let after = occupied | candidate.pointee.landing
+                let known = table.known(Self.key(mover ^ occupied, after, count &+ 1))
+                answer =
+                    Self.answer(known, !wantsWin) == false
+                    || Self.answerByFollowing(mover ^ occupied, after, !wantsWin) == false
                 candidate += 1
             }
         }
@@ -117,9 +120,9 @@ struct OutcomeSearch {
             ? OutcomeTable.Known.draw : OutcomeTable.Known.atLeastDraw
     }
 
-    /// What the empty cells alone decide: no line is left for one side, or the second player needs only follow.
-    @inline(__always) private func answerWithoutSearch(
-        _ mover: UInt64, _ occupied: UInt64, _ count: Int, _ wantsWin: Bool
+    /// What the empty cells alone decide: no line is left for one side, or the other side needs only follow.
+    @inline(__always) private static func answerWithoutSearch(
+        _ mover: UInt64, _ occupied: UInt64, _ wantsWin: Bool
     ) -> Bool? {
         let empty = Position.cells & ~occupied
         if wantsWin {
@@ -127,14 +130,18 @@ struct OutcomeSearch {
         } else {
             if !Position.hasLine((mover ^ occupied) | empty) { return true }
         }
-        // Every column has an even number of discs: if the other side answers each disc with one on top of it, it gets
-        // all even rows, and the mover all odd ones.
-        if (occupied &<< 1) & Position.evenRows == occupied & Position.evenRows {
-            if !Position.hasLine(mover | (empty & Position.oddRows)) {
-                if wantsWin { return false }
-                if Position.hasLine((mover ^ occupied) | (empty & Position.evenRows)) { return false }
-            }
-        }
-        return nil
+        return answerByFollowing(mover, occupied, wantsWin)
+    }
+
+    /// Where every column has an even number of discs, the other side can answer each disc with one on top of it.
+    ///
+    /// Then it gets all even rows, and the mover all odd ones: false if that does not reach the goal, else nil.
+    @inline(__always) private static func answerByFollowing(
+        _ mover: UInt64, _ occupied: UInt64, _ wantsWin: Bool
+    ) -> Bool? {
+        guard (occupied &<< 1) & Position.evenRows == occupied & Position.evenRows else { return nil }
+        let empty = Position.cells & ~occupied
+        if Position.hasLine(mover | (empty & Position.oddRows)) { return nil }
+        return wantsWin || Position.hasLine((mover ^ occupied) | (empty & Position.evenRows)) ? false : nil
     }
 }

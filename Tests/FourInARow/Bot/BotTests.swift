@@ -16,6 +16,8 @@ import Testing
             answers[bot.choose(on: board, as: disc).description, default: 0] += 1
         }
         if level >= 6 { #expect(answers == ["e": 2]) }
+        // A careless player overlooks it now and then.
+        if level <= 3 { #expect(answers.count > 1) }
         #expect((answers["e"] ?? 0) * 2 > answers.values.reduce(0, +))
     }
 

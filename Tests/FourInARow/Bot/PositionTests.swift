@@ -32,6 +32,15 @@ import Testing
         }
     }
 
+    @Test("A mirror exchanges the columns from the edges inwards")
+    func mirror() throws {
+        for cell in Cell.allCases {
+            let opposite = try #require(
+                Column(6 - cell.column.index).flatMap { Cell(column: $0, row: cell.row) })
+            #expect(Position.mirrored(1 << UInt64(cell.bit)) == 1 << UInt64(opposite.bit))
+        }
+    }
+
     @Test("A mirror image has the same symmetric key, another position has another")
     func keys() throws {
         let one = try position("abdcc")

@@ -32,18 +32,23 @@ import Testing
         #expect(solver.positions < 100)
     }
 
-    @Test("A question that would take too long has no answer, and can be asked again")
+    @Test("A question that would take too long has no answer, and what was left half done is not believed")
     func budget() throws {
         var random = SeededGenerator(seed: 1)
-        let position = RandomPosition(discs: 20, random: &random)
         var solver = Solver()
         #expect(solver.outcome(of: Board(), toMove: .red, budget: 500) == nil)
         #expect((500...600).contains(solver.positions))
-        let patient = solver.outcome(of: position.board, toMove: position.toMove)
-        #expect(patient != nil)
-        // What the search that was cut short left behind must not be believed.
         var fresh = Solver()
-        #expect(fresh.outcome(of: position.board, toMove: position.toMove) == patient)
+        for _ in 0..<10 {
+            let position = RandomPosition(discs: 20, random: &random)
+            let expected = fresh.outcome(of: position.board, toMove: position.toMove)
+            #expect(expected != nil)
+            for budget in [20, 40, 80, 160, 320, 640, 1_280, .max] as [UInt64] {
+                let found = solver.outcome(of: position.board, toMove: position.toMove, budget: budget)
+                #expect(found == nil || found == expected)
+            }
+            #expect(solver.outcome(of: position.board, toMove: position.toMove) == expected)
+        }
     }
 
     @Test("An outcome turned twice is itself")
