@@ -1,0 +1,212 @@
+/// Makes of a terminal's bytes what somebody did there.
+///
+/// A value without I/O. Bytes come in whatever pieces they were read in. What it does not know it swallows whole, and nothing that is sent
+/// makes it keep more than ``longestPaste`` bytes.
+public struct KeyDecoder: Sendable {
+    /// Of a longer paste the rest is left out.
+    public static let longestPaste = 4_096
+
+    private enum State {
+        case ground
+        /// After ESC: the key itself, or the beginning of anything.
+        case escape
+        /// After ESC [.
+        case control(ControlSequence)
+        /// After ESC [ [, as Linux's own console has its function keys.
+        case consoleKey
+        /// After ESC [ M: the mouse as the oldest terminals report it, this many bytes more.
+        case oldMouse(Int)
+        /// After ESC O.
+        case shift(ControlSequence)
+        /// A text for programs that have asked for one, as nobody has; it began with this character after ESC.
+        case string(Unicode.Scalar, isEmpty: Bool)
+        /// After ESC in such a text.
+        case stringEscape
+        /// Between the marks of a paste; so many bytes of the last mark have come.
+        case paste(matched: Int)
+    }
+
+    private var state = State.ground
+    private var text = UTF8Reader()
+    private var pasted: [UInt8] = []
+    private var inputs: [Input] = []
+
+    private static let pasteEnd = Array("\u{1B}[201~".utf8)
+
+    /// A decoder nothing has come to.
+    public init() {}
+
+    /// Whether what came last means one thing if nothing follows for some milliseconds, and another if it does. Then ``flush()``.
+    public var isUndecided: Bool {
+        switch state {
+        case .escape, .string(_, isEmpty: true), .stringEscape: true
+        default: false
+        }
+    }
+
+    /// Takes what was read.
+    public mutating func feed(_ bytes: some Sequence<UInt8>) -> [Input] {
+        for byte in bytes { take(byte) }
+        return given()
+    }
+
+    /// Says that nothing has come for a while: a lone ESC was the key.
+    public mutating func flush() -> [Input] {
+        switch state {
+        case .escape:
+            inputs.append(.key(.escape))
+            state = .ground
+        case .string(let first, isEmpty: true):
+            inputs.append(.alternate(first))
+            state = .ground
+        case .stringEscape:
+            inputs.append(.key(.escape))
+            state = .ground
+        default: break
+        }
+        return given()
+    }
+
+    private mutating func given() -> [Input] {
+        defer { inputs = [] }
+        return inputs
+    }
+
+    private mutating func take(_ byte: UInt8) {
+        switch state {
+        case .ground: takeInText(byte)
+        case .escape: takeAfterEscape(byte)
+        case .control(let sequence): takeInControl(byte, sequence)
+        case .shift(let sequence): takeInShift(byte, sequence)
+        case .consoleKey: takeConsoleKey(byte)
+        case .oldMouse(let count): state = count > 1 ? .oldMouse(count - 1) : .ground
+        case .string: takeInString(byte)
+        case .stringEscape:
+            // ESC \ ends the text; any other ESC begins something new.
+            state = .escape
+            if byte == UInt8(ascii: "\\") { state = .ground } else { takeAfterEscape(byte) }
+        case .paste(let matched): takeInPaste(byte, matched)
+        }
+    }
+
+    // MARK: Text and keys
+
+    private mutating func takeInText(_ byte: UInt8) {
+        var scalars: [Unicode.Scalar] = []
+        text.take(byte) { scalars.append($0) }
+        for scalar in scalars {
+            switch scalar.value {
+            case 0x00...0x1F, 0x7F: takeControl(UInt8(scalar.value))
+            case 0x80...0x9F: break
+            default: inputs.append(.character(scalar))
+            }
+        }
+    }
+
+    private mutating func takeControl(_ byte: UInt8) {
+        switch byte {
+        case 0x1B: state = .escape
+        case 0x09: inputs.append(.key(.tab))
+        case 0x0A, 0x0D: inputs.append(.key(.enter))
+        case 0x08, 0x7F: inputs.append(.key(.backspace))
+        case 0x01...0x1A: inputs.append(.control(Unicode.Scalar(byte + 0x60)))
+        default: inputs.append(.control(Unicode.Scalar(byte + 0x40)))
+        }
+    }
+
+    private mutating func takeAfterEscape(_ byte: UInt8) {
+        state = .ground
+        switch byte {
+        case UInt8(ascii: "["): state = .control(ControlSequence())
+        case UInt8(ascii: "O"): state = .shift(ControlSequence())
+        case UInt8(ascii: "]"), UInt8(ascii: "P"), UInt8(ascii: "X"), UInt8(ascii: "^"), UInt8(ascii: "_"):
+            state = .string(Unicode.Scalar(byte), isEmpty: true)
+        case 0x20...0x7E: inputs.append(.alternate(Unicode.Scalar(byte)))
+        default:
+            inputs.append(.key(.escape))
+            takeInText(byte)
+        }
+    }
+
+    // MARK: Sequences
+
+    private mutating func takeInControl(_ byte: UInt8, _ sequence: ControlSequence) {
+        var sequence = sequence
+        switch byte {
+        case 0x20...0x3F:
+            sequence.append(byte)
+            state = .control(sequence)
+        case UInt8(ascii: "[") where sequence.isEmpty: state = .consoleKey
+        case UInt8(ascii: "M") where sequence.isEmpty: state = .oldMouse(3)
+        case 0x40...0x7E:
+            state = .ground
+            if byte == UInt8(ascii: "~"), sequence.numbers == [200] {
+                state = .paste(matched: 0)
+            } else if let input = sequence.input(endingWith: byte) {
+                inputs.append(input)
+            }
+        default: leaveSequence(for: byte)
+        }
+    }
+
+    private mutating func takeInShift(_ byte: UInt8, _ sequence: ControlSequence) {
+        switch byte {
+        // Some terminals put the keys held down in between.
+        case 0x30...0x3F:
+            var sequence = sequence
+            sequence.append(byte)
+            state = .shift(sequence)
+        case 0x20...0x7E:
+            state = .ground
+            if let key = ControlSequence.shiftKey(byte) { inputs.append(.key(key)) }
+        default: leaveSequence(for: byte)
+        }
+    }
+
+    private mutating func takeConsoleKey(_ byte: UInt8) {
+        state = .ground
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "E"):
+            inputs.append(.key(.function(Int(byte - UInt8(ascii: "A")) + 1)))
+        case 0x20...0x7E: break
+        default: leaveSequence(for: byte)
+        }
+    }
+
+    private mutating func takeInString(_ byte: UInt8) {
+        switch byte {
+        case 0x1B: state = .stringEscape
+        case 0x07: state = .ground
+        case 0x00...0x1F: leaveSequence(for: byte)
+        default: state = .string("]", isEmpty: false)
+        }
+    }
+
+    /// What cannot belong to the sequence stands for itself, so that Ctrl-C is always heard.
+    private mutating func leaveSequence(for byte: UInt8) {
+        state = .ground
+        // These two say nothing but that a sequence is over.
+        if byte != 0x18, byte != 0x1A { takeInText(byte) }
+    }
+
+    // MARK: Pasting
+
+    private mutating func takeInPaste(_ byte: UInt8, _ matched: Int) {
+        let end = Self.pasteEnd
+        if byte == end[matched] {
+            state = .paste(matched: matched + 1)
+            guard matched + 1 == end.count else { return }
+            inputs.append(.paste(String(decoding: pasted, as: UTF8.self)))
+            pasted = []
+            state = .ground
+            return
+        }
+        keep(end.prefix(matched))
+        state = .paste(matched: byte == end[0] ? 1 : 0)
+        if byte != end[0] { keep([byte]) }
+    }
+
+    private mutating func keep(_ bytes: some Collection<UInt8>) {
+        pasted += bytes.prefix(Self.longestPaste - pasted.count)
+    }
+}

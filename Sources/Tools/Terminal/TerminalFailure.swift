@@ -1,0 +1,23 @@
+import Glibc
+
+/// Why a terminal could not be taken over.
+public enum TerminalFailure: Error, Equatable, CustomStringConvertible {
+    /// One of the descriptors leads somewhere else.
+    case noTerminal
+    /// The terminal can only be written to line by line.
+    case dumb
+    /// This process has taken one over already.
+    case takenAlready
+    /// The system has refused something, with this error number.
+    case system(String, Int32)
+
+    /// What is wrong and what helps.
+    public var description: String {
+        switch self {
+        case .noTerminal: "this needs a terminal: input and output must not go to a file or another program"
+        case .dumb: "this terminal cannot move its cursor: set TERM to what it is, as in TERM=xterm-256color"
+        case .takenAlready: "this process has taken over a terminal already"
+        case .system(let what, let number): "\(what): \(String(cString: strerror(number)))"
+        }
+    }
+}

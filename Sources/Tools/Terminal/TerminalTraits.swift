@@ -1,0 +1,56 @@
+import Glibc
+
+/// What a terminal can do, as far as the environment tells.
+public struct TerminalTraits: Hashable, Sendable {
+    /// How many colours it shows, and its user wants to see.
+    public var colours: ColourDepth
+    /// Whether it shows more than ASCII.
+    public var isUnicode: Bool
+    /// Whether it can only be written to line by line, like a printer.
+    public var isDumb: Bool
+
+    /// A terminal that can do this.
+    public init(colours: ColourDepth, isUnicode: Bool, isDumb: Bool = false) {
+        self.colours = colours
+        self.isUnicode = isUnicode
+        self.isDumb = isDumb
+    }
+
+    /// What these variables say: `TERM`, `COLORTERM`, `NO_COLOR`, and `LC_ALL`, `LC_CTYPE` or `LANG`.
+    public init(environment: [String: String]) {
+        let kind = environment["TERM"] ?? ""
+        isDumb = kind.isEmpty || kind == "dumb"
+        isUnicode = Self.isUnicode(environment)
+        let hasColours = environment["NO_COLOR", default: ""].isEmpty && !isDumb
+        let colourless = kind.hasPrefix("vt") || kind.hasSuffix("-m") || kind.hasSuffix("-mono")
+        if !hasColours || colourless {
+            colours = .none
+        } else if Self.manyColoured.contains(where: kind.contains)
+            || !environment["COLORTERM", default: ""].isEmpty
+        {
+            colours = .twoHundredFiftySix
+        } else {
+            colours = .sixteen
+        }
+    }
+
+    /// What this process's environment says. It must not be changed meanwhile by another thread.
+    public static var ofThisProcess: TerminalTraits {
+        let names = ["TERM", "COLORTERM", "NO_COLOR", "LC_ALL", "LC_CTYPE", "LANG"]
+        var environment: [String: String] = [:]
+        for name in names { environment[name] = getenv(name).map { String(cString: $0) } }
+        return TerminalTraits(environment: environment)
+    }
+
+    private static let manyColoured = ["256color", "direct", "kitty", "alacritty", "ghostty", "foot", "wezterm"]
+
+    private static func isUnicode(_ environment: [String: String]) -> Bool {
+        let locale =
+            ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
+        let lowered = locale.lowercased()
+        return lowered.contains("utf-8") || lowered.contains("utf8")
+    }
+}
+
+/// Whether a descriptor leads to a terminal.
+public func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }

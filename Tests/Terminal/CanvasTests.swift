@@ -1,0 +1,70 @@
+import Terminal
+import Testing
+
+@Suite struct CanvasTests {
+    private func canvas(_ columns: Int, _ rows: Int) -> Canvas {
+        Canvas(TerminalSize(columns: columns, rows: rows))
+    }
+
+    @Test("Text is cut at the borders, and at the width it was given")
+    func cutting() {
+        var canvas = canvas(8, 3)
+        #expect(canvas.write("abcdef", at: CellPosition(column: 5, row: 0)) == 6)
+        canvas.write("abcdef", at: CellPosition(column: -3, row: 1))
+        #expect(canvas.write("abcdef", at: CellPosition(column: 2, row: 2), columns: 4) == 4)
+        canvas.write("nowhere", at: CellPosition(column: 0, row: 3))
+        canvas.write("nowhere", at: CellPosition(column: 0, row: -1))
+        #expect(canvas.text == "     abc\ndef\n  abcd")
+    }
+
+    @Test("A wide character takes two cells, and half of one is a space")
+    func wide() {
+        var canvas = canvas(6, 5)
+        #expect(canvas.write("日本x", at: CellPosition(column: 0, row: 0)) == 5)
+        canvas.write("日本", at: CellPosition(column: -1, row: 1))
+        canvas.write("日本", at: CellPosition(column: 3, row: 2))
+        #expect(canvas.write("日本", at: CellPosition(column: 0, row: 3), columns: 3) == 3)
+        canvas.write("日本", at: CellPosition(column: 0, row: 4))
+        canvas.write("-", at: CellPosition(column: 1, row: 4))
+        canvas.write("|", at: CellPosition(column: 2, row: 4))
+        #expect(canvas.text == "日本x\n 本\n   日\n日\n -|")
+    }
+
+    @Test("Boxes and lines go around and end at the border")
+    func boxes() {
+        var canvas = canvas(7, 4)
+        canvas.box(CellArea(column: 0, row: 0, columns: 4, rows: 3))
+        canvas.box(CellArea(column: 5, row: 2, columns: 4, rows: 4), .double)
+        canvas.box(CellArea(column: 0, row: 3, columns: 1, rows: 1))
+        canvas.line(from: CellPosition(column: 4, row: 0), columns: 9, .heavy)
+        #expect(canvas.text == "┌──┐━━━\n│  │\n└──┘ ╔═\n     ║")
+    }
+
+    @Test("A canvas put onto another covers what is below, and nothing outside")
+    func placing() {
+        var (below, above) = (canvas(5, 2), canvas(3, 2))
+        below.fill(below.area, with: ".")
+        above.write("日a", at: CellPosition(column: 0, row: 0))
+        below.place(above, at: CellPosition(column: 3, row: 1))
+        #expect(below.text == ".....\n...日")
+    }
+
+    @Test("An area knows what lies in it and inside of its border")
+    func areas() {
+        let area = CellArea(column: 2, row: 1, columns: 3, rows: 2)
+        #expect(area.contains(CellPosition(column: 4, row: 2)))
+        #expect(!area.contains(CellPosition(column: 5, row: 2)))
+        #expect(!area.contains(CellPosition(column: 4, row: 3)))
+        #expect(area.inside == CellArea(column: 3, row: 2, columns: 1, rows: 0))
+        #expect(area.inside.rows.isEmpty)
+    }
+
+    @Test("Drawing with sizes that make no sense draws nothing")
+    func nonsense() {
+        var canvas = canvas(-1, 3)
+        canvas.write("x", at: CellPosition(column: 0, row: 0))
+        canvas.fill(CellArea(column: 0, row: 0, columns: -4, rows: -4), with: "x")
+        canvas.box(CellArea(column: -2, row: -2, columns: 40, rows: 40))
+        #expect(canvas.text == "\n\n")
+    }
+}
