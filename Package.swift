@@ -37,7 +37,9 @@ let package = Package(
         ),
         .target(name: "FourInARow", dependencies: ["NighCore"], path: "Sources/FourInARow"),
         .target(name: "Arguments", path: "Sources/Tools/Arguments"),
-        .target(name: "Terminal", dependencies: ["NighCore"], path: "Sources/Tools/Terminal"),
+        .target(name: "CTerminal", path: "Sources/Tools/CTerminal"),
+        .target(
+            name: "Terminal", dependencies: ["CTerminal", "NighCore"], path: "Sources/Tools/Terminal"),
         .executableTarget(
             name: "greet", dependencies: ["Arguments", "Nigh", "NighCore"], path: "Sources/Tools/greet"),
         .target(name: "CAllocationCounter", path: "Sources/Tools/CAllocationCounter"),
@@ -72,9 +74,15 @@ let package = Package(
         .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"], path: "Tests/Arguments"),
         .testTarget(
             name: "FourInARowTests",
-            dependencies: ["Arguments", "FourInARow", "NighCore", "fourinarow-solver"],
+            dependencies: [
+                "Arguments", "FourInARow", "NighCore", "NighMemory", "NighTestKit", "fourinarow-solver",
+            ],
             path: "Tests/FourInARow"),
-        .testTarget(name: "TerminalTests", dependencies: ["Terminal"], path: "Tests/Terminal"),
+        .executableTarget(
+            name: "TerminalCrasher", dependencies: ["NighCore", "Terminal"], path: "Tests/TerminalCrasher"),
+        .testTarget(
+            name: "TerminalTests", dependencies: ["NighCore", "Terminal", "TerminalCrasher"],
+            path: "Tests/Terminal"),
         .testTarget(name: "FuzzTests", dependencies: ["fuzz"], path: "Tests/Fuzz"),
         .testTarget(name: "GreetTests", dependencies: ["Arguments", "Nigh", "greet"], path: "Tests/Greet"),
         .testTarget(name: "LabTests", dependencies: ["NighTestKit", "lab"], path: "Tests/Lab/Scenarios"),

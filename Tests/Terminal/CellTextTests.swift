@@ -7,15 +7,18 @@ import Testing
     @Test(
         "Characters are as wide as terminals agree they are",
         arguments: [
-            ("a", 1), ("é", 1), ("e\u{301}", 1), ("日", 2), ("ｗ", 2), ("한", 2), ("\u{1112}\u{1161}\u{11AB}", 2),
-            ("●", 1), ("─", 1), ("🎉", 2), ("🇩🇪", 2), ("नमस्ते", 4), ("กำ", 2), ("", 0), ("ffi", 3), ("⌚", 2), ("☃", 1),
+            ("a", 1), ("é", 1), ("e\u{301}", 1), ("日", 2), ("ｗ", 2), ("한", 2),
+            ("\u{1112}\u{1161}\u{11AB}", 2),
+            ("●", 1), ("─", 1), ("🎉", 2), ("🇩🇪", 2), ("नमस्ते", 4), ("กำ", 2), ("", 0), ("ffi", 3), ("⌚", 2),
+            ("☃", 1),
         ])
     func widths(text: String, columns: Int) { #expect(CellText(text).columns == columns, "\(text)") }
 
     @Test("What could steer the terminal or turn the text around is shown as something else")
     func harmful() {
         #expect(CellText("\u{1B}[31mred\u{7F}\u{9B}2J").string == "\u{FFFD}[31mred\u{FFFD}\u{FFFD}2J")
-        #expect(CellText("a\u{202E}b\u{2066}c\u{200F}d\u{2028}").string == "a\u{FFFD}b\u{FFFD}c\u{FFFD}d\u{FFFD}")
+        #expect(
+            CellText("a\u{202E}b\u{2066}c\u{200F}d\u{2028}").string == "a\u{FFFD}b\u{FFFD}c\u{FFFD}d\u{FFFD}")
         #expect(CellText("a\tb\r\nc\u{A0}d\u{85}").string == "a b c d\u{FFFD}")
         #expect(CellText("\u{301}\u{200D}\u{3164}\u{FEFF}\u{AD}").string.allSatisfy { $0 == "\u{FFFD}" })
     }
@@ -32,7 +35,8 @@ import Testing
     func everyScalar() {
         for value in 0...0x10_FFFF as ClosedRange<UInt32> {
             // Planes without characters are tried here and there.
-            guard let scalar = Unicode.Scalar(value), value < 0x3_2000 || value % 997 == 0 || value > 0xE_0000 else {
+            guard let scalar = Unicode.Scalar(value), value < 0x3_2000 || value % 997 == 0 || value > 0xE_0000
+            else {
                 continue
             }
             guard value < 0xE_1000 || value % 997 == 0 else { continue }
@@ -55,7 +59,9 @@ import Testing
 
     @Test("Lines are broken at spaces, and in words only where there is no other way")
     func lines() {
-        func lines(_ text: String, _ columns: Int) -> [String] { CellText(text).lines(of: columns).map(\.string) }
+        func lines(_ text: String, _ columns: Int) -> [String] {
+            CellText(text).lines(of: columns).map(\.string)
+        }
         #expect(lines("the quick brown fox", 9) == ["the quick", "brown fox"])
         #expect(lines("the quick brown fox", 10) == ["the quick", "brown fox"])
         #expect(lines("incomprehensible", 6) == ["incomp", "rehens", "ible"])
@@ -67,7 +73,8 @@ import Testing
             let columns = Int.random(in: -1...12, using: &chance)
             let lines = CellText(String(letters)).lines(of: columns)
             #expect(lines.allSatisfy { $0.columns <= max(columns, 2) }, "seed \(seed)")
-            #expect(Array(lines.joined()).filter { $0 != " " } == letters.filter { $0 != " " }, "seed \(seed)")
+            #expect(
+                Array(lines.joined()).filter { $0 != " " } == letters.filter { $0 != " " }, "seed \(seed)")
         }
     }
 }

@@ -13,17 +13,28 @@ import Testing
     @Test("What is typed comes as it is")
     func text() {
         #expect(decoded("aé日🎉") == [.character("a"), .character("é"), .character("日"), .character("🎉")])
-        #expect(decoded("\r\n\t\u{7F}\u{8}") == [.key(.enter), .key(.enter), .key(.tab), .key(.backspace), .key(.backspace)])
-        #expect(decoded("\u{1}\u{3}\u{1A}\u{1C}\u{0}") == [.control("a"), .control("c"), .control("z"), .control("\\"), .control("@")])
+        #expect(
+            decoded("\r\n\t\u{7F}\u{8}") == [
+                .key(.enter), .key(.enter), .key(.tab), .key(.backspace), .key(.backspace),
+            ])
+        #expect(
+            decoded("\u{1}\u{3}\u{1A}\u{1C}\u{0}") == [
+                .control("a"), .control("c"), .control("z"), .control("\\"), .control("@"),
+            ])
     }
 
     @Test("Bytes that are no UTF-8 become U+FFFD just as Swift's own reader has it")
     func invalid() {
         for seed in 0..<300 as Range<UInt64> {
             var chance = SeededGenerator(seed: seed)
-            let choices: [UInt8] = [0x41, 0x80, 0xBF, 0xC1, 0xC3, 0xA9, 0xE0, 0xA0, 0xED, 0x9F, 0xF0, 0x90, 0xF4, 0x8F, 0xF5, 0xFF]
+            let choices: [UInt8] = [
+                0x41, 0x80, 0xBF, 0xC1, 0xC3, 0xA9, 0xE0, 0xA0, 0xED, 0x9F, 0xF0, 0x90, 0xF4, 0x8F, 0xF5,
+                0xFF,
+            ]
             let bytes = (0..<12).map { _ in choices.randomElement(using: &chance) ?? 0 } + [0x2E]
-            let wanted = String(decoding: bytes, as: UTF8.self).unicodeScalars.filter { !(0x80...0x9F ~= $0.value) }
+            let wanted = String(decoding: bytes, as: UTF8.self).unicodeScalars.filter {
+                !(0x80...0x9F ~= $0.value)
+            }
             #expect(decoded(bytes) == wanted.map(Input.character), "seed \(seed)")
         }
     }
@@ -31,10 +42,13 @@ import Testing
     @Test(
         "Keys are known however terminals say them",
         arguments: [
-            ("[A", .up), ("OB", .down), ("[1;5C", .right), ("OD", .left), ("[H", .home), ("[1~", .home), ("[7~", .home),
+            ("[A", .up), ("OB", .down), ("[1;5C", .right), ("OD", .left), ("[H", .home), ("[1~", .home),
+            ("[7~", .home),
             ("[F", .end), ("[4~", .end), ("OF", .end), ("[2~", .insert), ("[3~", .delete), ("[3;2~", .delete),
-            ("[5~", .pageUp), ("[6~", .pageDown), ("[Z", .backTab), ("OP", .function(1)), ("[[E", .function(5)),
-            ("[15~", .function(5)), ("[17~", .function(6)), ("[24~", .function(12)), ("[1;2S", .function(4)), ("OM", .enter),
+            ("[5~", .pageUp), ("[6~", .pageDown), ("[Z", .backTab), ("OP", .function(1)),
+            ("[[E", .function(5)),
+            ("[15~", .function(5)), ("[17~", .function(6)), ("[24~", .function(12)), ("[1;2S", .function(4)),
+            ("OM", .enter),
         ] as [(String, Input.Key)])
     func keys(sequence: String, key: Input.Key) {
         #expect(decoded("\u{1B}\(sequence)x") == [.key(key), .character("x")])
@@ -66,16 +80,25 @@ import Testing
         #expect(mouse("33;10;5M") == [.mouse(MouseInput(.move(.middle), at: cell))])
         #expect(mouse("64;10;5M65;10;5M").first == .mouse(MouseInput(.wheelUp, at: cell)))
         #expect(mouse("65;10;5M") == [.mouse(MouseInput(.wheelDown, at: cell))])
-        for nonsense in ["0;0;5M", "128;1;1M", "66;1;1M", "0;1M", "0;1;1;1M", "0;9999999;1M", ";;;M", "-1;-1;-1M", "0;1;1A"] {
+        for nonsense in [
+            "0;0;5M", "128;1;1M", "66;1;1M", "0;1M", "0;1;1;1M", "0;9999999;1M", ";;;M", "-1;-1;-1M",
+            "0;1;1A",
+        ] {
             #expect(mouse("\(nonsense)x") == [.character("x")], "\(nonsense)")
         }
     }
 
     @Test("A paste is one thing, whatever is in it, and bounded")
     func paste() {
-        #expect(decoded("\u{1B}[200~a\r\u{1B}[A\u{1B}[20\u{1B}[201~b") == [.paste("a\r\u{1B}[A\u{1B}[20"), .character("b")])
+        #expect(
+            decoded("\u{1B}[200~a\r\u{1B}[A\u{1B}[20\u{1B}[201~b") == [
+                .paste("a\r\u{1B}[A\u{1B}[20"), .character("b"),
+            ])
         let long = String(repeating: "x", count: 100_000)
-        #expect(decoded("\u{1B}[200~\(long)\u{1B}[201~b") == [.paste(String(long.prefix(KeyDecoder.longestPaste))), .character("b")])
+        #expect(
+            decoded("\u{1B}[200~\(long)\u{1B}[201~b") == [
+                .paste(String(long.prefix(KeyDecoder.longestPaste))), .character("b"),
+            ])
     }
 
     @Test("Turning to the terminal and away from it is heard")
@@ -84,8 +107,10 @@ import Testing
     @Test(
         "What is not known is swallowed whole",
         arguments: [
-            "\u{1B}[?1;2c", "\u{1B}[97;5u", "\u{1B}[99~", "\u{1B}[~", "\u{1B}[1 A", "\u{1B}Oz", "\u{1B}[M !!", "\u{1B}[[z",
-            "\u{1B}]11;rgb:0000/0000\u{7}", "\u{1B}]0;title\u{1B}\\", "\u{1B}P1$r0m\u{1B}\\", "\u{1B}_G\u{1B}\\",
+            "\u{1B}[?1;2c", "\u{1B}[97;5u", "\u{1B}[99~", "\u{1B}[~", "\u{1B}[1 A", "\u{1B}Oz", "\u{1B}[M !!",
+            "\u{1B}[[z",
+            "\u{1B}]11;rgb:0000/0000\u{7}", "\u{1B}]0;title\u{1B}\\", "\u{1B}P1$r0m\u{1B}\\",
+            "\u{1B}_G\u{1B}\\",
             "\u{1B}[\(String(repeating: "1;", count: 5_000))A", "\u{1B}[12\u{18}", "\u{9B}",
         ])
     func unknown(sequence: String) { #expect(decoded(sequence + "x") == [.character("x")]) }
@@ -100,15 +125,19 @@ import Testing
     @Test("Bytes mean the same wherever they were cut, and nothing that comes traps")
     func splitting() {
         let pieces = [
-            "a", "é日", "🎉", "\u{1B}", "\u{1B}[A", "\u{1B}OP", "\u{1B}[<0;3;4M", "\u{1B}[200~pa\u{1B}ste\u{1B}[201~",
-            "\u{1B}]0;x\u{7}", "\u{1B}[[A", "\u{1B}[", "\u{1B}[M", "\u{3}", "\r", ";", "[", "~", "\u{1B}[200~", "\u{1B}P",
+            "a", "é日", "🎉", "\u{1B}", "\u{1B}[A", "\u{1B}OP", "\u{1B}[<0;3;4M",
+            "\u{1B}[200~pa\u{1B}ste\u{1B}[201~",
+            "\u{1B}]0;x\u{7}", "\u{1B}[[A", "\u{1B}[", "\u{1B}[M", "\u{3}", "\r", ";", "[", "~",
+            "\u{1B}[200~", "\u{1B}P",
         ].map { Array($0.utf8) }
         for seed in 0..<300 as Range<UInt64> {
             var chance = SeededGenerator(seed: seed)
             var bytes: [UInt8] = []
             for _ in 0..<20 {
                 if chance.oneIn(3) {
-                    bytes += (0..<Int.random(in: 1...4, using: &chance)).map { _ in .random(in: 0...255, using: &chance) }
+                    bytes += (0..<Int.random(in: 1...4, using: &chance)).map { _ in
+                        .random(in: 0...255, using: &chance)
+                    }
                 } else {
                     bytes += pieces.randomElement(using: &chance) ?? []
                 }

@@ -4,7 +4,10 @@ import Testing
 
 @Suite struct LineEditorTests {
     private func typed(_ inputs: [Input], into editor: inout LineEditor) {
-        for input in inputs { #expect(editor.handle(input), "\(input)") }
+        for input in inputs {
+            let isTaken = editor.handle(input)
+            #expect(isTaken, "\(input)")
+        }
     }
 
     /// What is seen of the line, and the column of the cursor.
@@ -20,7 +23,9 @@ import Testing
         var editor = LineEditor(limit: 100)
         typed([.character("a"), .character("c"), .key(.left), .character("b")], into: &editor)
         #expect(editor.text == "abc")
-        typed([.key(.home), .key(.delete), .key(.left), .key(.end), .key(.backspace), .key(.right)], into: &editor)
+        typed(
+            [.key(.home), .key(.delete), .key(.left), .key(.end), .key(.backspace), .key(.right)],
+            into: &editor)
         #expect(editor.text == "b")
         typed([.paste(" two three"), .control("w")], into: &editor)
         #expect(editor.text == "b two ")
@@ -29,8 +34,10 @@ import Testing
         typed([.key(.left), .control("u")], into: &editor)
         #expect(editor.take() == "w")
         #expect(editor.isEmpty)
-        #expect(!editor.handle(.key(.enter)))
-        #expect(!editor.handle(.key(.up)))
+        for input in [.key(.enter), .key(.up), .focus(true)] as [Input] {
+            let isTaken = editor.handle(input)
+            #expect(!isTaken, "\(input)")
+        }
     }
 
     @Test("A character is deleted whole, with its accents")
@@ -48,14 +55,16 @@ import Testing
     func harmful() {
         var editor = LineEditor("x\u{1B}[31m\u{202E}", limit: 100)
         typed([.paste("a\r\nb\u{9B}"), .character("\u{2066}")], into: &editor)
-        #expect(editor.text == "x[31ma  b" || editor.text == "x[31ma b")
+        #expect(editor.text == "x[31ma b")
     }
 
     @Test("It never has more bytes than it may")
     func limit() {
         var editor = LineEditor("日本語", limit: 7)
         #expect(editor.text == "日本")
-        typed([.character("é"), .character("a"), .character("b"), .key(.home), .character("c"), .paste("d")], into: &editor)
+        typed(
+            [.character("é"), .character("a"), .character("b"), .key(.home), .character("c"), .paste("d")],
+            into: &editor)
         #expect(editor.text == "日本a")
     }
 
@@ -63,7 +72,7 @@ import Testing
     func scrolling() {
         var editor = LineEditor("four in a row", limit: 100)
         #expect(seen(editor, 20) == (".four in a row       .", 14))
-        #expect(seen(editor, 13) == (". in a row    .", 11))
+        #expect(seen(editor, 13) == (".n a row      .", 8))
         #expect(seen(editor, 6) == (". row  .", 5))
         typed([.key(.home)], into: &editor)
         #expect(seen(editor, 6) == (".four i.", 1))
@@ -78,7 +87,8 @@ import Testing
             let columns = Int.random(in: 1...9, using: &chance)
             var editor = LineEditor(limit: 60)
             let inputs: [Input] = [
-                .character("a"), .character("日"), .character("🎉"), .paste("one two"), .key(.left), .key(.left),
+                .character("a"), .character("日"), .character("🎉"), .paste("one two"), .key(.left),
+                .key(.left),
                 .key(.home), .key(.backspace), .key(.delete),
             ]
             for _ in 0..<30 {

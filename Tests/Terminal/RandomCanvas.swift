@@ -65,7 +65,8 @@ enum Difference {
                     if !isHalfOfDoubtful, seen.text != "" { return "\(row), \(column): half is \(seen)" }
                     continue
                 }
-                let wanted = isDoubtful ? String(cell.character.unicodeScalars.prefix(1)) : String(cell.character)
+                let wanted =
+                    isDoubtful ? String(cell.character.unicodeScalars.prefix(1)) : String(cell.character)
                 guard seen.text == wanted, looks(seen.look, as: cell.style, isSpace: wanted == " ") else {
                     return "\(row), \(column): \(cell) is \(seen)"
                 }

@@ -5,10 +5,13 @@ import Testing
     @Test(
         "Colours follow the kind of terminal, and nobody who wants none gets any",
         arguments: [
-            (["TERM": "xterm"], .sixteen), (["TERM": "xterm-256color"], .twoHundredFiftySix), (["TERM": "linux"], .sixteen),
+            (["TERM": "xterm"], .sixteen), (["TERM": "xterm-256color"], .twoHundredFiftySix),
+            (["TERM": "linux"], .sixteen),
             (["TERM": "screen", "COLORTERM": "truecolor"], .twoHundredFiftySix), (["TERM": "vt100"], .none),
-            (["TERM": "xterm-256color", "NO_COLOR": "1"], .none), (["TERM": "xterm", "NO_COLOR": ""], .sixteen),
-            (["TERM": "xterm-kitty"], .twoHundredFiftySix), (["TERM": "dumb", "COLORTERM": "truecolor"], .none), ([:], .none),
+            (["TERM": "xterm-256color", "NO_COLOR": "1"], .none),
+            (["TERM": "xterm", "NO_COLOR": ""], .sixteen),
+            (["TERM": "xterm-kitty"], .twoHundredFiftySix),
+            (["TERM": "dumb", "COLORTERM": "truecolor"], .none), ([:], .none),
         ] as [([String: String], ColourDepth)])
     func colours(environment: [String: String], depth: ColourDepth) {
         #expect(TerminalTraits(environment: environment).colours == depth, "\(environment)")
@@ -18,7 +21,8 @@ import Testing
         "Unicode is what the first of the locale's variables that is set says",
         arguments: [
             (["LANG": "de_DE.UTF-8"], true), (["LANG": "C.utf8"], true), (["LANG": "C"], false), ([:], false),
-            (["LC_ALL": "C", "LANG": "de_DE.UTF-8"], false), (["LC_ALL": "", "LC_CTYPE": "en_GB.UTF-8", "LANG": "C"], true),
+            (["LC_ALL": "C", "LANG": "de_DE.UTF-8"], false),
+            (["LC_ALL": "", "LC_CTYPE": "en_GB.UTF-8", "LANG": "C"], true),
         ] as [([String: String], Bool)])
     func unicode(environment: [String: String], isUnicode: Bool) {
         #expect(TerminalTraits(environment: environment).isUnicode == isUnicode, "\(environment)")

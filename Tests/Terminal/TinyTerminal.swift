@@ -58,7 +58,9 @@ struct TinyTerminal {
     private mutating func write(_ scalar: Unicode.Scalar) {
         let columns = columns(of: scalar)
         guard columns > 0 else {
-            if let lastPrinted { cells[lastPrinted.row][lastPrinted.column].text.unicodeScalars.append(scalar) }
+            if let lastPrinted {
+                cells[lastPrinted.row][lastPrinted.column].text.unicodeScalars.append(scalar)
+            }
             return
         }
         // Without wrapping, what does not fit stays in the last cells.
@@ -142,7 +144,11 @@ struct TinyTerminal {
             case 49: look.background = nil
             case 38, 48:
                 if numbers.popFirst() != 5 { complaints.append("colour") }
-                if number == 38 { look.foreground = numbers.popFirst() } else { look.background = numbers.popFirst() }
+                if number == 38 {
+                    look.foreground = numbers.popFirst()
+                } else {
+                    look.background = numbers.popFirst()
+                }
             default: complaints.append("style \(number)")
             }
         }

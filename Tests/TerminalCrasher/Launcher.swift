@@ -9,6 +9,7 @@ struct Launcher {
     let arguments: [String]
 
     func run() -> Int32 {
+        setsid()
         // The first terminal the leader of a session opens controls it.
         let terminal = open(self.terminal, O_RDWR)
         guard terminal >= 0, let child = start(on: terminal) else { return 1 }

@@ -63,8 +63,8 @@ public struct LineEditor: Hashable, Sendable {
 
     private mutating func insert(_ text: String) {
         for character in text {
-            let whole = String(
-                String.UnicodeScalarView(character.unicodeScalars.compactMap(Self.accepted)))
+            let accepted = character.unicodeScalars.compactMap(Self.accepted)
+            let whole = character.isNewline ? " " : String(String.UnicodeScalarView(accepted))
             guard before.utf8.count + after.utf8.count + whole.utf8.count <= limit else { return }
             before += whole
         }

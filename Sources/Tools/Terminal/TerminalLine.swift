@@ -32,7 +32,9 @@ final class TerminalLine: Sendable {
         }
     }
 
-    deinit { for descriptor in [input, output, notices, notifying] where descriptor >= 0 { close(descriptor) } }
+    deinit {
+        for descriptor in [input, output, notices, notifying] where descriptor >= 0 { close(descriptor) }
+    }
 
     private static func own(_ descriptor: Int32, _ access: Int32) -> Int32 {
         let anew = open("/proc/self/fd/\(descriptor)", access | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)

@@ -42,7 +42,9 @@ public struct TerminalTraits: Hashable, Sendable {
         return TerminalTraits(environment: environment)
     }
 
-    private static let manyColoured = ["256color", "direct", "kitty", "alacritty", "ghostty", "foot", "wezterm"]
+    private static let manyColoured = [
+        "256color", "direct", "kitty", "alacritty", "ghostty", "foot", "wezterm",
+    ]
 
     private static func isUnicode(_ environment: [String: String]) -> Bool {
         let locale =

@@ -1,0 +1,126 @@
+import Glibc
+import Testing
+
+@testable import Terminal
+
+/// However a program ends, its terminal is as it was.
+@Suite struct GivingBackTests {
+    private static let modes = TerminalModes(mouse: true)
+
+    /// Starts a program, waits until it draws, has it end, and looks at what it leaves behind.
+    private func leaves(
+        _ kind: String = "", _ report: String, saying last: String = "", _ end: (Job) -> Void
+    ) throws {
+        let job = try Job(kind)
+        let before = try taken(job)
+        end(job)
+        #expect(
+            try job.awaitReport(report.prefix { $0 != " " } + " ") == report.drop { $0 != " " }.dropFirst())
+        job.terminal.readAll()
+        let words = String(decoding: job.terminal.seen, as: UTF8.self)
+        #expect(words.hasSuffix(Self.modes.giving + last), "\(words.debugDescription)")
+        #expect(words.count(of: Self.modes.giving) == 1, "\(words.debugDescription)")
+        #expect(job.terminal.settings == before)
+    }
+
+    /// Waits until the terminal is taken and drawn on; gives how it was set up before.
+    private func taken(_ job: Job) throws -> [UInt32] {
+        let usual = try PseudoTerminal().settings
+        try job.terminal.awaitText("ready:80x24")
+        #expect(job.terminal.settings != usual)
+        return usual
+    }
+
+    @Test(
+        "At a crash, and the status is that of the crash",
+        arguments: [("a", SIGABRT), ("f", SIGILL), ("m", SIGSEGV)])
+    func crashes(key: String, signal: Int32) throws {
+        // What traps is another signal on other processors.
+        let trap = isX86 ? SIGILL : SIGTRAP
+        try leaves("", "signal \(signal == SIGILL ? trap : signal)") { $0.terminal.type(key) }
+    }
+
+    @Test(
+        "At a signal that ends it, and the status is that of the signal",
+        arguments: [SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGSEGV, SIGBUS, SIGFPE, SIGTRAP])
+    func signals(signal: Int32) throws { try leaves("", "signal \(signal)") { kill($0.process, signal) } }
+
+    @Test("When it leaves, in good order or with exit() out of the middle", arguments: [("r", 0), ("e", 7)])
+    func leaving(key: String, status: Int32) throws {
+        try leaves("", "status \(status)") { $0.terminal.type(key) }
+    }
+
+    @Test("A program that waits for SIGTERM gets it, and gives the terminal back itself")
+    func patient() throws { try leaves("patient", "status 5") { kill($0.process, SIGTERM) } }
+
+    @Test("Whoever handled a crash before does so afterwards, with the terminal given back")
+    func chained() throws {
+        try leaves("chained", "signal \(SIGSEGV)", saying: "chained") { $0.terminal.type("m") }
+        try leaves("chained", "signal \(SIGSEGV)", saying: "chained") { kill($0.process, SIGSEGV) }
+    }
+
+    @Test("While it is stopped, and it takes the terminal again when it goes on", arguments: [true, false])
+    func stopping(isItsOwnWish: Bool) throws {
+        let job = try Job()
+        let before = try taken(job)
+        let start = job.terminal.seen.count
+        if isItsOwnWish { job.terminal.type("z") } else { kill(job.process, SIGTSTP) }
+        #expect(try job.awaitReport("stopped ") == "\(SIGTSTP)")
+        #expect(job.terminal.settings == before)
+        let stopped = try job.terminal.awaitText(Self.modes.giving, since: start)
+        job.terminal.resize(columns: 70, rows: 20)
+        job.goOn()
+        let again = try job.terminal.awaitText(Self.modes.taking, since: stopped)
+        try job.terminal.awaitText("ready:70x20", since: again)
+        #expect(job.terminal.settings != before)
+        job.terminal.type("r")
+        #expect(try job.awaitReport("status ") == "0")
+        #expect(job.terminal.settings == before)
+    }
+
+    @Test("After a stop that nobody sees coming, what was shown is shown again")
+    func stoppedAtOnce() throws {
+        let job = try Job()
+        let before = try taken(job)
+        kill(job.process, SIGSTOP)
+        #expect(try job.awaitReport("stopped ") == "\(SIGSTOP)")
+        // What a shell does then.
+        var attributes = try PseudoTerminal().attributes
+        tcsetattr(job.terminal.line, TCSANOW, &attributes)
+        let start = job.terminal.seen.count
+        job.goOn()
+        try job.terminal.awaitText("ready:80x24", since: start)
+        #expect(job.terminal.settings != before)
+        job.terminal.type("r")
+        #expect(try job.awaitReport("status ") == "0")
+        #expect(job.terminal.settings == before)
+    }
+
+    @Test("A window that changes its size is noticed")
+    func resizing() throws {
+        let job = try Job()
+        _ = try taken(job)
+        job.terminal.resize(columns: 100, rows: 30)
+        try job.terminal.awaitText("ready:100x30")
+    }
+
+    private var isX86: Bool {
+        #if arch(x86_64)
+            true
+        #else
+            false
+        #endif
+    }
+}
+
+extension String {
+    /// How often another string is in it.
+    fileprivate func count(of other: String) -> Int {
+        var (count, rest) = (0, self[...])
+        while let first = rest.firstIndex(where: { _ in true }) {
+            if rest.hasPrefix(other) { count += 1 }
+            rest = rest[rest.index(after: first)...]
+        }
+        return count
+    }
+}

@@ -1,0 +1,86 @@
+import Glibc
+
+/// A program in the foreground of a terminal of its own, and the shell that started it (`TerminalCrasher`). Both end with the last reference.
+final class Job {
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    let terminal: PseudoTerminal
+    /// The program.
+    private(set) var process: pid_t = 0
+    private var shell = pid_t()
+    private let reports: Int32
+    private let commands: Int32
+    private var report = ""
+
+    private static let patience: Int32 = 30_000
+    private static let program: String = {
+        var buffer = [CChar](repeating: 0, count: 4_096)
+        let count = readlink("/proc/self/exe", &buffer, buffer.count)
+        let path = String(decoding: buffer.prefix(max(count, 0)).map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return path.split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" } + "/TerminalCrasher"
+    }()
+
+    init(_ kind: String = "") throws {
+        terminal = try PseudoTerminal()
+        var (output, input): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
+        pipe(&output)
+        pipe(&input)
+        for descriptor in output + input { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+        (reports, commands) = (output[0], input[1])
+        defer {
+            close(output[1])
+            close(input[0])
+        }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, input[0], STDIN_FILENO)
+        posix_spawn_file_actions_adddup2(&actions, output[1], STDOUT_FILENO)
+        posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        // Tests run on threads that are spared signals; programs do not begin like that.
+        var signals = sigset_t()
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+        let arguments: [String] = [Self.program, "launch", terminal.path, kind]
+        var strings = arguments.map { strdup($0) } + [nil]
+        // Swift's own words about a crash take seconds, and nobody reads them here.
+        var environment = [strdup("SWIFT_BACKTRACE=enable=no"), strdup("TERM=xterm"), nil]
+        defer { for string in strings + environment { free(string) } }
+        let status = posix_spawn(&shell, Self.program, &actions, &attributes, &strings, &environment)
+        guard status == 0 else { throw Failure(description: "\(Self.program) does not start: \(status)") }
+        process = pid_t(try awaitReport("process ")) ?? 0
+    }
+
+    deinit {
+        if process > 0, report.contains("process") { kill(process, SIGKILL) }
+        kill(shell, SIGKILL)
+        waitpid(shell, nil, 0)
+        close(reports)
+        close(commands)
+    }
+
+    /// Waits for the shell to say so, and gives the rest of that line.
+    func awaitReport(_ beginning: String) throws -> String {
+        while true {
+            if let line = report.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+                .last(where: { $0.hasPrefix(beginning) })
+            {
+                return String(line.dropFirst(beginning.count))
+            }
+            var watched = pollfd(fd: reports, events: Int16(POLLIN), revents: 0)
+            var bytes = [UInt8](repeating: 0, count: 256)
+            guard poll(&watched, 1, Self.patience) == 1 else { throw Failure(description: "no \(beginning)") }
+            let count = read(reports, &bytes, bytes.count)
+            guard count > 0 else { throw Failure(description: "no \(beginning), but \(report)") }
+            report += String(decoding: bytes.prefix(count), as: UTF8.self)
+        }
+    }
+
+    /// Has the shell let it go on.
+    func goOn() { _ = write(commands, "g", 1) }
+}

@@ -1,0 +1,113 @@
+import Glibc
+
+/// Both ends of a terminal: the program's, and the one where the window would be.
+final class PseudoTerminal {
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// The program's end.
+    let line: Int32
+    let path: String
+    private var window: Int32
+    /// All that the program has written so far.
+    private(set) var seen: [UInt8] = []
+
+    /// For how long anything is waited for, in milliseconds.
+    private static let patience: Int32 = 30_000
+
+    /// TIOCGPTN and TIOCSPTLCK, which Swift does not see.
+    private static let (getNumber, setLock): (UInt, UInt) = (0x8004_5430, 0x4004_5431)
+
+    init(columns: Int = 80, rows: Int = 24) throws {
+        window = open("/dev/ptmx", O_RDWR | O_NOCTTY)
+        var (number, isLocked): (UInt32, Int32) = (0, 0)
+        guard window >= 0, ioctl(window, Self.getNumber, &number) == 0,
+            ioctl(window, Self.setLock, &isLocked) == 0
+        else { throw Failure(description: "no pseudo-terminal: \(errno)") }
+        path = "/dev/pts/\(number)"
+        line = open(path, O_RDWR | O_NOCTTY)
+        guard line >= 0 else { throw Failure(description: "\(path): \(errno)") }
+        for descriptor in [window, line] { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+        // Unlike any default, so that what is given back is no guess.
+        var attributes = attributes
+        attributes.c_iflag |= tcflag_t(IXANY)
+        attributes.c_lflag &= ~tcflag_t(ECHOE)
+        withUnsafeMutableBytes(of: &attributes.c_cc) { $0[Int(VEOF)] = 7 }
+        tcsetattr(line, TCSANOW, &attributes)
+        resize(columns: columns, rows: rows)
+    }
+
+    deinit {
+        close(line)
+        closeWindow()
+    }
+
+    func closeWindow() {
+        guard window >= 0 else { return }
+        close(window)
+        window = -1
+    }
+
+    /// What may be set on it.
+    var attributes: termios {
+        var attributes = termios()
+        tcgetattr(line, &attributes)
+        return attributes
+    }
+
+    /// The same, to be compared.
+    var settings: [UInt32] {
+        let attributes = attributes
+        let keys = withUnsafeBytes(of: attributes.c_cc) { $0.map(UInt32.init) }
+        return [attributes.c_iflag, attributes.c_oflag, attributes.c_cflag, attributes.c_lflag] + keys
+    }
+
+    /// Whether the descriptor would have a program wait.
+    var isBlocking: Bool { fcntl(line, F_GETFL) & O_NONBLOCK == 0 }
+
+    func resize(columns: Int, rows: Int) {
+        var size = winsize(ws_row: UInt16(rows), ws_col: UInt16(columns), ws_xpixel: 0, ws_ypixel: 0)
+        _ = ioctl(window, UInt(TIOCSWINSZ), &size)
+    }
+
+    func type(_ text: String) {
+        let bytes = Array(text.utf8)
+        _ = write(window, bytes, bytes.count)
+    }
+
+    /// Reads until what was written since `start` has `text` in it, and gives where that ends.
+    @discardableResult
+    func awaitText(_ text: String, since start: Int = 0) throws -> Int {
+        let wanted = Array(text.utf8)
+        while true {
+            if let end = Self.end(of: wanted, in: seen, since: start) { return end }
+            guard readMore(waiting: Self.patience) else {
+                throw Failure(
+                    description: "\(text.debugDescription) has not come, but "
+                        + String(decoding: seen[start...], as: UTF8.self).debugDescription)
+            }
+        }
+    }
+
+    /// Reads what there is by now.
+    func readAll() { while readMore(waiting: 0) {} }
+
+    private func readMore(waiting: Int32) -> Bool {
+        var watched = pollfd(fd: window, events: Int16(POLLIN), revents: 0)
+        guard poll(&watched, 1, waiting) == 1 else { return false }
+        var bytes = [UInt8](repeating: 0, count: 4_096)
+        let count = read(window, &bytes, bytes.count)
+        guard count > 0 else { return false }
+        seen += bytes.prefix(count)
+        return true
+    }
+
+    private static func end(of wanted: [UInt8], in bytes: [UInt8], since start: Int) -> Int? {
+        guard bytes.count >= start + wanted.count else { return nil }
+        return (start...bytes.count - wanted.count).first {
+            bytes[$0..<$0 + wanted.count].elementsEqual(wanted)
+        }
+        .map { $0 + wanted.count }
+    }
+}

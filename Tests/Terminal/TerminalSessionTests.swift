@@ -1,0 +1,179 @@
+import Glibc
+import Testing
+
+@testable import Terminal
+
+/// One after the other: there is one session in a process at a time.
+@Suite(.serialized) struct TerminalSessionTests {
+    private static let traits = TerminalTraits(colours: .none, isUnicode: true)
+    private static let modes = TerminalModes(mouse: true)
+
+    private func session(
+        on terminal: PseudoTerminal, _ log: EventLog, mouse: Bool = true
+    ) throws -> TerminalSession {
+        try TerminalSession(input: terminal.line, output: terminal.line, mouse: mouse, traits: Self.traits) {
+            log.append($0)
+        }
+    }
+
+    private func canvas(_ size: TerminalSize, _ text: String) -> Canvas {
+        var canvas = Canvas(size)
+        canvas.write(text, at: CellPosition(column: 0, row: 0))
+        return canvas
+    }
+
+    @Test("A terminal is set up for single keys, and afterwards is as it was in every attribute")
+    func attributes() throws {
+        let terminal = try PseudoTerminal()
+        let before = terminal.settings
+        let session = try session(on: terminal, EventLog())
+        let during = terminal.attributes
+        #expect(during.c_lflag & tcflag_t(ICANON | ECHO | ISIG | IEXTEN) == 0)
+        #expect(during.c_iflag & tcflag_t(ICRNL | IXON) == 0)
+        #expect(terminal.settings != before)
+        #expect(terminal.isBlocking, "whoever shares the terminal must not find it changed")
+        try terminal.awaitText(Self.modes.taking)
+        session.restore()
+        session.restore()
+        #expect(terminal.settings == before)
+        terminal.readAll()
+        #expect(String(decoding: terminal.seen, as: UTF8.self) == Self.modes.taking + Self.modes.giving)
+    }
+
+    @Test("What is painted comes to the terminal, and what comes from it is told")
+    func bothWays() throws {
+        let terminal = try PseudoTerminal(columns: 40, rows: 10)
+        let log = EventLog()
+        let session = try session(on: terminal, log, mouse: false)
+        defer { session.restore() }
+        #expect(session.size == TerminalSize(columns: 40, rows: 10))
+        session.paint(canvas(session.size, "Your turn"))
+        try terminal.awaitText("Your turn")
+        terminal.type("é\u{3}\u{1B}[<0;2;3M")
+        #expect(
+            log.await(3) == [
+                .input(.character("é")), .input(.control("c")),
+                .input(.mouse(MouseInput(.press(.left), at: CellPosition(column: 1, row: 2)))),
+            ])
+        terminal.type("\u{1B}")
+        #expect(log.await(4).last == .input(.key(.escape)))
+        #expect(!String(decoding: terminal.seen, as: UTF8.self).contains("1006"), "no mouse was asked for")
+    }
+
+    @Test("Another size is told, and painted anew; what does not fit is cut off")
+    func resizing() throws {
+        let terminal = try PseudoTerminal(columns: 40, rows: 10)
+        let log = EventLog()
+        let session = try session(on: terminal, log)
+        defer { session.restore() }
+        session.paint(canvas(session.size, "before"))
+        let start = try terminal.awaitText("before")
+        terminal.resize(columns: 4, rows: 2)
+        kill(getpid(), SIGWINCH)
+        #expect(log.await(1) == [.resized(TerminalSize(columns: 4, rows: 2))])
+        #expect(session.size == TerminalSize(columns: 4, rows: 2))
+        session.paint(canvas(TerminalSize(columns: 40, rows: 10), "before"))
+        try terminal.awaitText("\u{1B}[2J\u{1B}[Hbefo\u{1B}", since: start)
+    }
+
+    @Test("A terminal that takes nothing stops nobody, and then gets the last canvas whole")
+    func slowTerminal() throws {
+        let terminal = try PseudoTerminal(columns: 200, rows: 50)
+        let session = try session(on: terminal, EventLog())
+        defer { session.restore() }
+        var canvas = Canvas(session.size)
+        for letter in "abcdefghijklmnopqrstuvwxyz" {
+            canvas.fill(canvas.area, with: letter)
+            session.paint(canvas)
+        }
+        canvas.write("END", at: CellPosition(column: 197, row: 49))
+        session.paint(canvas)
+        try terminal.awaitText("END")
+        var shown = TinyTerminal(session.size)
+        let text = String(decoding: terminal.seen.dropFirst(Self.modes.taking.utf8.count), as: UTF8.self)
+        shown.take(Array(text.utf8))
+        #expect(Difference.first(between: shown, and: canvas) == nil)
+    }
+
+    @Test("A terminal whose window was closed is told of, once")
+    func hangUp() throws {
+        let terminal = try PseudoTerminal()
+        let log = EventLog()
+        let session = try session(on: terminal, log)
+        terminal.closeWindow()
+        #expect(log.await(1) == [.gone])
+        session.paint(canvas(session.size, "nobody"))
+        kill(getpid(), SIGWINCH)
+        session.restore()
+        #expect(log.all == [.gone])
+    }
+
+    @Test("It may be given back from its own thread, and no event comes afterwards")
+    func restoringInside() throws {
+        let terminal = try PseudoTerminal()
+        let before = terminal.settings
+        let (log, holder) = (EventLog(), SessionHolder())
+        let session = try TerminalSession(
+            input: terminal.line, output: terminal.line, traits: Self.traits
+        ) { event in
+            holder.session?.restore()
+            log.append(event)
+        }
+        holder.session = session
+        terminal.type("ab")
+        #expect(log.await(1) == [.input(.character("a"))])
+        session.restore()
+        #expect(log.all.count == 1)
+        #expect(terminal.settings == before)
+        holder.session = nil
+    }
+
+    @Test("What is no terminal, cannot draw or is taken already is refused, and left as it was")
+    func refusals() throws {
+        let null = open("/dev/null", O_RDWR)
+        defer { close(null) }
+        let terminal = try PseudoTerminal()
+        let before = terminal.settings
+        #expect(isTerminal(terminal.line))
+        #expect(!isTerminal(null))
+        #expect(throws: TerminalFailure.noTerminal) {
+            _ = try TerminalSession(input: terminal.line, output: null, traits: Self.traits) { _ in }
+        }
+        #expect(throws: TerminalFailure.dumb) {
+            let dumb = TerminalTraits(environment: ["TERM": "dumb"])
+            _ = try TerminalSession(input: terminal.line, output: terminal.line, traits: dumb) { _ in }
+        }
+        #expect(terminal.settings == before)
+        let log = EventLog()
+        let session = try session(on: terminal, log)
+        #expect(throws: TerminalFailure.takenAlready) { _ = try self.session(on: terminal, log) }
+        session.restore()
+        #expect(terminal.settings == before)
+        try self.session(on: terminal, log).restore()
+    }
+
+    @Test("Signal handlers that were there before are there again")
+    func handlers() throws {
+        let terminal = try PseudoTerminal()
+        let before = Self.handlers
+        let session = try session(on: terminal, EventLog())
+        #expect(Self.handlers != before)
+        session.restore()
+        #expect(Self.handlers == before)
+    }
+
+    private static var handlers: [UInt] {
+        [SIGSEGV, SIGILL, SIGABRT, SIGHUP, SIGINT, SIGTERM, SIGWINCH, SIGCONT, SIGTSTP].map { number in
+            var action = sigaction()
+            sigaction(number, nil, &action)
+            return withUnsafeBytes(of: &action.__sigaction_handler) { $0.load(as: UInt.self) }
+        }
+    }
+}
+
+/// A session for its own handler.
+///
+/// `@unchecked Sendable`: set before anything is typed.
+private final class SessionHolder: @unchecked Sendable {
+    var session: TerminalSession?
+}
