@@ -22,6 +22,10 @@ final class Job {
         return path.split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" } + "/TerminalCrasher"
     }()
 
+    /// A crash is to be a crash: Swift's own words about it take seconds, and sanitizers would have it be an exit.
+    private static let unwatched = ["segv", "abort", "sigill", "sigtrap", "sigbus", "sigfpe"]
+        .map { "handle_\($0)=0" }.joined(separator: ":")
+
     init(_ kind: String = "") throws {
         terminal = try PseudoTerminal()
         var (output, input): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
@@ -48,8 +52,10 @@ final class Job {
         posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
         let arguments: [String] = [Self.program, "launch", terminal.path, kind]
         var strings = arguments.map { strdup($0) } + [nil]
-        // Swift's own words about a crash take seconds, and nobody reads them here.
-        var environment = [strdup("SWIFT_BACKTRACE=enable=no"), strdup("TERM=xterm"), nil]
+        let variables = [
+            "SWIFT_BACKTRACE=enable=no", "ASAN_OPTIONS=\(Self.unwatched)", "TSAN_OPTIONS=\(Self.unwatched)",
+        ]
+        var environment = variables.map { strdup($0) } + [nil]
         defer { for string in strings + environment { free(string) } }
         let status = posix_spawn(&shell, Self.program, &actions, &attributes, &strings, &environment)
         guard status == 0 else { throw Failure(description: "\(Self.program) does not start: \(status)") }
