@@ -55,6 +55,8 @@ import Testing
         #expect(painter.said(canvas) == "\r\n␛[1;31mx␛[22my")
         canvas.write("z", at: CellPosition(column: 2, row: 5))
         #expect(painter.said(canvas) == "␛[mz")
+        canvas.write("to move", at: CellPosition(column: 0, row: 6), .bold)
+        #expect(painter.said(canvas) == "\r\n␛[1mto move", "spaces look the same in bold")
     }
 
     @Test("The cursor is hidden while cells change, and shown where the canvas has it")

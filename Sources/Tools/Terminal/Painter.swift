@@ -70,6 +70,11 @@ public struct Painter: Sendable {
         pen = next
     }
 
+    /// Whether a cell looks as it should, written with what the terminal writes with now: a space between bold letters need not be plain.
+    private func suits(_ cell: Screen.Cell) -> Bool {
+        pen == cell.pen || cell.character == " " && pen?.onSpaces == cell.pen
+    }
+
     // MARK: Rows
 
     private mutating func paint(_ row: Int, from before: Screen, to next: Screen, _ bytes: inout [UInt8]) {
@@ -100,7 +105,7 @@ public struct Painter: Sendable {
     /// Writes a character where the cursor is. Says whether terminals may disagree over the cells it takes, so that the one after it has
     /// to be written anew.
     private mutating func write(_ cell: Screen.Cell, rowEnd: Int, _ bytes: inout [UInt8]) -> Bool {
-        wear(cell.pen, &bytes)
+        if !suits(cell) { wear(cell.pen, &bytes) }
         if cell.isDoubtful, let place {
             bytes += Array(repeating: UInt8(ascii: " "), count: cell.columns)
             self.place =
@@ -126,7 +131,7 @@ public struct Painter: Sendable {
         {
             let row = screen.row(target.row)
             let gap = row[row.startIndex + place.column..<row.startIndex + target.column]
-            if gap.allSatisfy({ $0.pen == pen && $0.character.isASCII && $0.columns == 1 }) {
+            if gap.allSatisfy({ suits($0) && $0.character.isASCII && $0.columns == 1 }) {
                 bytes += gap.compactMap(\.character.asciiValue)
                 self.place = target
                 return
