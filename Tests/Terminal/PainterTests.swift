@@ -6,13 +6,13 @@ import Testing
 @Suite struct PainterTests {
     private static let colourful = TerminalTraits(colours: .twoHundredFiftySix, isUnicode: true)
 
-    @Test("After every painting the terminal shows just the canvas", arguments: [2, 1])
-    func showsTheCanvas(emojiColumns: Int) {
-        for seed in 0..<150 as Range<UInt64> {
+    @Test("After every painting the terminal shows just the canvas", arguments: [(2, 1), (1, 1), (2, 2)])
+    func showsTheCanvas(emojiColumns: Int, flagColumns: Int) {
+        for seed in 0..<120 as Range<UInt64> {
             var chance = SeededGenerator(seed: seed)
             var size = RandomCanvas.size(&chance)
             var terminal = TinyTerminal(size)
-            terminal.emojiColumns = emojiColumns
+            (terminal.emojiColumns, terminal.flagColumns) = (emojiColumns, flagColumns)
             var painter = Painter(Self.colourful, isSynchronized: chance.oneIn(2))
             var canvas = Canvas(size)
             terminal.scribble()
@@ -22,7 +22,7 @@ import Testing
                         size = RandomCanvas.size(&chance)
                         canvas = Canvas(size)
                         terminal = TinyTerminal(size)
-                        terminal.emojiColumns = emojiColumns
+                        (terminal.emojiColumns, terminal.flagColumns) = (emojiColumns, flagColumns)
                     }
                     terminal.scribble()
                     painter.forget()

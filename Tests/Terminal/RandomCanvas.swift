@@ -65,9 +65,9 @@ enum Difference {
                     if !isHalfOfDoubtful, seen.text != "" { return "\(row), \(column): half is \(seen)" }
                     continue
                 }
-                let wanted =
-                    isDoubtful ? String(cell.character.unicodeScalars.prefix(1)) : String(cell.character)
-                guard seen.text == wanted, looks(seen.look, as: cell.style, isSpace: wanted == " ") else {
+                let scalars = cell.character.unicodeScalars.map { String($0) }
+                let isThere = isDoubtful ? scalars.contains(seen.text) : seen.text == String(cell.character)
+                guard isThere, looks(seen.look, as: cell.style, isSpace: cell.character == " ") else {
                     return "\(row), \(column): \(cell) is \(seen)"
                 }
             }

@@ -95,6 +95,19 @@ import Testing
         #expect(Difference.first(between: shown, and: canvas) == nil)
     }
 
+    @Test("A terminal that takes nothing is given back at once all the same")
+    func stalledTerminal() throws {
+        let terminal = try PseudoTerminal(columns: 400, rows: 250)
+        let before = terminal.settings
+        let session = try session(on: terminal, EventLog())
+        var canvas = Canvas(session.size)
+        canvas.fill(canvas.area, with: "x")
+        session.paint(canvas)
+        try terminal.awaitText("xxx")
+        session.restore()
+        #expect(terminal.settings == before)
+    }
+
     @Test("A terminal whose window was closed is told of, once")
     func hangUp() throws {
         let terminal = try PseudoTerminal()

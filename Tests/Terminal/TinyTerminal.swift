@@ -14,8 +14,8 @@ struct TinyTerminal {
     }
 
     let size: TerminalSize
-    /// How many cells emoji take here: people use terminals that differ.
-    var emojiColumns = 2
+    /// How many cells emoji and the halves of flags take here: people use terminals that differ.
+    var (emojiColumns, flagColumns) = (2, 1)
     private(set) var cells: [[Cell]]
     private(set) var column = 0
     private(set) var row = 0
@@ -63,8 +63,9 @@ struct TinyTerminal {
             }
             return
         }
-        // Without wrapping, what does not fit stays in the last cells.
+        // Without wrapping, what does not fit stays in the last cells; half a flag does not.
         let start = min(column, size.columns - columns)
+        if start < column, 0x1F1E6...0x1F1FF ~= scalar.value { return }
         if cells[row][start].text.isEmpty, start > 0 { cells[row][start - 1].text = " " }
         let after = start + columns
         if after < size.columns, cells[row][after].text.isEmpty { cells[row][after].text = " " }
@@ -77,6 +78,7 @@ struct TinyTerminal {
     private func columns(of scalar: Unicode.Scalar) -> Int {
         switch scalar.value {
         case 0x300...0x36F, 0x20D0...0x20FF: 0
+        case 0x1F1E6...0x1F1FF: min(flagColumns, size.columns)
         case 0x1F300...0x1FAFF: min(emojiColumns, size.columns)
         case 0x3041...0xD7A3, 0xFF01...0xFF60: min(2, size.columns)
         default: 1

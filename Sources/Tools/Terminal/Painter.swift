@@ -16,6 +16,8 @@ public struct Painter: Sendable {
     private static let widestGap = 3
     /// Blanks from here on to the end of a row are erased instead of written.
     private static let fewestErased = 4
+    /// By how many cells a character may reach further than it should; those are written after it.
+    private static let furthest = 2
 
     /// A painter for a terminal that can do this; with `isSynchronized` it tells the terminal where a painting begins and ends, so that
     /// nobody sees half of one. Terminals that do not know of that take no notice.
@@ -83,10 +85,10 @@ public struct Painter: Sendable {
         let first = new.startIndex
         let blankFrom = (new.lastIndex { $0 != .blank } ?? first - 1) + 1 - first
         var column = 0
-        var mustWrite = false
+        var doubtfulBefore = 0
         while column < new.count {
             let cell = new[first + column]
-            guard mustWrite || cell != old[first + column], cell.columns > 0 else {
+            guard column < doubtfulBefore || cell != old[first + column], cell.columns > 0 else {
                 column += 1
                 continue
             }
@@ -97,29 +99,27 @@ public struct Painter: Sendable {
                 return
             }
             approach(CellPosition(column: column, row: row), in: next, &bytes)
-            mustWrite = write(cell, rowEnd: new.count, &bytes)
+            write(cell, rowEnd: new.count, &bytes)
             column += cell.columns
+            if cell.isDoubtful { doubtfulBefore = column + Self.furthest }
         }
     }
 
-    /// Writes a character where the cursor is. Says whether terminals may disagree over the cells it takes, so that the one after it has
-    /// to be written anew.
-    private mutating func write(_ cell: Screen.Cell, rowEnd: Int, _ bytes: inout [UInt8]) -> Bool {
+    /// Writes a character where the cursor is. Where terminals may disagree over the cells it takes, those it should take are blank before,
+    /// in case that it takes fewer.
+    private mutating func write(_ cell: Screen.Cell, rowEnd: Int, _ bytes: inout [UInt8]) {
         if !suits(cell) { wear(cell.pen, &bytes) }
-        if cell.isDoubtful, let place {
+        guard let start = place else { return }
+        let end = CellPosition(column: start.column + cell.columns, row: start.row)
+        // Beyond the last cell the cursor waits in ways of its own.
+        let after = end.column < rowEnd ? end : nil
+        if cell.isDoubtful {
             bytes += Array(repeating: UInt8(ascii: " "), count: cell.columns)
-            self.place =
-                place.column + cell.columns < rowEnd
-                ? CellPosition(column: place.column + cell.columns, row: place.row) : nil
-            move(to: place, &bytes)
+            place = after
+            move(to: start, &bytes)
         }
         bytes += String(cell.character).utf8
-        guard let place, !cell.isDoubtful, place.column + cell.columns < rowEnd else {
-            self.place = nil
-            return cell.isDoubtful
-        }
-        self.place = CellPosition(column: place.column + cell.columns, row: place.row)
-        return false
+        place = cell.isDoubtful ? nil : after
     }
 
     // MARK: Moving

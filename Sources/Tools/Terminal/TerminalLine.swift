@@ -4,7 +4,8 @@ import Glibc
 /// The descriptors a ``TerminalSession`` works with, closed with the last reference.
 ///
 /// Where the system allows, the terminal is opened anew for it: those of the program are shared with whoever started it, and would be
-/// left non-blocking for the shell as well.
+/// left non-blocking for the shell as well. Where it does not (a terminal that belongs to another user), a terminal that takes nothing
+/// holds the session up.
 final class TerminalLine: Sendable {
     /// What the session's thread is told over a pipe.
     enum Notice {

@@ -13,7 +13,6 @@ import NighCore
 ///
 /// `@unchecked Sendable`: what several threads touch is guarded by the lock, the rest is the thread's alone.
 public final class TerminalSession: @unchecked Sendable {
-    private let traits: TerminalTraits
     private let line: TerminalLine
     private let thread = LoopThread()
     private let handler: @Sendable (TerminalEvent) -> Void
@@ -48,7 +47,6 @@ public final class TerminalSession: @unchecked Sendable {
     ) throws(TerminalFailure) {
         guard isTerminal(input), isTerminal(output) else { throw .noTerminal }
         guard !traits.isDumb else { throw .dumb }
-        self.traits = traits
         self.handler = handler
         line = try TerminalLine(input: input, output: output)
         currentSize = line.size
