@@ -37,11 +37,19 @@ let package = Package(
         ),
         .target(name: "FourInARow", dependencies: ["NighCore"], path: "Sources/FourInARow"),
         .target(name: "Arguments", path: "Sources/Tools/Arguments"),
+        .target(name: "ProgramLife", dependencies: ["NighCore"], path: "Sources/Tools/ProgramLife"),
+        .executableTarget(
+            name: "fourinarow",
+            dependencies: [
+                "Arguments", "FourInARow", "Nigh", "NighCore", "NighMemory", "ProgramLife", "Terminal",
+            ],
+            path: "Sources/Tools/fourinarow"),
         .target(name: "CTerminal", path: "Sources/Tools/CTerminal"),
         .target(
             name: "Terminal", dependencies: ["CTerminal", "NighCore"], path: "Sources/Tools/Terminal"),
         .executableTarget(
-            name: "greet", dependencies: ["Arguments", "Nigh", "NighCore"], path: "Sources/Tools/greet"),
+            name: "greet", dependencies: ["Arguments", "Nigh", "NighCore", "ProgramLife"],
+            path: "Sources/Tools/greet"),
         .target(name: "CAllocationCounter", path: "Sources/Tools/CAllocationCounter"),
         .executableTarget(
             name: "nigh-bench", dependencies: ["CAllocationCounter", "NighCore", "NighMemory"],
@@ -78,13 +86,19 @@ let package = Package(
                 "Arguments", "FourInARow", "NighCore", "NighMemory", "NighTestKit", "fourinarow-solver",
             ],
             path: "Tests/FourInARow"),
+        .testTarget(
+            name: "FourInARowProgramTests",
+            dependencies: ["FourInARow", "NighCore", "Terminal", "fourinarow"],
+            path: "Tests/FourInARowProgram"),
         .executableTarget(
             name: "TerminalCrasher", dependencies: ["NighCore", "Terminal"], path: "Tests/TerminalCrasher"),
         .testTarget(
             name: "TerminalTests", dependencies: ["NighCore", "Terminal", "TerminalCrasher"],
             path: "Tests/Terminal"),
         .testTarget(name: "FuzzTests", dependencies: ["fuzz"], path: "Tests/Fuzz"),
-        .testTarget(name: "GreetTests", dependencies: ["Arguments", "Nigh", "greet"], path: "Tests/Greet"),
+        .testTarget(
+            name: "GreetTests", dependencies: ["Arguments", "Nigh", "ProgramLife", "greet"],
+            path: "Tests/Greet"),
         .testTarget(name: "LabTests", dependencies: ["NighTestKit", "lab"], path: "Tests/Lab/Scenarios"),
         .testTarget(name: "NighTests", dependencies: ["Nigh"], path: "Tests/Nigh"),
         .testTarget(

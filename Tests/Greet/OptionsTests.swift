@@ -1,5 +1,6 @@
 import Arguments
 import Nigh
+import ProgramLife
 import Testing
 
 @testable import greet
@@ -91,7 +92,7 @@ import Testing
     }
 
     @Test func whatStrangersSayDoesNotReachTheTerminalAsItIs() {
-        #expect(Output.harmless("a\u{1B}[2Jb\nc\u{202E}d") == "a\u{FFFD}[2Jb\u{FFFD}c\u{FFFD}d")
-        #expect(Output.harmless("Grüße, 猫 👋") == "Grüße, 猫 👋")
+        #expect(LineOutput.harmless("a\u{1B}[2Jb\nc\u{202E}d") == "a\u{FFFD}[2Jb\u{FFFD}c\u{FFFD}d")
+        #expect(LineOutput.harmless("Grüße, 猫 👋") == "Grüße, 猫 👋")
     }
 }

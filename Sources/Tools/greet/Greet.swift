@@ -1,6 +1,8 @@
 import Arguments
 import Nigh
 import NighCore
+import ProgramLife
+import Synchronization
 
 /// The `greet` command.
 enum Greet {
@@ -8,8 +10,9 @@ enum Greet {
     private static let patience = Moment.Span.seconds(20)
 
     static func run(_ arguments: [String]) async -> Int32 {
-        let end = End()
-        let output = Output(whenBroken: { end.come(0) })
+        let end = ProgramEnd()
+        let greetings = Greetings(end)
+        let output = LineOutput(whenBroken: { end.come(0) })
         let greeters: [Greeter]
         do {
             let options: Options
@@ -21,21 +24,24 @@ enum Greet {
             }
             greeters =
                 options.stays
-                ? [try one(options, output)] : try two(options, output, whenGreeted: { end.greeted() })
+                ? [try one(options, output)] : try two(options, output, whenGreeted: { greetings.add() })
             Interrupts.onFirst { end.come(0) }
             for greeter in greeters { greeter.start() }
             for address in options.addresses { greeters[0].call(address) }
-            if !options.stays { end.comeLater(1, after: patience, on: greeters[0].loop) }
+            if !options.stays {
+                let loop = greeters[0].loop
+                loop.execute { loop.schedule(at: loop.now + patience) { end.come(1) } }
+            }
         } catch let misuse as Misuse {
-            Output.complain("\(misuse)")
+            LineOutput.complain("\(misuse)", by: "greet")
             return Misuse.status
         } catch {
-            Output.complain("\(error)")
+            LineOutput.complain("\(error)", by: "greet")
             return 1
         }
         let status = await end.status()
         if status != 0 {
-            Output.complain("the two have not met in \(patience)")
+            LineOutput.complain("the two have not met in \(patience)", by: "greet")
             for greeter in greeters { await greeter.explain() }
         }
         await withTaskGroup { group in
@@ -45,7 +51,7 @@ enum Greet {
     }
 
     /// The one that stays until it is told to leave.
-    private static func one(_ options: Options, _ output: Output) throws -> Greeter {
+    private static func one(_ options: Options, _ output: LineOutput) throws -> Greeter {
         let transports = try options.makeTransports()
         let identity = try options.identity?.load() ?? .ephemeral()
         return Greeter(
@@ -55,7 +61,7 @@ enum Greet {
 
     /// One that is found and one that finds it.
     private static func two(
-        _ options: Options, _ output: Output, whenGreeted: @escaping @Sendable () -> Void
+        _ options: Options, _ output: LineOutput, whenGreeted: @escaping @Sendable () -> Void
     ) throws -> [Greeter] {
         try [("Puma", SessionRole.server), ("Lynx", .client)].map { name, role in
             Greeter(
@@ -65,44 +71,14 @@ enum Greet {
     }
 }
 
-/// When the program is to leave, and with which status: whichever reason comes first.
-///
-/// `@unchecked Sendable`: what changes is guarded by the lock.
-private final class End: @unchecked Sendable {
-    private let lock = Lock()
-    private var decided: Int32?
-    private var waiting: CheckedContinuation<Int32, Never>?
-    private var greetings = 0
+/// Whether both have greeted and were greeted, which is when the program ends.
+private final class Greetings: Sendable {
+    private let count = Atomic<Int>(0)
+    private let end: ProgramEnd
 
-    func status() async -> Int32 {
-        await withCheckedContinuation { continuation in
-            let status = lock.withLock {
-                if decided == nil { waiting = continuation }
-                return decided
-            }
-            if let status { continuation.resume(returning: status) }
-        }
-    }
+    init(_ end: ProgramEnd) { self.end = end }
 
-    func come(_ status: Int32) {
-        let waiting = lock.withLock { () -> CheckedContinuation<Int32, Never>? in
-            guard decided == nil else { return nil }
-            decided = status
-            return self.waiting
-        }
-        waiting?.resume(returning: status)
-    }
-
-    func comeLater(_ status: Int32, after span: Moment.Span, on loop: UVEventLoop) {
-        loop.execute { loop.schedule(at: loop.now + span) { self.come(status) } }
-    }
-
-    /// One of the two has greeted and was greeted.
-    func greeted() {
-        let isLast = lock.withLock {
-            greetings += 1
-            return greetings == 2
-        }
-        if isLast { come(0) }
+    func add() {
+        if count.add(1, ordering: .relaxed).newValue == 2 { end.come(0) }
     }
 }

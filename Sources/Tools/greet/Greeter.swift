@@ -1,4 +1,5 @@
 import Nigh
+import ProgramLife
 
 /// A session that invites everybody it finds, says hello to everybody it is connected to, and tells what happens.
 ///
@@ -7,7 +8,7 @@ final class Greeter: @unchecked Sendable {
     let name: String
     let session: Session
     let loop: UVEventLoop
-    private let output: Output
+    private let output: LineOutput
     private let transports: [any Transport]
     /// Called on the loop when somebody's greeting has come, and the way there and back was measured.
     private let whenGreeted: @Sendable () -> Void
@@ -35,7 +36,7 @@ final class Greeter: @unchecked Sendable {
 
     init(
         _ name: DisplayName, role: SessionRole, service: ServiceName, identity: Identity,
-        transports: [any Transport], output: Output, whenGreeted: @escaping @Sendable () -> Void = {}
+        transports: [any Transport], output: LineOutput, whenGreeted: @escaping @Sendable () -> Void = {}
     ) {
         self.name = name.description
         self.output = output
@@ -95,7 +96,7 @@ final class Greeter: @unchecked Sendable {
 
     private static let question = Array("Shall we talk?".utf8)
 
-    private func say(_ words: String) { output.line(name, words) }
+    private func say(_ words: String) { output.line("\(name)  \(words)") }
 
     // MARK: What happens
 

@@ -1,4 +1,5 @@
 import Glibc
+import ProgramLife
 
 // Before there is any other thread, so that none of them takes a signal away.
 Interrupts.block()

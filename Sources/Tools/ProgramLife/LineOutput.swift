@@ -4,33 +4,36 @@ import NighCore
 /// Lines on the standard output, each written whole and at once, so that pipes see them as they come.
 ///
 /// `@unchecked Sendable`: `isBroken` is guarded by the lock.
-final class Output: @unchecked Sendable {
+public final class LineOutput: @unchecked Sendable {
     private let lock = Lock()
     private var isBroken = false
     /// Called once when nobody reads any more.
     private let whenBroken: @Sendable () -> Void
 
-    init(whenBroken: @escaping @Sendable () -> Void) {
+    /// Lines of this program. From now on a reader that has gone does not end the program; `whenBroken` is called instead.
+    public init(whenBroken: @escaping @Sendable () -> Void) {
         self.whenBroken = whenBroken
         // A reader that has gone is an error like any other.
         signal(SIGPIPE, SIG_IGN)
     }
 
-    /// Writes what `speaker` has to say as one line.
-    func line(_ speaker: String, _ words: String) {
+    /// Writes `words` as one line; from any thread.
+    public func line(_ words: String) {
         let breaks = lock.withLock {
             guard !isBroken else { return false }
-            isBroken = !Self.write("\(speaker)  \(Self.harmless(words))\n", to: STDOUT_FILENO)
+            isBroken = !Self.write("\(Self.harmless(words))\n", to: STDOUT_FILENO)
             return isBroken
         }
         if breaks { whenBroken() }
     }
 
-    /// Writes to the standard error.
-    static func complain(_ words: String) { _ = write("greet: \(harmless(words))\n", to: STDERR_FILENO) }
+    /// Writes to the standard error what is wrong, behind the name of the program that says so.
+    public static func complain(_ words: String, by program: String) {
+        _ = write("\(program): \(harmless(words))\n", to: STDERR_FILENO)
+    }
 
     /// What strangers say must not move the cursor or turn the text round.
-    static func harmless(_ words: String) -> String {
+    public static func harmless(_ words: String) -> String {
         String(
             String.UnicodeScalarView(
                 words.unicodeScalars.map { scalar in

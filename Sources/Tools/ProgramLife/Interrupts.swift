@@ -2,7 +2,7 @@ import Glibc
 import NighCore
 
 /// Ctrl-C and its relatives: the first asks the program to leave in good order, the second ends it at once.
-enum Interrupts {
+public enum Interrupts {
     /// `@unchecked Sendable`: what changes is guarded by the lock.
     private final class State: @unchecked Sendable {
         let lock = Lock()
@@ -13,13 +13,13 @@ enum Interrupts {
     private static let state = State()
 
     /// Keeps the signals for `wait`. To be called before any other thread is made.
-    static func block() {
+    public static func block() {
         var signals = chosen
         pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
 
     /// Calls `leave` when the first comes; at once if it has.
-    static func onFirst(_ leave: @escaping @Sendable () -> Void) {
+    public static func onFirst(_ leave: @escaping @Sendable () -> Void) {
         let hasCome = state.lock.withLock {
             state.leave = leave
             return state.hasCome
@@ -29,7 +29,7 @@ enum Interrupts {
 
     /// Waits for signals on the main thread, for the rest of the program's life. It must not do anything else: an `await` there
     /// would have the runtime let signals through.
-    static func wait() -> Never {
+    public static func wait() -> Never {
         takeOne()
         let leave = state.lock.withLock {
             state.hasCome = true
