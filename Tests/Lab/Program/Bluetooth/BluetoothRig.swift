@@ -9,19 +9,15 @@ import Synchronization
 enum BluetoothRig {
 
     /// Puts new adapters, switched on and discoverable, in the place of those there are.
-    ///
-    /// - Parameter pairs: whether links are authenticated, as those of all devices of today are. Not where one device makes several
-    ///   at once: `adapters-anew` says why.
-    static func renewAdapters(pairs: Bool) throws(Failure) {
-        var renewal = ["adapters-anew"]
-        if !pairs { renewal.append("--unpaired") }
-        let process = try Spawning.spawn(renewal, environment: Spawning.ownEnvironment, descriptors: [])
+    static func renewAdapters() throws(Failure) {
+        let process = try Spawning.spawn(
+            ["adapters-anew"], environment: Spawning.ownEnvironment, descriptors: [])
         guard Spawning.wait(for: process) == .exited(0) else { throw Failure("there are no new adapters") }
     }
 
     /// A rig on new adapters.
-    static func make(pairs: Bool) throws(Failure) -> TransportRig {
-        try renewAdapters(pairs: pairs)
+    static func make() throws(Failure) -> TransportRig {
+        try renewAdapters()
         let count = Adapters.count
         let last = try Adapters.address(count - 1)
         let silent = try Adapters.listenSilently(on: last)

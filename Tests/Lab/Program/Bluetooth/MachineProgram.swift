@@ -20,8 +20,8 @@ enum MachineProgram {
         let isQuiet = arguments.contains("--quiet")
         let outcomes: [Bool]
         switch arguments.first {
-        case "conformance": outcomes = run(TransportConformance.checks, named: names, pairs: true)
-        case "sessions": outcomes = run(SessionConformance.checks, named: names, pairs: false)
+        case "conformance": outcomes = run(TransportConformance.checks, named: names)
+        case "sessions": outcomes = run(SessionConformance.checks, named: names)
         case "scenarios":
             let scenarios = MachineScenarios.all.filter { names.isEmpty || names.contains($0.name) }
             outcomes = scenarios.map { scenario in twice(scenario.name) { play(scenario, isQuiet: isQuiet) } }
@@ -39,10 +39,10 @@ enum MachineProgram {
         return outcomes.allSatisfy(\.self) ? 0 : 1
     }
 
-    private static func run(_ checks: [ConformanceCheck], named names: [String], pairs: Bool) -> [Bool] {
+    private static func run(_ checks: [ConformanceCheck], named names: [String]) -> [Bool] {
         checks.filter { names.isEmpty || names.contains($0.name) }.map { check in
             twice(check.name) {
-                let outcome = check.run { try BluetoothRig.make(pairs: pairs) }
+                let outcome = check.run { try BluetoothRig.make() }
                 return switch outcome.verdict {
                 case .passed: (outcome.duration, nil)
                 case .failed(let words), .skipped(let words): (outcome.duration, words)
@@ -68,7 +68,7 @@ enum MachineProgram {
         let journal = Journal(isQuiet: isQuiet)
         let lab = Lab(onThisMachine: journal, limit: scenario.limit)
         do throws(Failure) {
-            try BluetoothRig.renewAdapters(pairs: true)
+            try BluetoothRig.renewAdapters()
             try scenario.play(lab)
             try lab.finish()
             return (journal.now, nil)
