@@ -37,18 +37,24 @@ let package = Package(
         ),
         .target(name: "FourInARow", dependencies: ["NighCore"], path: "Sources/FourInARow"),
         .target(name: "Arguments", path: "Sources/Tools/Arguments"),
+        .target(
+            name: "SessionArguments", dependencies: ["Arguments", "Nigh"],
+            path: "Sources/Tools/SessionArguments"),
         .target(name: "ProgramLife", dependencies: ["NighCore"], path: "Sources/Tools/ProgramLife"),
         .executableTarget(
             name: "fourinarow",
             dependencies: [
-                "Arguments", "FourInARow", "Nigh", "NighCore", "NighMemory", "ProgramLife", "Terminal",
+                "Arguments", "FourInARow", "Nigh", "NighCore", "NighMemory", "ProgramLife",
+                "SessionArguments",
+                "Terminal",
             ],
             path: "Sources/Tools/fourinarow"),
         .target(name: "CTerminal", path: "Sources/Tools/CTerminal"),
         .target(
             name: "Terminal", dependencies: ["CTerminal", "NighCore"], path: "Sources/Tools/Terminal"),
         .executableTarget(
-            name: "greet", dependencies: ["Arguments", "Nigh", "NighCore", "ProgramLife"],
+            name: "greet",
+            dependencies: ["Arguments", "Nigh", "NighCore", "ProgramLife", "SessionArguments"],
             path: "Sources/Tools/greet"),
         .target(name: "CAllocationCounter", path: "Sources/Tools/CAllocationCounter"),
         .executableTarget(

@@ -1,5 +1,6 @@
 import Arguments
 import Nigh
+import SessionArguments
 
 /// What `greet` was asked to do.
 struct Options: Sendable {
@@ -31,20 +32,19 @@ struct Options: Sendable {
                 everybody it finds and tells what happens, until Ctrl-C.
                 """,
             Option(
-                "name", nameNotation,
+                "name", .displayName,
                 "what others see it as; the device's name where another option asks it to stay"),
             Option(
                 "transport",
-                .text("LIST", candidates: .words(TransportRegistry.standard.entries.map(\.scheme))),
-                default: "tcp",
+                .transports, default: "tcp",
                 "what carries it; with options as in tcp:port=4000,interface=eth0, or with somebody to meet, as in "
                     + "tcp:host=192.168.1.7,port=4000"),
-            Option("service", serviceNotation, default: "greet", "whom it greets: those of the same service"),
+            Option("service", .serviceName, default: "greet", "whom it greets: those of the same service"),
             Option(
-                "identity", identityNotation, default: nil,
+                "identity", .identityFile, default: nil,
                 "the file that makes it the same peer at every start; or ephemeral, a new one"),
             Option(
-                repeated: "connect", addressNotation,
+                repeated: "connect", .transportAddress,
                 "whom to call without looking for anybody, as in tcp://192.168.1.7:4000"),
             examples: [
                 Example("", "two in one program, that meet and leave"),
@@ -62,33 +62,6 @@ struct Options: Sendable {
                 "0 when all went well, 1 when something could not be done, 2 when the call was wrong.")
         ])
 
-    private static let nameNotation = Notation<DisplayName>("NAME") { text in
-        guard let name = DisplayName(exactly: text) else {
-            throw Misuse("a name has 1 to 63 bytes and no control characters")
-        }
-        return name
-    }
-
-    private static let serviceNotation = Notation<ServiceName>("NAME") { text in
-        guard let service = ServiceName(text) else {
-            throw Misuse("a service is 1 to 15 of a-z, 0-9 and '-', with a letter in it, unlike \"\(text)\"")
-        }
-        return service
-    }
-
-    private static let identityNotation = Notation<IdentityFile?>(
-        "FILE|ephemeral", candidates: .files, write: { $0?.path ?? ephemeral }
-    ) { text in text == ephemeral ? nil : IdentityFile(path: text) }
-
-    private static let ephemeral = "ephemeral"
-
-    private static let addressNotation = Notation<TransportAddress>("ADDRESS") { text in
-        guard let address = TransportAddress(text) else {
-            throw Misuse("an address is written as in tcp://192.168.1.7:4000, unlike \"\(text)\"")
-        }
-        return address
-    }
-
     /// Makes the transports. Fails where they are misspelt, or of no use for what else was asked.
     func makeTransports() throws(Misuse) -> [any Transport] {
         do throws(Misuse) {
@@ -99,12 +72,7 @@ struct Options: Sendable {
     }
 
     private func makeFittingTransports() throws(Misuse) -> [any Transport] {
-        let made: [any Transport]
-        do throws(NighError) {
-            made = try TransportRegistry.standard.makeAll(transports)
-        } catch {
-            throw Misuse("--transport: \(error)")
-        }
+        let made = try TransportRegistry.standard.makeAll(forOption: transports)
         let schemes = made.map(\.scheme)
         if let address = addresses.first(where: { !schemes.contains($0.scheme) }) {
             throw Misuse("--connect \(address) needs the transport \(address.scheme), not \(transports)")

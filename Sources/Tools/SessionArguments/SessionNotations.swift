@@ -1,0 +1,69 @@
+import Arguments
+import Nigh
+
+/// How the programs here have names, addresses and files of sessions written on their command lines.
+extension Notation where Value == DisplayName {
+    /// What others see somebody as.
+    public static var displayName: Notation {
+        Notation("NAME") { text in
+            guard let name = DisplayName(exactly: text) else {
+                throw Misuse("a name has 1 to 63 bytes and no control characters")
+            }
+            return name
+        }
+    }
+}
+
+extension Notation where Value == ServiceName {
+    /// What is offered and looked for.
+    public static var serviceName: Notation {
+        Notation("NAME") { text in
+            guard let service = ServiceName(text) else {
+                throw Misuse(
+                    "a service is 1 to 15 of a-z, 0-9 and '-', with a letter in it, unlike \"\(text)\"")
+            }
+            return service
+        }
+    }
+}
+
+extension Notation where Value == TransportAddress {
+    /// Where somebody can be reached.
+    public static var transportAddress: Notation {
+        Notation("ADDRESS") { text in
+            guard let address = TransportAddress(text) else {
+                throw Misuse("an address is written as in tcp://192.168.1.7:4000, unlike \"\(text)\"")
+            }
+            return address
+        }
+    }
+}
+
+extension Notation where Value == IdentityFile? {
+    private static var ephemeral: String { "ephemeral" }
+
+    /// The file that makes a program the same peer at every start; nil for "ephemeral", a new one each time.
+    public static var identityFile: Notation {
+        Notation("FILE|ephemeral", candidates: .files, write: { $0?.path ?? ephemeral }) { text in
+            text == ephemeral ? nil : IdentityFile(path: text)
+        }
+    }
+}
+
+extension Notation where Value == String {
+    /// Transports with their options, as the registry reads them.
+    public static var transports: Notation {
+        .text("LIST", candidates: .words(TransportRegistry.standard.entries.map(\.scheme)))
+    }
+}
+
+extension TransportRegistry {
+    /// The transports that `--transport` asks for.
+    public func makeAll(forOption list: String) throws(Misuse) -> [any Transport] {
+        do throws(NighError) {
+            return try makeAll(list)
+        } catch {
+            throw Misuse("--transport: \(error)")
+        }
+    }
+}
