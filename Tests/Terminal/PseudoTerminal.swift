@@ -80,8 +80,10 @@ final class PseudoTerminal {
     @discardableResult
     func awaitText(_ text: String, since start: Int = 0) throws -> Int {
         let wanted = Array(text.utf8)
+        var unread = start
         while true {
-            if let end = Self.end(of: wanted, in: seen, since: start) { return end }
+            if let end = Self.end(of: wanted, in: seen, since: unread) { return end }
+            unread = max(start, seen.count - wanted.count + 1)
             guard readMore(waiting: Self.patience) else {
                 throw Failure(
                     description: "\(text.debugDescription) has not come, but "
