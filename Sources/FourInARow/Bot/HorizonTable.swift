@@ -35,11 +35,6 @@ struct HorizonTable: Sendable {
             tagBits = 49 - entryBits
         }
 
-        /// Spreads keys over the entries, each in its own way, so that place and tag together are the whole key.
-        @inline(__always) private func mixed(_ key: UInt64) -> UInt64 {
-            (key &* 0x0001_3C6E_F372_FE95) & (1 &<< 49 &- 1)
-        }
-
         // From below: 16 bits of value, 2 of bound, 6 of horizon, and the tag.
         @inline(__always) private func tag(_ mixed: UInt64, _ horizon: Int) -> UInt64 {
             (mixed & (1 &<< tagBits &- 1)) &<< 6 | UInt64(truncatingIfNeeded: horizon)
@@ -47,7 +42,7 @@ struct HorizonTable: Sendable {
 
         /// What a search to this horizon has found out about the position with this key.
         @inline(__always) func known(_ key: UInt64, _ horizon: Int) -> (value: Int, bound: Bound)? {
-            let mixed = mixed(key)
+            let mixed = Position.spread(key)
             let entry = entries[Int(truncatingIfNeeded: mixed &>> tagBits)]
             guard entry &>> 18 == tag(mixed, horizon), let bound = Bound(rawValue: (entry &>> 16) & 3) else {
                 return nil
@@ -57,7 +52,7 @@ struct HorizonTable: Sendable {
 
         /// Keeps what a search to this horizon has found out about the position with this key.
         @inline(__always) func keep(_ key: UInt64, _ horizon: Int, _ value: Int, _ bound: Bound) {
-            let mixed = mixed(key)
+            let mixed = Position.spread(key)
             entries[Int(truncatingIfNeeded: mixed &>> tagBits)] =
                 tag(mixed, horizon) &<< 18 | bound.rawValue &<< 16
                 | UInt64(UInt16(truncatingIfNeeded: value))

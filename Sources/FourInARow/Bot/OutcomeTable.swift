@@ -39,14 +39,9 @@ struct OutcomeTable: Sendable {
             tagBits = 49 - bucketBits
         }
 
-        /// Spreads keys over the buckets, each in its own way, so that bucket and tag together are the whole key.
-        @inline(__always) private func mixed(_ key: UInt64) -> UInt64 {
-            (key &* 0x0001_3C6E_F372_FE95) & (1 &<< 49 &- 1)
-        }
-
         /// What is known about the position with this key.
         @inline(__always) func known(_ key: UInt64) -> UInt32 {
-            let mixed = mixed(key)
+            let mixed = Position.spread(key)
             let bucket = buckets[Int(truncatingIfNeeded: mixed &>> tagBits)]
             let tag = UInt32(truncatingIfNeeded: mixed & (1 &<< tagBits &- 1))
             let first = UInt32(truncatingIfNeeded: bucket)
@@ -57,7 +52,7 @@ struct OutcomeTable: Sendable {
 
         /// Keeps what is known about the position with this key, which took so many positions to find out.
         @inline(__always) func keep(_ key: UInt64, _ known: UInt32, positions: UInt64) {
-            let mixed = mixed(key)
+            let mixed = Position.spread(key)
             let place = Int(truncatingIfNeeded: mixed &>> tagBits)
             let tag = UInt32(truncatingIfNeeded: mixed & (1 &<< tagBits &- 1))
             let work: UInt32 = positions < 64 ? 0 : positions < 2_048 ? 1 : positions < 65_536 ? 2 : 3

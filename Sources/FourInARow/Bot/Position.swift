@@ -55,6 +55,13 @@ struct Position: Hashable, Sendable {
         return key < mirrored ? key : mirrored
     }
 
+    /// The key in another order: neighbours are far apart, and each key still has a number of its own below 2^49.
+    ///
+    /// Tables take the upper bits for the place and keep the rest, so that the two together are the whole key.
+    @inline(__always) static func spread(_ key: UInt64) -> UInt64 {
+        (key &* 0x0001_3C6E_F372_FE95) & (1 &<< 49 &- 1)
+    }
+
     /// These bits with the columns in the other order.
     @inline(__always) static func mirrored(_ bits: UInt64) -> UInt64 {
         let column: UInt64 = 0x7F

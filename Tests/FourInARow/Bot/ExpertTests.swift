@@ -1,3 +1,4 @@
+import NighCore
 import Testing
 
 @testable import FourInARow
@@ -12,9 +13,19 @@ import Testing
             return OpeningBook.standard.column(for: Position(board, toMove: disc))?.description
         }
         #expect(try answer("") == "d")
-        let left = try #require(try answer("a"))
-        let right = try #require(try answer("g"))
-        #expect(left != right || left == "d")
+        let letters = "abcdefg"
+        let mirror = Dictionary(
+            uniqueKeysWithValues: zip(letters.map(String.init), letters.reversed().map(String.init)))
+        var lopsided = 0
+        for beginning in ["", "d"] {
+            for letter in "abc" {
+                let left = try #require(try answer(beginning + String(letter)))
+                let right = try answer(beginning + (mirror[String(letter)] ?? ""))
+                #expect(right == mirror[left])
+                if left != "d" { lopsided += 1 }
+            }
+        }
+        #expect(lopsided > 0)
         // Where a line can be completed there is nothing to look up.
         #expect(try answer("dadada") == nil)
     }
@@ -36,6 +47,24 @@ import Testing
         let game = PerfectGame(seed: seed, solver: &solver)
         #expect(game.faults.isEmpty)
         #expect(game.winner != game.bot.other)
+    }
+
+    @Test("What it finds out by itself keeps the outcome, where a glance would not")
+    func keepsOutcomes() {
+        var random = SeededGenerator(seed: 3)
+        var solver = Solver()
+        var expert = Expert(book: .empty)
+        var table = HorizonTable(entryBits: 17)
+        for _ in 0..<150 {
+            let drawn = RandomPosition(discs: 18, random: &random)
+            let position = Position(drawn.board, toMove: drawn.toMove)
+            let column = expert.choose(position, &table)
+            var after = drawn.board
+            #expect(after.drop(drawn.toMove, in: column) != nil)
+            guard after.winner == nil else { continue }
+            let before = solver.outcome(of: drawn.board, toMove: drawn.toMove)
+            #expect(solver.outcome(of: after, toMove: drawn.toMove.other)?.forOpponent == before)
+        }
     }
 
     @Test("On a board its own play does not lead to it answers all the same, in bounded time")
