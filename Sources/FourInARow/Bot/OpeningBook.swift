@@ -55,12 +55,30 @@ package struct OpeningBook: Sendable {
     package var edge: [(board: Board, toMove: Disc)] {
         var book = OpeningBook()
         let edge = book.walk { position, _ in column(for: position) } ?? []
-        return edge.map { position in
-            let disc: Disc = position.count % 2 == 0 ? .red : .yellow
-            let (red, yellow) =
-                disc == .red ? (position.mover, position.opponent) : (position.opponent, position.mover)
-            return (Board(red: red, yellow: yellow), disc)
+        return edge.map { ($0.board, $0.discToMove) }
+    }
+
+    /// Has a solver answer every n-th position with so many discs again.
+    ///
+    /// Gives how many it answered, and the boards where it would play something else.
+    package func answeredAnew(
+        by solver: consuming Solver, discs: Int, every step: Int
+    ) -> (count: Int, different: [Board]) {
+        var expert = Expert(book: .empty, solver: solver)
+        var table = HorizonTable(entryBits: 17)
+        var (visited, answered) = (0, 0)
+        var different: [Board] = []
+        var book = OpeningBook()
+        _ = book.walk { position, _ in
+            let column = column(for: position)
+            guard position.count == discs else { return column }
+            visited += 1
+            guard visited % step == 0 else { return column }
+            answered += 1
+            if expert.choose(position, &table, budget: .max) != column { different.append(position.board) }
+            return column
         }
+        return (answered, different)
     }
 
     /// How many positions it has an answer for.
@@ -106,6 +124,13 @@ package struct OpeningBook: Sendable {
 }
 
 extension Position {
+    /// Whose turn it is where red began.
+    fileprivate var discToMove: Disc { count % 2 == 0 ? .red : .yellow }
+
+    fileprivate var board: Board {
+        discToMove == .red ? Board(red: mover, yellow: opponent) : Board(red: opponent, yellow: mover)
+    }
+
     /// This position or its mirror image, whichever has the lesser key.
     fileprivate var normal: Position {
         let mirrored = Position(mover: Self.mirrored(mover), occupied: Self.mirrored(occupied))

@@ -10,6 +10,7 @@ struct CheckCommand {
         var check = CheckCommand()
         check.stage("\(games) random games, board against slow board") { $0.playRandomGames(games) }
         check.stage("outcomes of positions, solver against slow solver") { $0.compareSolvers() }
+        check.stage("answers of the book, made again") { $0.askAgain() }
         check.stage("games of level 9 against careless and careful players") { $0.playPerfectGames() }
         check.stage("each level against the one two below") { $0.playMatches() }
         for complaint in check.complaints.prefix(10) { print(complaint) }
@@ -63,6 +64,14 @@ struct CheckCommand {
         }
         return
             "\(counts[.win] ?? 0) wins, \(counts[.draw] ?? 0) draws, \(counts[.loss] ?? 0) losses, \(given) too slow"
+    }
+
+    /// Answers on boards with fewer discs would take too long.
+    private mutating func askAgain() -> String {
+        let answers = OpeningBook.standard.answeredAnew(by: Solver(), discs: 10, every: 50)
+        for board in answers.different { complaints.append("the book has another answer on\n\(board.text)") }
+        if answers.count == 0 { complaints.append("the book has no such answers") }
+        return "\(answers.count) with 10 discs"
     }
 
     private mutating func playPerfectGames() -> String {
