@@ -1,0 +1,113 @@
+import FourInARow
+import NighCore
+import Terminal
+
+/// What is said to the person in front of the program about what has just happened.
+///
+/// Whoever shows news asks here: the screens, and the plain text mode. Names and words of strangers come out harmless. It never does
+/// anything but make text, and it never shows more of an error than its cause and what helps.
+enum Sentences {
+    /// What to say about `news`; nil where what is shown anyway says it. `view` is how things are after it.
+    static func sentence(for news: LobbyNews, in view: LobbyView) -> String? {
+        text(for: news, view).map { CellText($0).string }
+    }
+
+    /// Why what the person has just asked for was not done.
+    static func sentence(for refusal: Breach, in view: LobbyView) -> String {
+        let sitting = view.place.sitting
+        switch refusal {
+        case .columnFull: return Game.Refusal.columnFull.description
+        case .outOfTurn where sitting?.pending != nil: return "what you did last is still on its way"
+        case .outOfTurn: return Game.Refusal.notYourTurn.description
+        case .untimely, .falseClaim, .garbage, .falseReport:
+            guard let sitting else { return "you are at no table" }
+            guard sitting.ownDisc != nil else { return "you only watch here" }
+            guard let game = sitting.table.game else { return "nobody plays with you yet" }
+            return game.ending == nil ? "the game is not over yet" : Game.Refusal.over.description
+        }
+    }
+
+    private static func text(for news: LobbyNews, _ view: LobbyView) -> String? {
+        switch news {
+        case .table(let news): return view.place.sitting.flatMap { TableSentences(view, $0).text(for: news) }
+        case .asked(let asker): return "\(asker.name) wants to play, over \(asker.transport)"
+        case .askedNoMore(let asker): return "\(asker.name) does not wait for your answer any longer"
+        case .wentAway(let person, let patience):
+            guard concernsGame(person, view) else { return nil }
+            return "\(person.name) left: waiting \(seconds(patience)) s for them to come back"
+        case .cameBack(let person): return concernsGame(person, view) ? "\(person.name) is back" : nil
+        case .changedTransport(let person, _):
+            guard concernsGame(person, view), let transport = person.transport else { return nil }
+            let isPlaying = view.place.sitting?.table.isPlaying ?? false
+            return isPlaying
+                ? "the game goes on over \(transport)" : "\(person.name) is reached over \(transport) now"
+        case .couldNotJoin(let name, let error): return refusal(by: name, error)
+        case .tableClosed(let name, let error): return closing(by: name, error)
+        case .hostMisbehaved(let name, let breach):
+            return "the program of \(name) \(breach): you have left their table"
+        case .transport(let scheme, .up): return "\(scheme) works"
+        case .transport(let scheme, .down(let error)): return broken(scheme, error)
+        case .trouble(let error): return trouble(error)
+        case .advertised(let scheme, let name):
+            return name == view.name ? nil : "over \(scheme) others see you as \(name)"
+        }
+    }
+
+    /// Those who only watch may come and go without a word.
+    private static func concernsGame(_ person: Person, _ view: LobbyView) -> Bool {
+        guard case .hosting(let sitting) = view.place else { return true }
+        return sitting.guest?.id == person.id
+    }
+
+    /// Whole seconds, rounded up: nobody is told to wait for 0 s.
+    private static func seconds(_ duration: Duration) -> Int64 {
+        let (seconds, rest) = duration.components
+        return rest > 0 ? seconds + 1 : seconds
+    }
+
+    // MARK: Errors
+
+    /// What went wrong and what helps, without how the program calls it.
+    static func reason(_ error: NighError) -> String {
+        let (cause, advice) = (cause(error), error.advice ?? first(error).advice)
+        return advice.map { "\(cause); \($0)" } ?? cause
+    }
+
+    /// A transport that does not work, in few words: there are others.
+    static func broken(_ scheme: String, _ error: NighError) -> String {
+        "\(scheme) does not work: \(cause(error))"
+    }
+
+    private static func cause(_ error: NighError) -> String { first(error).cause.description }
+
+    /// The error that says something: of several ways that were tried the first one.
+    private static func first(_ error: NighError) -> NighError {
+        var error = error
+        while error.cause == .allFailed, let attempt = error.attempts.first { error = attempt }
+        return error
+    }
+
+    private static func trouble(_ error: NighError) -> String {
+        switch (error.peer, error.transport) {
+        case (let peer?, let transport?): "\(peer), over \(transport): \(reason(error))"
+        case (let one?, nil), (nil, let one?): "\(one): \(reason(error))"
+        case (nil, nil): reason(error)
+        }
+    }
+
+    private static func refusal(by name: String, _ error: NighError) -> String {
+        switch first(error).cause {
+        case .declined(let words, _): words.isEmpty ? "\(name) said no" : "\(name) said no: \(words)"
+        case .peerLeft: "\(name) is not there any more"
+        default: "could not get to the table of \(name): \(reason(error))"
+        }
+    }
+
+    private static func closing(by name: String, _ error: NighError?) -> String {
+        guard let error else { return "\(name) has closed the table" }
+        return switch first(error).cause {
+        case .peerLeft, .left: "\(name) has closed the table"
+        default: "\(name) is lost: \(reason(error))"
+        }
+    }
+}

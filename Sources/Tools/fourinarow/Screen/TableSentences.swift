@@ -1,0 +1,67 @@
+import FourInARow
+
+/// What is said about what happens at the table one is at.
+struct TableSentences {
+    private let names: PlayerNames
+    private let own: Disc?
+
+    init(_ view: LobbyView, _ sitting: Sitting) {
+        names = PlayerNames(view, sitting)
+        own = sitting.ownDisc
+    }
+
+    func text(for news: TableNews) -> String? {
+        switch news {
+        case .cameIn(let seated):
+            return seated
+                ? "you sit at the table of \(names[.red])" : "you watch at the table of \(names[.red])"
+        case .began(let number, let starter):
+            let first = starter == own ? "you move first" : "\(names[starter]) moves first"
+            return "game \(number) begins: \(first)"
+        case .moved: return nil
+        case .ended(let ending): return text(for: ending)
+        case .said(let disc, let words): return "\(disc == own ? "you" : names[disc]): \(words)"
+        case .guestCame(let name): return "\(name) sits down"
+        case .guestLeft(let name): return "\(name) left the table"
+        case .watched(let count):
+            switch count {
+            case ...0: return "nobody watches any more"
+            case 1: return "one watches"
+            default: return "\(count) watch"
+            }
+        }
+    }
+
+    /// How the game has ended, for this side.
+    func text(for ending: Game.Ending) -> String {
+        switch ending {
+        case .line(let winner) where winner == own: "You win!"
+        case .line(let winner): "\(names[winner]) wins"
+        case .draw: "It's a draw"
+        case .resigned(let loser) where loser == own: "you resigned: \(names[loser.other]) wins"
+        case .resigned(let loser) where loser.other == own: "\(names[loser]) resigned: you win"
+        case .resigned(let loser): "\(names[loser]) resigned: \(names[loser.other]) wins"
+        case .left: "nobody wins this game"
+        case .brokenOff(let culprit, let breach) where culprit == own:
+            "the program of \(names[culprit.other]) says that yours \(breach): the game is broken off"
+        case .brokenOff(let culprit, let breach): "\(names[culprit]) \(breach): the game is broken off"
+        }
+    }
+}
+
+/// What the two who play at a table are called, as far as this side knows.
+struct PlayerNames {
+    private let red: String
+    private let yellow: String?
+
+    init(_ view: LobbyView, _ sitting: Sitting) {
+        red = sitting.ownDisc == .red ? view.name : sitting.host?.name ?? "the host"
+        yellow = sitting.ownDisc == .yellow ? view.name : sitting.table.guest?.description
+    }
+
+    /// The name of whoever plays that colour; for a free seat something to call whoever sat there.
+    subscript(disc: Disc) -> String { disc == .red ? red : yellow ?? "the guest" }
+
+    /// Whether anybody plays that colour.
+    func isTaken(_ disc: Disc) -> Bool { disc == .red || yellow != nil }
+}
