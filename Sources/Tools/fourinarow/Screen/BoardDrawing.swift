@@ -1,0 +1,98 @@
+import FourInARow
+import Terminal
+
+/// Draws the board with its discs, and the cursor above it.
+struct BoardDrawing {
+    /// How a cell stands out. Brackets tell it without colour too.
+    enum Mark {
+        case none, last, winning
+    }
+
+    let layout: BoardLayout
+    let glyphs: Glyphs
+
+    func drawGrid(into canvas: inout Canvas) {
+        let inner = layout.inner
+        let grid = layout.grid
+        canvas.fill(grid, Palette.grid)
+        for row in 0..<grid.size.rows {
+            let isLine = row % (inner.rows + 1) == 0
+            for column in 0..<grid.size.columns {
+                let isEdge = column % (inner.columns + 1) == 0
+                guard isLine || isEdge else { continue }
+                var character = isLine ? glyphs.across : glyphs.down
+                if isLine, isEdge {
+                    character =
+                        glyphs.crossings[Self.part(row, grid.size.rows)][Self.part(column, grid.size.columns)]
+                }
+                canvas.fill(
+                    CellArea(
+                        column: grid.origin.column + column, row: grid.origin.row + row, columns: 1, rows: 1),
+                    with: character, Palette.grid)
+            }
+        }
+    }
+
+    /// 0 at the beginning, 2 at the end, 1 between.
+    private static func part(_ index: Int, _ count: Int) -> Int {
+        index == 0 ? 0 : index == count - 1 ? 2 : 1
+    }
+
+    func drawLabels(chosen: Column?, into canvas: inout Canvas) {
+        for column in Column.allCases {
+            canvas.write(
+                String(column.index + 1),
+                at: CellPosition(column: layout.middle(column), row: layout.labelRow),
+                column == chosen ? .bold : Palette.quiet)
+        }
+    }
+
+    /// Above the column that is chosen: the disc that would be dropped, or where it would be.
+    func drawCursor(_ column: Column, _ disc: Disc?, into canvas: inout Canvas) {
+        let (character, style) =
+            disc.map { (glyphs.disc($0), Palette.name($0)) } ?? (glyphs.cursor, Palette.quiet)
+        canvas.write(
+            String(character), at: CellPosition(column: layout.middle(column), row: layout.cursorRow), style)
+    }
+
+    func draw(_ disc: Disc, _ column: Column, _ row: Int, _ mark: Mark, into canvas: inout Canvas) {
+        draw(picture(of: disc), Palette.disc(disc), column, row, mark, into: &canvas)
+    }
+
+    func drawPending(_ disc: Disc, _ column: Column, _ row: Int, into canvas: inout Canvas) {
+        let whole = layout.isLarge ? [" ", String(glyphs.pending), " "] : [String(glyphs.pending)]
+        draw(whole, Palette.pending(disc), column, row, .none, into: &canvas)
+    }
+
+    private func draw(
+        _ picture: [String], _ style: Style, _ column: Column, _ row: Int, _ mark: Mark,
+        into canvas: inout Canvas
+    ) {
+        let area = layout.area(column, row)
+        for (line, text) in picture.enumerated() {
+            let left = area.origin.column + (area.size.columns - text.count) / 2
+            canvas.write(text, at: CellPosition(column: left, row: area.origin.row + line), style)
+        }
+        let (brackets, markStyle) =
+            switch mark {
+            case .none: ([" ", " "], style)
+            case .last: (["(", ")"], Palette.mark)
+            case .winning: (["[", "]"], Palette.winningMark)
+            }
+        let middle = area.origin.row + area.size.rows / 2
+        canvas.write(brackets[0], at: CellPosition(column: area.columns.lowerBound, row: middle), markStyle)
+        canvas.write(
+            brackets[1], at: CellPosition(column: area.columns.upperBound - 1, row: middle), markStyle)
+    }
+
+    /// Red is filled and yellow is hollow, crosses and rings in ASCII.
+    private func picture(of disc: Disc) -> [String] {
+        guard layout.isLarge else { return [String(glyphs.disc(disc))] }
+        return switch (disc, glyphs.isUnicode) {
+        case (.red, true): ["▄███▄", "█████", "▀███▀"]
+        case (.yellow, true): ["▄▀▀▀▄", "█   █", "▀▄▄▄▀"]
+        case (.red, false): ["\\ /", "X", "/ \\"]
+        case (.yellow, false): ["/---\\", "|   |", "\\---/"]
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import Terminal
+
+extension Canvas {
+    /// Writes what fits into `columns`, and shows where something is cut off. Says how many cells that took.
+    @discardableResult
+    mutating func write(
+        _ text: String, column: Int, row: Int, _ style: Style = .plain, within columns: Int, _ glyphs: Glyphs
+    ) -> Int {
+        let fitting = CellText(text).fitting(max(columns, 0), ending: glyphs.cut)
+        return write(fitting, at: CellPosition(column: column, row: row), style)
+    }
+
+    /// Writes what fits, so that it ends before `end`.
+    mutating func write(
+        _ text: String, endingAt end: Int, row: Int, _ style: Style = .plain, within columns: Int,
+        _ glyphs: Glyphs
+    ) {
+        let fitting = CellText(text).fitting(max(columns, 0), ending: glyphs.cut)
+        write(fitting, at: CellPosition(column: end - fitting.columns, row: row), style)
+    }
+
+    /// Keys and what they do, as many as fit.
+    mutating func write(keys: [KeyMeaning], column: Int, row: Int, within columns: Int) {
+        var position = CellPosition(column: column, row: row)
+        for entry in keys {
+            let width = entry.key.count + 1 + entry.meaning.count
+            guard position.column + width <= column + columns else { return }
+            write(entry.key, at: position, Palette.key)
+            position.column += entry.key.count + 1
+            write(entry.meaning, at: position, Palette.meaning)
+            position.column += entry.meaning.count + 2
+        }
+    }
+
+    /// Sentences below each other, the newest last and bright, older ones dim; of what does not fit the end.
+    mutating func write(
+        notices: [String], column: Int, rows: Range<Int>, columns: Int, _ glyphs: Glyphs
+    ) {
+        var lines: [(CellText, Style)] = []
+        for (index, notice) in notices.enumerated() {
+            let style = index == notices.count - 1 ? Style.plain : Palette.quiet
+            lines += CellText(notice).lines(of: columns).map { ($0, style) }
+        }
+        for (row, line) in zip(rows, lines.suffix(rows.count)) {
+            write(line.0, at: CellPosition(column: column, row: row), line.1)
+        }
+    }
+}
+
+/// A key, or several, with what they do.
+struct KeyMeaning: Hashable {
+    var key: String
+    var meaning: String
+
+    init(_ key: String, _ meaning: String) {
+        self.key = key
+        self.meaning = meaning
+    }
+}
+
+/// All there is to see on a terminal that is too small.
+enum TooSmall {
+    static func canvas(_ size: TerminalSize) -> Canvas {
+        var canvas = Canvas(size)
+        guard canvas.size.columns > 0 else { return canvas }
+        let least = Layout.least
+        let sentence =
+            "This game needs \(least.columns) x \(least.rows) characters, and this terminal shows "
+            + "\(canvas.size.columns) x \(canvas.size.rows). Ctrl-C quits."
+        let lines = CellText(sentence).lines(of: canvas.size.columns)
+        let top = max((canvas.size.rows - lines.count) / 2, 0)
+        for (index, line) in lines.enumerated() {
+            canvas.write(line, at: CellPosition(column: 0, row: top + index))
+        }
+        return canvas
+    }
+}

@@ -1,0 +1,115 @@
+import FourInARow
+import NighCore
+import Terminal
+
+/// Draws the tables near, and what can be done about them.
+struct LobbyDrawing {
+    let screen: Screen
+    let layout: Layout
+    let now: Moment
+
+    private var glyphs: Glyphs { screen.glyphs }
+    private var view: LobbyView { screen.view }
+
+    func draw(into canvas: inout Canvas) {
+        canvas.drawTitle("Four in a Row", screen, layout)
+        canvas.write(
+            "Games near you", column: layout.left, row: layout.top + 2, Palette.heading,
+            within: layout.width, glyphs)
+        if let chosen = screen.selection.index(in: view.tables) {
+            draw(chosen: chosen, into: &canvas)
+        } else {
+            drawNothing(into: &canvas)
+        }
+        canvas.write(
+            notices: screen.notices.visible(at: now), column: layout.left, rows: layout.lobbyNotices,
+            columns: layout.width, glyphs)
+        let broken = view.brokenTransports.sorted { $0.key < $1.key }
+            .map { Sentences.broken($0.key, $0.value) }
+        canvas.write(
+            broken.joined(separator: "; "), column: layout.left, row: layout.lineRow, Palette.quiet,
+            within: layout.width, glyphs)
+        canvas.write(keys: keys, column: layout.left, row: layout.footerRow, within: layout.width)
+    }
+
+    private var keys: [KeyMeaning] {
+        if case .joining = view.place { return [KeyMeaning("Esc", "take it back")] }
+        var keys: [KeyMeaning] = []
+        if let table = screen.selection.table(in: view.tables) {
+            keys.append(KeyMeaning("Enter", table.hasFreeSeat ? "join" : "watch"))
+            if table.hasFreeSeat { keys.append(KeyMeaning("w", "watch")) }
+        }
+        return keys + [
+            KeyMeaning("h", "host a game"), KeyMeaning("b", "play the machine"),
+            KeyMeaning("?", "all keys"), KeyMeaning("q", "quit"),
+        ]
+    }
+
+    // MARK: Tables
+
+    private func draw(chosen: Int, into canvas: inout Canvas) {
+        let first = layout.firstListed(view.tables.count, chosen: chosen)
+        for (row, index) in zip(layout.list.rows, view.tables.indices[first...]) {
+            draw(view.tables[index], isChosen: index == chosen, row, into: &canvas)
+        }
+        let hidden = view.tables.count - layout.list.size.rows
+        if hidden > 0 {
+            canvas.write(
+                "\(chosen + 1) of \(view.tables.count)", endingAt: layout.left + layout.width,
+                row: layout.top + 2, Palette.quiet, within: 20, glyphs)
+        }
+    }
+
+    private func draw(_ table: TableListing, isChosen: Bool, _ row: Int, into canvas: inout Canvas) {
+        let style = isChosen ? Palette.chosen : .plain
+        if isChosen {
+            canvas.fill(CellArea(column: layout.left, row: row, columns: layout.width, rows: 1), style)
+            canvas.write(String(glyphs.chosen), column: layout.left, row: row, style, within: 1, glyphs)
+        }
+        let seat = layout.left + layout.width - 52
+        canvas.write(
+            table.name, column: layout.left + 2, row: row, style, within: seat - layout.left - 3, glyphs)
+        canvas.write(
+            table.hasFreeSeat ? "free seat" : "being played", column: seat, row: row, style, within: 12,
+            glyphs)
+        canvas.write(
+            table.transports.joined(separator: ", "), column: seat + 14, row: row, style, within: 22, glyphs)
+        if let quality = table.quality {
+            canvas.write(glyphs.bars(quality), column: seat + 37, row: row, style, within: 4, glyphs)
+        }
+        canvas.write(table.id.short, column: seat + 43, row: row, style, within: 8, glyphs)
+    }
+
+    private func drawNothing(into canvas: inout Canvas) {
+        let over = screen.transports.isEmpty ? "" : " over " + screen.transports.joined(separator: " and ")
+        let sentences = [
+            "Looking for games\(over)\(glyphs.dots)", "",
+            "Nobody near has a table with a free seat, or one to watch. Press h to host a game: others who "
+                + "run this program will see it and can join. Or press b to play the machine.",
+        ]
+        let lines = sentences.flatMap { CellText($0).lines(of: min(layout.width - 2, 72)) }
+        for (row, line) in zip(layout.list.rows, lines) {
+            canvas.write(line, at: CellPosition(column: layout.left + 2, row: row))
+        }
+    }
+}
+
+extension Canvas {
+    /// The first row: what one sees, and who one is; with a line below.
+    mutating func drawTitle(_ title: String, _ screen: Screen, _ layout: Layout) {
+        let glyphs = screen.glyphs
+        let half = layout.width / 2
+        write(title, column: layout.left, row: layout.top, Palette.heading, within: half, glyphs)
+        let end = layout.left + layout.width
+        let id = screen.view.id.short
+        write(id, endingAt: end, row: layout.top, Palette.quiet, within: half, glyphs)
+        write(
+            screen.view.name, endingAt: end - id.count - 1, row: layout.top, within: half - id.count - 3,
+            glyphs)
+        fill(
+            CellArea(
+                column: layout.frame.origin.column, row: layout.top + 1,
+                columns: layout.frame.size.columns, rows: 1),
+            with: glyphs.across, Palette.quiet)
+    }
+}

@@ -1,0 +1,129 @@
+import FourInARow
+import NighCore
+import Terminal
+
+/// Draws what stands beside the board: who plays, over what, who watches, and what they say.
+struct PanelDrawing {
+    let screen: Screen
+    let sitting: Sitting
+    let names: PlayerNames
+    let area: CellArea
+
+    private var glyphs: Glyphs { screen.glyphs }
+
+    func draw(into canvas: inout Canvas) {
+        var row = area.origin.row
+        for disc in Disc.allCases {
+            drawPlayer(disc, row, into: &canvas)
+            row += 1
+        }
+        row += 1
+        for line in [link, watchers].compactMap({ $0 }) {
+            write(line, row, Palette.quiet, into: &canvas)
+            row += 1
+        }
+        if row > area.origin.row + 3 { row += 1 }
+        let rest = CellArea(
+            column: area.origin.column, row: row, columns: area.size.columns,
+            rows: area.rows.upperBound - row)
+        if case .hosting = screen.view.place, sitting.table.guest == nil {
+            drawWays(in: rest, into: &canvas)
+        } else {
+            drawChat(in: rest, into: &canvas)
+        }
+    }
+
+    private func write(_ text: String, _ row: Int, _ style: Style = .plain, into canvas: inout Canvas) {
+        guard area.rows.contains(row) else { return }
+        canvas.write(
+            text, column: area.origin.column, row: row, style, within: area.size.columns, glyphs)
+    }
+
+    // MARK: Players
+
+    private func drawPlayer(_ disc: Disc, _ row: Int, into canvas: inout Canvas) {
+        canvas.write(
+            String(glyphs.disc(disc)), at: CellPosition(column: area.origin.column, row: row),
+            Palette.name(disc))
+        var addition = ""
+        if disc == sitting.ownDisc { addition = " (you)" }
+        if let person = person(disc) { addition = " " + person.id.short }
+        let room = area.size.columns - 2 - addition.count
+        let isTaken = names.isTaken(disc)
+        let taken = canvas.write(
+            isTaken ? names[disc] : "free seat", column: area.origin.column + 2, row: row,
+            isTaken ? .bold : Palette.quiet, within: room, glyphs)
+        canvas.write(
+            addition, column: area.origin.column + 2 + taken, row: row, Palette.quiet,
+            within: addition.count, glyphs)
+    }
+
+    /// Who plays that colour, where there is a link to them.
+    private func person(_ disc: Disc) -> Person? { disc == .red ? sitting.host : sitting.guest }
+
+    private var link: String? {
+        guard let other = sitting.other else { return nil }
+        guard let transport = other.transport else { return "no link to \(other.name) now" }
+        guard let roundTrip = other.roundTrip else { return "over \(transport)" }
+        return "over \(transport), there and back in \(RoundTripText.text(roundTrip))"
+    }
+
+    private var watchers: String? {
+        switch sitting.table.watcherCount {
+        case ...0: nil
+        case 1: sitting.ownDisc == nil ? "nobody else watches" : "one watches"
+        case let count: sitting.ownDisc == nil ? "\(count) watch, with you" : "\(count) watch"
+        }
+    }
+
+    // MARK: Below them
+
+    private func drawWays(in area: CellArea, into canvas: inout Canvas) {
+        var lines = CellText("Others near see this table under the name \(screen.view.name).")
+            .lines(of: area.size.columns).map { ($0, Style.plain) }
+        if !screen.view.addresses.isEmpty {
+            lines.append((CellText(""), .plain))
+            lines.append((CellText("From elsewhere it is reached at"), .plain))
+            for address in screen.view.addresses {
+                let text = CellText("  \(address)").fitting(area.size.columns, ending: glyphs.cut)
+                lines.append((text, .bold))
+            }
+        }
+        for (row, line) in zip(area.rows, lines) {
+            canvas.write(line.0, at: CellPosition(column: area.origin.column, row: row), line.1)
+        }
+    }
+
+    private func drawChat(in area: CellArea, into canvas: inout Canvas) {
+        var lines: [(text: CellText, disc: Disc?, named: Int)] = []
+        for line in screen.chat.lines.reversed() where lines.count < area.size.rows {
+            let speaker = CellText(line.speaker).fitting(20, ending: glyphs.cut)
+            let wrapped = CellText("\(speaker.string): \(line.words)").lines(of: area.size.columns)
+            let parts = wrapped.enumerated().map { index, text in
+                (text: text, disc: index == 0 ? line.disc : nil, named: speaker.columns + 1)
+            }
+            lines = parts + lines
+        }
+        for (row, line) in zip(area.rows, lines.suffix(max(area.size.rows, 0))) {
+            let position = CellPosition(column: area.origin.column, row: row)
+            canvas.write(line.text, at: position)
+            if let disc = line.disc {
+                canvas.write(line.text, at: position, Palette.name(disc), columns: line.named)
+            }
+        }
+    }
+}
+
+/// How long the way there and back takes, for people.
+enum RoundTripText {
+    static func text(_ duration: Duration) -> String {
+        let microseconds = max(Moment.Span(duration).nanoseconds / 1000, 0)
+        return switch microseconds {
+        case ..<10_000: "\(tenths(microseconds / 100)) ms"
+        case ..<1_000_000: "\(microseconds / 1000) ms"
+        default: "\(tenths(microseconds / 100_000)) s"
+        }
+    }
+
+    private static func tenths(_ count: Int64) -> String { "\(count / 10).\(count % 10)" }
+}

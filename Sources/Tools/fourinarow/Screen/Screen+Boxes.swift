@@ -1,0 +1,75 @@
+import FourInARow
+import Terminal
+
+// What is drawn over everything else, in a box in the middle.
+extension Screen {
+    func drawBox(into canvas: inout Canvas, _ layout: Layout) {
+        if case .help = prompt { return draw(Self.help, into: &canvas, layout) }
+        if case .chat = prompt { return }
+        if let asker { return draw(question(about: asker), into: &canvas, layout) }
+        switch prompt {
+        case .resign: draw(["Give this game up?  y/n"], into: &canvas, layout)
+        case .leave:
+            draw(["Leave in the middle of the game? It ends then.  y/n"], into: &canvas, layout)
+        case .level(let level): draw(levels(level), into: &canvas, layout)
+        case .chat, .help, nil:
+            if case .joining(let name, let wish) = view.place {
+                draw(way(to: name, wish), into: &canvas, layout)
+            }
+        }
+    }
+
+    private func question(about asker: Asker) -> [String] {
+        var lines = ["\(asker.name) wants to play, over \(asker.transport).", "Let them?  y/n"]
+        let others = view.askers.count { !answered.contains($0.id) } - 1
+        if others > 0 { lines += ["", others == 1 ? "one more waits" : "\(others) more wait"] }
+        return lines
+    }
+
+    private func levels(_ level: Int) -> [String] {
+        let numbers = Prompt.levels.map { $0 == level ? "[\($0)]" : " \($0) " }.joined()
+        return [
+            "How strong is the machine to be?", "", numbers, "", "1-9 choose   Enter plays   Esc doesn't",
+        ]
+    }
+
+    private func way(to name: String, _ wish: TableWish) -> [String] {
+        let what = wish == .seat ? "Asking \(name) for a seat" : "Going to watch at the table of \(name)"
+        return ["\(what)\(glyphs.dots)", "Esc takes it back"]
+    }
+
+    private static let help = [
+        "In the lobby",
+        "  up, down         choose a table     Enter  join it, or watch",
+        "  w  watch it      h  host a game     b  play the machine",
+        "At a table",
+        "  left, right, Home, End, 1-7, A-G    choose a column",
+        "  Enter, space, down, a click         drop a disc there",
+        "  c  say something     x  resign      r  play again",
+        "Everywhere",
+        "  q  leave, or quit    Ctrl-C  quit   Ctrl-L  draw anew",
+        "  Ctrl-Z  stop for a while            ?  these keys",
+    ]
+
+    private func draw(_ lines: [String], into canvas: inout Canvas, _ layout: Layout) {
+        let most = layout.frame.size.columns - 6
+        let texts = lines.map { CellText($0).fitting(most, ending: glyphs.cut) }
+        let width = texts.map(\.columns).max() ?? 0
+        let size = TerminalSize(columns: width + 4, rows: texts.count + 2)
+        let area = CellArea(
+            column: layout.frame.origin.column + (layout.frame.size.columns - size.columns) / 2,
+            row: layout.frame.origin.row + (layout.frame.size.rows - size.rows) / 2, columns: size.columns,
+            rows: size.rows)
+        canvas.fill(area)
+        if glyphs.isUnicode {
+            canvas.box(area, .double, .bold)
+        } else {
+            canvas.fill(area, with: "*", .bold)
+            canvas.fill(area.inside)
+        }
+        for (index, text) in texts.enumerated() {
+            canvas.write(
+                text, at: CellPosition(column: area.origin.column + 2, row: area.origin.row + 1 + index))
+        }
+    }
+}

@@ -1,0 +1,242 @@
+import FourInARow
+import NighCore
+import Terminal
+
+// What keys and the mouse mean: a few the same everywhere, then what is being asked, then where one is.
+extension Screen {
+    /// Takes in what the person has done on a terminal of that size, and says what that means for the program.
+    mutating func handle(_ input: Input, size: TerminalSize, now: Moment) -> [Wish] {
+        switch input {
+        case .control("c"): return [.quit]
+        case .control("z"): return [.suspend]
+        default: break
+        }
+        // Nobody should do what cannot be seen.
+        guard let layout = Layout(size) else { return [] }
+        if case .help = prompt {
+            if input.isPress { prompt = nil }
+            return []
+        }
+        // Whoever is writing goes on writing.
+        if case .chat(let line) = prompt { return handleInChat(input, line) }
+        if let asker { return answer(asker, input) ?? handleAtPlace(input, layout, now) }
+        switch prompt {
+        case .resign: return decide(input, [.act(.resign)])
+        case .leave: return decide(input, [.leave])
+        case .level(let level): return chooseLevel(input, level)
+        case .chat, .help, nil: return handleAtPlace(input, layout, now)
+        }
+    }
+
+    private mutating func handleAtPlace(_ input: Input, _ layout: Layout, _ now: Moment) -> [Wish] {
+        switch input {
+        case .character("?"), .key(.function(1)):
+            prompt = .help
+            return []
+        default: break
+        }
+        switch view.place {
+        case .lobby: return handleInLobby(input, layout, now)
+        case .joining: return input == .key(.escape) || input == .character("q") ? [.leave] : []
+        case .hosting(let sitting), .visiting(let sitting):
+            return handleAtTable(input, sitting, layout, now)
+        }
+    }
+
+    // MARK: What is asked
+
+    /// Yes or no to somebody who wants to play; nil for any other key.
+    private mutating func answer(_ asker: Asker, _ input: Input) -> [Wish]? {
+        switch input.letter {
+        case "y": answered.insert(asker.id)
+        case "n": answered.insert(asker.id)
+        default: return nil
+        }
+        return [.answer(asker.id, accept: input.letter == "y")]
+    }
+
+    private mutating func decide(_ input: Input, _ wishes: [Wish]) -> [Wish] {
+        if input.letter == "y" {
+            prompt = nil
+            return wishes
+        }
+        if input.letter == "n" || input == .key(.escape) { prompt = nil }
+        return []
+    }
+
+    private mutating func chooseLevel(_ input: Input, _ level: Int) -> [Wish] {
+        var level = level
+        switch input {
+        case .key(.enter):
+            prompt = nil
+            return [.playBot(level: level)]
+        case .key(.escape), .character("q"):
+            prompt = nil
+            return []
+        case .key(.up), .key(.right), .character("+"): level += 1
+        case .key(.down), .key(.left), .character("-"): level -= 1
+        case .key(.home): level = Prompt.levels.lowerBound
+        case .key(.end): level = Prompt.levels.upperBound
+        case .character(let scalar): level = Character(scalar).wholeNumberValue ?? level
+        default: return []
+        }
+        prompt = .level(min(max(level, Prompt.levels.lowerBound), Prompt.levels.upperBound))
+        return []
+    }
+
+    private mutating func handleInChat(_ input: Input, _ line: LineEditor) -> [Wish] {
+        var line = line
+        switch input {
+        case .key(.escape):
+            prompt = nil
+            return []
+        case .key(.enter):
+            prompt = nil
+            return Words(fitting: line.take()).map { [.act(.say($0))] } ?? []
+        default:
+            if line.handle(input) { prompt = .chat(line) }
+            return []
+        }
+    }
+
+    // MARK: In the lobby
+
+    private mutating func handleInLobby(_ input: Input, _ layout: Layout, _ now: Moment) -> [Wish] {
+        let tables = view.tables
+        switch input {
+        case .key(.up): selection.move(-1, in: tables)
+        case .key(.down): selection.move(1, in: tables)
+        case .key(.pageUp): selection.move(-layout.list.size.rows, in: tables)
+        case .key(.pageDown): selection.move(layout.list.size.rows, in: tables)
+        case .key(.home): selection.choose(0, in: tables)
+        case .key(.end): selection.choose(tables.count - 1, in: tables)
+        case .key(.enter): return join()
+        case .character("w"): return selection.table(in: tables).map { [.join($0.id, .watch)] } ?? []
+        case .character("h"): return [.host]
+        case .character("b"): prompt = .level(Prompt.usualLevel)
+        case .character("q"): return [.quit]
+        case .mouse(let mouse): return handleInLobby(mouse, layout, now)
+        default: break
+        }
+        return []
+    }
+
+    /// Goes to the chosen table: to play where the seat is free, else to watch.
+    private func join() -> [Wish] {
+        selection.table(in: view.tables).map { [.join($0.id, $0.hasFreeSeat ? .seat : .watch)] } ?? []
+    }
+
+    private mutating func handleInLobby(_ mouse: MouseInput, _ layout: Layout, _ now: Moment) -> [Wish] {
+        let tables = view.tables
+        switch mouse.action {
+        case .wheelUp: selection.move(-1, in: tables)
+        case .wheelDown: selection.move(1, in: tables)
+        case .press(.left):
+            guard let chosen = selection.index(in: tables), layout.list.contains(mouse.position) else {
+                break
+            }
+            let index =
+                layout.firstListed(tables.count, chosen: chosen) + mouse.position.row - layout.list.origin.row
+            guard tables.indices.contains(index) else { break }
+            if selection.click(index, in: tables, now: now) { return join() }
+        case .press, .release, .move: break
+        }
+        return []
+    }
+
+    // MARK: At a table
+
+    private mutating func handleAtTable(
+        _ input: Input, _ sitting: Sitting, _ layout: Layout, _ now: Moment
+    ) -> [Wish] {
+        switch input {
+        case .character("q"):
+            guard isPlayingHere else { return [.leave] }
+            prompt = .leave
+        case .character("x"): if may(.resign, sitting, now) { prompt = .resign }
+        case .character("r"): return may(.rematch, sitting, now) ? [.act(.rematch)] : []
+        case .character("c"):
+            // Any words will do to find out whether there is anybody to hear them.
+            if let words = Words("?"), may(.say(words), sitting, now) {
+                prompt = .chat(LineEditor(limit: Words.byteLimit))
+            }
+        default: return sitting.ownDisc == nil ? [] : handleOnBoard(input, sitting, layout, now)
+        }
+        return []
+    }
+
+    private mutating func handleOnBoard(
+        _ input: Input, _ sitting: Sitting, _ layout: Layout, _ now: Moment
+    ) -> [Wish] {
+        switch input {
+        case .key(.left): column = Column(column.index - 1) ?? column
+        case .key(.right): column = Column(column.index + 1) ?? column
+        case .key(.home): column = Column.allCases.first ?? column
+        case .key(.end): column = Column.allCases.last ?? column
+        case .key(.enter), .key(.down), .character(" "): return drop(sitting, now)
+        case .character(let scalar): column = Column(key: scalar) ?? column
+        case .mouse(let mouse):
+            guard let column = layout.board.column(at: mouse.position) else { return [] }
+            switch mouse.action {
+            case .move: self.column = column
+            case .press(.left):
+                self.column = column
+                return drop(sitting, now)
+            case .press, .release, .wheelUp, .wheelDown: break
+            }
+        default: break
+        }
+        return []
+    }
+
+    private mutating func drop(_ sitting: Sitting, _ now: Moment) -> [Wish] {
+        may(.move(column), sitting, now) ? [.act(.move(column))] : []
+    }
+
+    /// Whether the table would let that happen. If not, it is said why.
+    private mutating func may(_ action: Action, _ sitting: Sitting, _ now: Moment) -> Bool {
+        guard let disc = sitting.ownDisc else {
+            refused(.untimely, now: now)
+            return false
+        }
+        var breach = sitting.table.breach(of: action, by: disc)
+        if sitting.pending != nil, !action.isWords { breach = .outOfTurn }
+        if let breach { refused(breach, now: now) }
+        return breach == nil
+    }
+}
+
+extension Action {
+    fileprivate var isWords: Bool {
+        if case .say = self { return true }
+        return false
+    }
+}
+
+extension Column {
+    /// The column of a key: 1 to 7, or its letter with Shift, since small letters do other things.
+    fileprivate init?(key: Unicode.Scalar) {
+        switch key {
+        case "1"..."7": self.init(Int(key.value) - Int(("1" as Unicode.Scalar).value))
+        case "A"..."G": self.init(Int(key.value) - Int(("A" as Unicode.Scalar).value))
+        default: return nil
+        }
+    }
+}
+
+extension Input {
+    /// The small letter of a key that writes one; nil for everything else.
+    fileprivate var letter: Unicode.Scalar? {
+        guard case .character(let scalar) = self else { return nil }
+        return scalar.properties.lowercaseMapping.unicodeScalars.first
+    }
+
+    /// Whether something was pressed, rather than a mouse moved or a window chosen.
+    fileprivate var isPress: Bool {
+        switch self {
+        case .character, .key, .control, .alternate, .paste: true
+        case .mouse(let mouse): if case .press = mouse.action { true } else { false }
+        case .focus: false
+        }
+    }
+}

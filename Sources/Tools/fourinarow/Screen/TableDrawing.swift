@@ -1,0 +1,123 @@
+import FourInARow
+import NighCore
+import Terminal
+
+/// Draws the table one is at: the board, what it is waiting for, and what was said.
+struct TableDrawing {
+    let screen: Screen
+    let sitting: Sitting
+    let layout: Layout
+    let now: Moment
+
+    private var glyphs: Glyphs { screen.glyphs }
+    private var table: Table { sitting.table }
+    private var names: PlayerNames { PlayerNames(screen.view, sitting) }
+
+    func draw(into canvas: inout Canvas) {
+        canvas.drawTitle(title, screen, layout)
+        drawBoard(into: &canvas)
+        PanelDrawing(screen: screen, sitting: sitting, names: names, area: layout.panel).draw(into: &canvas)
+        let headline = headline
+        canvas.write(
+            headline.text, column: layout.left, row: layout.headlineRow, headline.style,
+            within: layout.width, glyphs)
+        canvas.write(
+            notices: screen.notices.visible(at: now), column: layout.left, rows: layout.tableNotices,
+            columns: layout.width, glyphs)
+        if case .chat(let line) = screen.prompt {
+            let label = "Say: "
+            canvas.write(label, column: layout.left, row: layout.lineRow, .bold, within: 5, glyphs)
+            line.draw(
+                into: &canvas, at: CellPosition(column: layout.left + label.count, row: layout.lineRow),
+                columns: layout.width - label.count)
+        }
+        canvas.write(keys: keys, column: layout.left, row: layout.footerRow, within: layout.width)
+    }
+
+    private var title: String {
+        let whose = sitting.ownDisc == .red ? "your table" : "table of \(names[.red])"
+        let game = table.game.map { " \(glyphs.separator) game \($0.number)" } ?? ""
+        return "Four in a Row \(glyphs.separator) \(whose)\(game)"
+    }
+
+    // MARK: Board
+
+    private func drawBoard(into canvas: inout Canvas) {
+        let drawing = BoardDrawing(layout: layout.board, glyphs: glyphs)
+        let hasCursor = sitting.ownDisc != nil && table.isPlaying
+        drawing.drawGrid(into: &canvas)
+        drawing.drawLabels(chosen: hasCursor ? screen.column : nil, into: &canvas)
+        if hasCursor { drawing.drawCursor(screen.column, isOwnTurn ? sitting.ownDisc : nil, into: &canvas) }
+        guard let game = table.game else { return }
+        let falling = screen.falling.flatMap { disc in disc.row(at: now).map { (disc, $0) } }
+        let winning = falling == nil ? Set(game.board.winningCells) : []
+        for cell in Cell.allCases where cell != falling?.0.cell {
+            guard let disc = game.board[cell] else { continue }
+            let mark: BoardDrawing.Mark =
+                winning.contains(cell) ? .winning : cell == game.lastCell ? .last : .none
+            drawing.draw(disc, cell.column, cell.row, mark, into: &canvas)
+        }
+        if let (disc, row) = falling {
+            drawing.draw(disc.disc, disc.cell.column, row, .none, into: &canvas)
+        }
+        if case .move(let column) = sitting.pending, let own = sitting.ownDisc,
+            game.board.hasRoom(in: column)
+        {
+            drawing.drawPending(own, column, game.board.height(of: column), into: &canvas)
+        }
+    }
+
+    /// Whether everybody waits for this side.
+    private var isOwnTurn: Bool {
+        sitting.pending == nil && sitting.ownDisc != nil && table.game?.turn == sitting.ownDisc
+    }
+
+    // MARK: What it is waiting for
+
+    private var headline: (text: String, style: Style) {
+        if let other = sitting.other, other.awaySince != nil {
+            let seconds = screen.secondsLeft(now: now).map { $0 > 0 ? " \($0) s" : "" } ?? ""
+            return ("\(other.name) left: waiting\(seconds) for them to come back", Palette.warning)
+        }
+        guard table.guest != nil else { return (waiting, .bold) }
+        switch sitting.pending {
+        case .move: return ("Your disc is on its way to \(names[.red])\(glyphs.dots)", Palette.quiet)
+        case .rematch: return ("Asking \(names[.red]) for another game\(glyphs.dots)", Palette.quiet)
+        case .resign: return ("Giving up\(glyphs.dots)", Palette.quiet)
+        case .say, nil: break
+        }
+        guard let game = table.game else { return ("", .plain) }
+        if let ending = game.ending {
+            let sentence = TableSentences(screen.view, sitting).text(for: ending)
+            return (sentence, game.winner.map(Palette.name) ?? .bold)
+        }
+        guard let turn = game.turn else { return ("", .plain) }
+        return turn == sitting.ownDisc
+            ? ("It's your turn", Palette.name(turn)) : ("It's \(names[turn])'s turn", .plain)
+    }
+
+    private var waiting: String {
+        sitting.ownDisc == .red
+            ? "Waiting for somebody to play\(glyphs.dots)"
+            : "Waiting for somebody to sit down at the table of \(names[.red])\(glyphs.dots)"
+    }
+
+    // MARK: Keys
+
+    private var keys: [KeyMeaning] {
+        let always = [KeyMeaning("?", "all keys"), KeyMeaning("q", "leave")]
+        switch screen.prompt {
+        case .chat: return [KeyMeaning("Enter", "say it"), KeyMeaning("Esc", "drop it")]
+        case .resign, .leave, .level, .help, nil: break
+        }
+        if screen.asker != nil { return [KeyMeaning("y", "let them"), KeyMeaning("n", "don't")] + always }
+        guard sitting.ownDisc != nil, table.guest != nil else { return always }
+        if table.isPlaying {
+            return [
+                KeyMeaning("arrows or 1-7", "choose"), KeyMeaning("Enter", "drop"), KeyMeaning("c", "chat"),
+                KeyMeaning("x", "resign"),
+            ] + always
+        }
+        return [KeyMeaning("r", "play again"), KeyMeaning("c", "chat")] + always
+    }
+}
