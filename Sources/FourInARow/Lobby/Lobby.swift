@@ -217,7 +217,11 @@ public final class Lobby: @unchecked Sendable {
     }
 
     func leaveQuietly() {
-        switch stand {
+        let left = stand
+        // What comes of leaving is no news any more.
+        stand = .lobby
+        people = [:]
+        switch left {
         case .lobby: return
         case .hosting:
             session.setAdvertising(false)
@@ -232,9 +236,6 @@ public final class Lobby: @unchecked Sendable {
             journeys += 1
         case .visiting(let host, _): session.disconnect(host)
         }
-        stand = .lobby
-        people = [:]
-        publish()
     }
 
     // MARK: Playing

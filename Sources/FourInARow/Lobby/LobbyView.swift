@@ -16,6 +16,16 @@ public struct LobbyView: Hashable, Sendable {
     public internal(set) var addresses: [TransportAddress] = []
     /// The transports that do not work now, by scheme, and why.
     public internal(set) var brokenTransports: [String: NighError] = [:]
+
+    /// What `lobby` shows before it has started.
+    public init(of lobby: Lobby) {
+        self.init(name: lobby.session.configuration.name.description, id: lobby.session.id)
+    }
+
+    init(name: String, id: PeerID) {
+        self.name = name
+        self.id = id
+    }
 }
 
 /// Somebody's table, as one sees it from outside.

@@ -1,4 +1,89 @@
+import Arguments
+import FourInARow
+import Glibc
+import Nigh
+import NighCore
+import NighMemory
+import ProgramLife
+import Terminal
+
 /// The `fourinarow` command.
 enum FourInARowProgram {
-    static func run(_ arguments: [String]) async -> Int32 { 0 }
+    private static let name = "fourinarow"
+
+    static func run(_ arguments: [String]) async -> Int32 {
+        let end = ProgramEnd()
+        do throws(any Error) {
+            switch try Errand.program.parse(arguments, width: helpWidth) {
+            case .text(let text):
+                print(text, terminator: "")
+                return 0
+            case .action(.completion(let shell)):
+                print(Errand.program.completion(for: shell), terminator: "")
+                return 0
+            case .action(.manual):
+                print(Errand.program.manual(section: 6, date: "2026-11-21"), terminator: "")
+                return 0
+            case .action(.bot(let machine, let player)):
+                let output = LineOutput(whenBroken: { end.come(0) })
+                Interrupts.onFirst { end.come(0) }
+                return try await MachineErrand(machine: machine, player: player, output: output, end: end)
+                    .run()
+            case .action(.play(let beginning, let player, let looks)):
+                return try await pointing(to: "\(name) --help") {
+                    try await play(beginning, player, looks, end)
+                }
+            }
+        } catch let misuse as Misuse {
+            LineOutput.complain("\(misuse)", by: name)
+            return Misuse.status
+        } catch {
+            LineOutput.complain("\(error)", by: name)
+            return 1
+        }
+    }
+
+    /// What the parser could not find out says where to read more, as the parser does.
+    private static func pointing(to help: String, _ body: () async throws -> Int32) async throws -> Int32 {
+        do {
+            return try await body()
+        } catch let misuse as Misuse {
+            throw misuse.pointing(to: help)
+        }
+    }
+
+    private static func play(
+        _ beginning: Errand.Beginning, _ player: Errand.Player, _ looks: Errand.Looks, _ end: ProgramEnd
+    ) async throws -> Int32 {
+        if player.transports == "memory" {
+            throw Misuse(
+                "memory reaches nobody outside this program: name another transport"
+            )
+        }
+        let hub = MemoryHub()
+        let ready = try PlayerSetup(player: player).make(
+            named: .ofThisDevice(), keepsIdentity: true, besides: [MemoryTransport(hub: hub)])
+        let front: any Front
+        if looks.isPlain || !isTerminal(STDIN_FILENO) || !isTerminal(STDOUT_FILENO) {
+            front = try PlainFront(LineOutput(whenBroken: { end.come(0) }))
+        } else {
+            let traits = TerminalTraits.ofThisProcess
+            front = ScreenFront(
+                ScreenStyle(isUnicode: traits.isUnicode && !looks.isASCII, animates: looks.animates),
+                on: ready.loop, gone: { end.come(0) })
+        }
+        let game = PersonalGame(ready, front: front, hub: hub, end: end)
+        Interrupts.onFirst { end.come(0) }
+        try game.start(beginning)
+        let status = await end.status()
+        await game.close()
+        return status
+    }
+
+    /// Help is as wide as the terminal, where that is one and not too wide to read.
+    private static var helpWidth: Int {
+        var size = winsize()
+        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col >= 40 else { return 80 }
+        return min(Int(size.ws_col), 100)
+    }
 }

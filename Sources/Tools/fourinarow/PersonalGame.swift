@@ -1,0 +1,140 @@
+import FourInARow
+import Nigh
+import NighCore
+import NighMemory
+import ProgramLife
+
+/// One person's game: the lobby, what the person sees of it, and the machine where the person plays against that.
+///
+/// `@unchecked Sendable`: confined to the lobby's loop from `start` on.
+final class PersonalGame: @unchecked Sendable {
+    private let ready: PlayerSetup.Ready
+    private let front: any Front
+    private let hub: MemoryHub
+    private let end: ProgramEnd
+    private var seeker: TableSeeker?
+    private var machine: MachinePlayer?
+    private var wantsMachine: PeerID?
+
+    private var lobby: Lobby { ready.lobby }
+    private var loop: UVEventLoop { ready.loop }
+
+    /// - Parameter hub: where the machine is met; one of the lobby's transports is on it.
+    init(_ ready: PlayerSetup.Ready, front: any Front, hub: MemoryHub, end: ProgramEnd) {
+        self.ready = ready
+        self.front = front
+        self.hub = hub
+        self.end = end
+    }
+
+    /// Shows everything and does what was asked for first. Throws where there is nothing to show it on.
+    func start(_ beginning: Errand.Beginning) throws {
+        try front.start(LobbyView(of: lobby)) { [weak self] wish in
+            guard let self else { return }
+            loop.execute { self.perform(wish) }
+        }
+        loop.execute { [self] in
+            if let remark = ready.remark { front.tell(remark) }
+            lobby.start { [weak self] in self?.took($0, $1) }
+            switch beginning {
+            case .lobby: break
+            case .host: lobby.host()
+            case .join(let target, let wish):
+                let seeker = TableSeeker(target, wish)
+                self.seeker = seeker
+                if let description = seeker.description { front.tell("looking for \(description)") }
+            }
+        }
+    }
+
+    /// Leaves everything; returns when that is done.
+    func close() async {
+        front.stop()
+        await machine?.close()
+        await lobby.close()
+        loop.shutdown()
+    }
+
+    // MARK: What happens
+
+    private func took(_ view: LobbyView, _ news: LobbyNews?) {
+        front.show(view, isWorthTelling(news, view) ? news : nil)
+        guard view.place == .lobby else { return }
+        if let wanted = wantsMachine {
+            guard view.tables.contains(where: { $0.id == wanted }) else { return }
+            wantsMachine = nil
+            lobby.join(wanted, as: .seat)
+        } else if let machine {
+            // The person has left its table.
+            dismiss(machine)
+        }
+        seek(view)
+    }
+
+    private func seek(_ view: LobbyView) {
+        guard let finding = seeker?.look(at: view) else { return }
+        switch finding {
+        case .join(let host): lobby.join(host, as: seeker?.wish ?? .seat)
+        case .joinAddress(let address): lobby.join(at: address, as: seeker?.wish ?? .seat)
+        case .ambiguous(let name, let hosts):
+            let ids = hosts.map(\.short).joined(separator: ", ")
+            front.tell("several are called \(name): choose one, or say which by its id: \(ids)")
+        }
+    }
+
+    /// That a transport nobody asked for by name is not there is shown, but is no news.
+    private func isWorthTelling(_ news: LobbyNews?, _ view: LobbyView) -> Bool {
+        switch news {
+        case .transport(let scheme, .down): !ready.optionalSchemes.contains(scheme)
+        case .trouble(let error):
+            !(error.transport.map { ready.optionalSchemes.contains($0) && view.brokenTransports[$0] != nil }
+                ?? false)
+        default: true
+        }
+    }
+
+    // MARK: What the person wants
+
+    private func perform(_ wish: Wish) {
+        switch wish {
+        case .host:
+            seeker?.stop()
+            lobby.host()
+        case .join(let host, let wish):
+            seeker?.stop()
+            lobby.join(host, as: wish)
+        case .playBot(let level):
+            seeker?.stop()
+            call(level)
+        case .answer(let asker, let accept):
+            lobby.answer(asker, accept: accept, words: accept ? "" : "not now")
+        case .act(let action): lobby.act(action) { [weak self] in self?.front.refused($0) }
+        case .leave:
+            seeker?.stop()
+            wantsMachine = nil
+            lobby.leave()
+        case .quit: end.come(0)
+        // The front has to do with the terminal, and does it.
+        case .suspend: break
+        }
+    }
+
+    /// Has the machine open a table in this program, and goes there when it is seen.
+    private func call(_ level: Int) {
+        if let machine { dismiss(machine) }
+        let machine = MachinePlayer(
+            .init(level: level, seed: .random(in: .min ... .max), games: nil, pause: .milliseconds(500)),
+            lobby: Lobby(
+                name: DisplayName(fitting: "Machine (level \(level))"), identity: .ephemeral(),
+                transports: [MemoryTransport(hub: hub)], loop: loop))
+        self.machine = machine
+        wantsMachine = machine.id
+        lobby.leave()
+        machine.host()
+    }
+
+    private func dismiss(_ machine: MachinePlayer) {
+        if self.machine === machine { self.machine = nil }
+        Task { await machine.close() }
+    }
+}

@@ -1,0 +1,12 @@
+import FourInARow
+
+/// A board in lines that are read aloud, or printed.
+enum PlainBoard {
+    /// The board, the top row first, and what its signs mean.
+    static func lines(of game: Game) -> [String] {
+        let rows = game.board.text.split(separator: "\n").map { row in
+            row.map(String.init).joined(separator: " ")
+        }
+        return ["1 2 3 4 5 6 7"] + rows + ["R is red, Y is yellow."]
+    }
+}

@@ -1,0 +1,88 @@
+import FourInARow
+
+/// A line that a person has typed, where the game is told and played in lines.
+enum PlainCommand: Hashable {
+    case drop(Column)
+    case rematch
+    case resign
+    case say(Words)
+    case board
+    case tables
+    case yes
+    case no
+    case join(number: Int)
+    case watch(number: Int)
+    case host
+    case machine(level: Int)
+    case quit
+    case help
+
+    /// Why a line is no command: a sentence.
+    struct Misunderstanding: Error, Hashable { let words: String }
+
+    /// What can be typed, a line each.
+    static let overview = [
+        "1 to 7: drop a disc into that column, counted from the left",
+        "b: tell the board again",
+        "c WORDS: say something",
+        "r: another game, in which you move first; when one is over",
+        "x: resign",
+        "y, n: answer whoever wants to play at your table",
+        "l: the tables near you, with their numbers",
+        "j NUMBER: sit down at that table; w NUMBER: watch there",
+        "h: open a table of your own",
+        "m, m LEVEL: play against the machine, 1 to 9; 5 when left out",
+        "q: leave the table; in the lobby: end the program",
+    ]
+
+    /// What the line says; nil for an empty one.
+    init?(_ line: String) throws(Misunderstanding) {
+        let line = line.drop { $0 == " " || $0 == "\t" }
+        guard let first = line.first else { return nil }
+        let rest = line.dropFirst().drop { $0 == " " }
+        let argument = String(rest.reversed().drop { $0.isWhitespace }.reversed())
+        // Nobody is understood halfway: "join" is not "j".
+        let standsAlone = line.dropFirst().first.map { $0 == " " || $0 == "\r" } ?? true
+        guard standsAlone || first.isNumber else { throw Self.unknown(String(line)) }
+        switch (first, argument.isEmpty) {
+        case ("1"..."7", true):
+            guard let column = first.wholeNumberValue.flatMap({ Column($0 - 1) }) else {
+                throw Self.unknown(String(line))
+            }
+            self = .drop(column)
+        case ("b", true): self = .board
+        case ("c", false):
+            guard let words = Words(fitting: argument) else { throw Self.unknown(String(line)) }
+            self = .say(words)
+        case ("r", true): self = .rematch
+        case ("x", true): self = .resign
+        case ("y", true): self = .yes
+        case ("n", true): self = .no
+        case ("l", true): self = .tables
+        case ("j", _): self = .join(number: try Self.number(argument, or: 1))
+        case ("w", _): self = .watch(number: try Self.number(argument, or: 1))
+        case ("h", true): self = .host
+        case ("m", _):
+            let level = try Self.number(argument, or: 5)
+            guard Bot.levels.contains(level) else {
+                throw Misunderstanding(words: "the machine plays at levels 1 to 9")
+            }
+            self = .machine(level: level)
+        case ("q", true): self = .quit
+        case ("?", true): self = .help
+        default: throw Self.unknown(String(line))
+        }
+    }
+
+    private static func number(_ text: String, or absent: Int) throws(Misunderstanding) -> Int {
+        guard !text.isEmpty else { return absent }
+        guard let number = Int(text), number > 0 else {
+            throw Misunderstanding(words: "\"\(text)\" is no number; type ? for what can be typed")
+        }
+        return number
+    }
+
+    private static func unknown(_ line: String) -> Misunderstanding {
+        Misunderstanding(words: "\"\(line)\" is not understood; type ? for what can be typed")
+    }
+}

@@ -1,0 +1,157 @@
+import FourInARow
+import NighCore
+
+/// The game in lines, for screen readers and pipes: what is said of each thing that happens, and what a typed line wants. A value
+/// without I/O.
+struct PlainTalk {
+    /// What comes of a typed line.
+    struct Reply: Equatable {
+        var lines: [String] = []
+        var wishes: [Wish] = []
+    }
+
+    private(set) var view: LobbyView
+    private var toldTables: [TableListing] = []
+    private var wasMyTurn = false
+    /// A table was just left or not reached: the lobby is told of anew.
+    private var isInLobby = true
+
+    /// Somebody who has been told nothing yet.
+    init(_ view: LobbyView) { self.view = view }
+
+    /// What is said first.
+    var greeting: [String] {
+        [
+            "You are \(view.name), \(view.id.short) to those who know you. Type ? and Enter for what can be typed."
+        ]
+    }
+
+    // MARK: What happens
+
+    /// The lines for what has happened.
+    mutating func lines(for view: LobbyView, _ news: LobbyNews?) -> [String] {
+        self.view = view
+        var lines: [String] = []
+        if let news { lines += self.lines(for: news) }
+        lines += turnLines()
+        lines += lobbyLines()
+        return lines
+    }
+
+    private func lines(for news: LobbyNews) -> [String] {
+        switch news {
+        case .table(.moved(let disc, let cell)): return [moveLine(disc, cell)]
+        case .table(.cameIn):
+            guard let sitting = view.place.sitting else { return [] }
+            let host = sitting.host?.name ?? "somebody"
+            let seat =
+                sitting.ownDisc == nil
+                ? "You watch at the table of \(host)." : "You sit at the table of \(host), and play yellow."
+            return [seat]
+                + (sitting.table.game.map { $0.moves.isEmpty ? [] : PlainBoard.lines(of: $0) } ?? [])
+        // Somebody's own words stand as they are.
+        case .table(.said): return Sentences.sentence(for: news, in: view).map { [$0] } ?? []
+        case .table(.ended):
+            let board = view.place.sitting?.table.game.map(PlainBoard.lines) ?? []
+            return sentence(news) + board
+        case .asked: return sentence(news) + ["Let them? y or n"]
+        default: return sentence(news)
+        }
+    }
+
+    private func sentence(_ news: LobbyNews) -> [String] {
+        Sentences.sentence(for: news, in: view).map { [Self.spoken($0)] } ?? []
+    }
+
+    private func moveLine(_ disc: Disc, _ cell: Cell) -> String {
+        let column = "column \(cell.column.index + 1), row \(cell.row + 1)"
+        guard let sitting = view.place.sitting else { return column }
+        if disc == sitting.ownDisc { return "You dropped a disc into \(column)." }
+        let name = disc == .red ? sitting.host?.name : sitting.table.guest?.description
+        return "\(name ?? "Somebody") dropped a disc into \(column)."
+    }
+
+    private mutating func turnLines() -> [String] {
+        let sitting = view.place.sitting
+        let isMyTurn =
+            sitting?.ownDisc != nil && sitting?.table.game?.turn == sitting?.ownDisc
+            && sitting?.pending == nil
+        defer { wasMyTurn = isMyTurn }
+        return isMyTurn && !wasMyTurn ? ["It's your turn: 1 to 7."] : []
+    }
+
+    private mutating func lobbyLines() -> [String] {
+        guard case .lobby = view.place else {
+            isInLobby = false
+            return []
+        }
+        let isNew = !isInLobby
+        isInLobby = true
+        guard isNew || view.tables != toldTables else { return [] }
+        let before = isNew ? [] : toldTables
+        toldTables = view.tables
+        return view.tables.enumerated().filter { !before.contains($0.element) }.map(tableLine)
+            + before.filter { old in !view.tables.contains { $0.id == old.id } }.map {
+                "The table of \($0.name) is gone."
+            }
+    }
+
+    private func tableLine(_ index: Int, _ table: TableListing) -> String {
+        let seat = table.hasFreeSeat ? "a free seat" : "a game to watch"
+        let signal = table.quality.map { ", signal \(Int(($0 * 100).rounded())) %" } ?? ""
+        return
+            "Table \(index + 1): \(table.name), \(seat), over \(table.transports.joined(separator: " or "))\(signal)."
+    }
+
+    /// As a sentence of its own: with a capital and a full stop.
+    static func spoken(_ sentence: String) -> String {
+        let ends: Set<Character> = [".", "!", "?", "…"]
+        let stop = sentence.last.map(ends.contains) ?? true ? "" : "."
+        return sentence.prefix(1).uppercased() + sentence.dropFirst() + stop
+    }
+
+    // MARK: What is typed
+
+    /// What a typed line comes to.
+    func reply(to line: String) -> Reply {
+        do throws(PlainCommand.Misunderstanding) {
+            guard let command = try PlainCommand(line) else { return Reply() }
+            return reply(to: command)
+        } catch {
+            return Reply(lines: [Self.spoken(error.words)])
+        }
+    }
+
+    private func reply(to command: PlainCommand) -> Reply {
+        switch command {
+        case .drop(let column): Reply(wishes: [.act(.move(column))])
+        case .rematch: Reply(wishes: [.act(.rematch)])
+        case .resign: Reply(wishes: [.act(.resign)])
+        case .say(let words): Reply(wishes: [.act(.say(words))])
+        case .board:
+            Reply(lines: view.place.sitting?.table.game.map(PlainBoard.lines) ?? ["There is no board yet."])
+        case .tables: Reply(lines: tableLines)
+        case .yes, .no:
+            view.askers.first.map { Reply(wishes: [.answer($0.id, accept: command == .yes)]) }
+                ?? Reply(lines: ["Nobody waits for an answer."])
+        case .join(let number): go(to: number, as: .seat)
+        case .watch(let number): go(to: number, as: .watch)
+        case .host: Reply(lines: ["You host a table now; others see it."], wishes: [.host])
+        case .machine(let level): Reply(wishes: [.playBot(level: level)])
+        case .quit: Reply(wishes: [view.place == .lobby ? .quit : .leave])
+        case .help: Reply(lines: PlainCommand.overview)
+        }
+    }
+
+    private var tableLines: [String] {
+        view.tables.isEmpty ? ["No tables are seen so far."] : view.tables.enumerated().map(tableLine)
+    }
+
+    private func go(to number: Int, as wish: TableWish) -> Reply {
+        guard view.tables.indices.contains(number - 1) else {
+            return Reply(lines: ["There is no table \(number)."] + tableLines)
+        }
+        let table = view.tables[number - 1]
+        return Reply(lines: ["Asking \(table.name)."], wishes: [.join(table.id, wish)])
+    }
+}

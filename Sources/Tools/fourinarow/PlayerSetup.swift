@@ -1,0 +1,76 @@
+import Arguments
+import FourInARow
+import Glibc
+import Nigh
+import NighCore
+import NighMemory
+import SessionArguments
+
+/// Makes the lobby that a command line asks for.
+struct PlayerSetup {
+    /// A lobby, ready to start.
+    struct Ready {
+        let lobby: Lobby
+        let loop: UVEventLoop
+        /// What to say about who one is, if anything.
+        var remark: String?
+        /// Transports that were taken because nobody named any: that one of them is not there is no news.
+        let optionalSchemes: Set<String>
+    }
+
+    let player: Errand.Player
+
+    /// Over what a player is reached who named nothing: everything that reaches beyond this program.
+    static var everything: String {
+        TransportRegistry.standard.entries.map(\.scheme).filter { $0 != "memory" }.joined(separator: ",")
+    }
+
+    /// Everything that belongs to one player, on a loop of its own. `besides` comes in addition to the transports that were asked for, where
+    /// none of these has its scheme. `keepsIdentity` says whether this player is somebody at every start.
+    func make(
+        named name: DisplayName, keepsIdentity: Bool, besides: [any Transport] = []
+    ) throws -> Ready {
+        let list = player.transports ?? Self.everything
+        let transports = try TransportRegistry.standard.makeAll(forOption: list)
+        let schemes = Set(transports.map(\.scheme))
+        let all = transports + besides.filter { !schemes.contains($0.scheme) }
+        var remark: String?
+        let (identity, trust) = try chosenIdentity(keepsIdentity, &remark)
+        let loop = try UVEventLoop.make()
+        let lobby = Lobby(
+            name: player.name ?? name, identity: identity, trust: trust, transports: all, loop: loop)
+        return Ready(
+            lobby: lobby, loop: loop, remark: remark,
+            optionalSchemes: player.transports == nil ? schemes : [])
+    }
+
+    private func chosenIdentity(_ keepsIdentity: Bool, _ remark: inout String?) throws -> (
+        Identity, TrustStore
+    ) {
+        switch player.identity {
+        case .file(let file): return (try file.load(), .ephemeral())
+        case nil where keepsIdentity:
+            let file = try IdentityFile()
+            let identity = try file.load()
+            guard IdentityClaim.take(file.path) else {
+                remark = "somebody plays as you on this device already, so here you are somebody new"
+                return (.ephemeral(), .ephemeral())
+            }
+            return (identity, try TrustStore.standard())
+        case .ephemeral, nil: return (.ephemeral(), .ephemeral())
+        }
+    }
+}
+
+/// Who may be the user's own identity: one program at a time, since two of one identity are one peer to everybody else.
+enum IdentityClaim {
+    /// True where no other program of this game has claimed the file. The claim lasts as long as the program.
+    static func take(_ path: String) -> Bool {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        // What cannot be opened was just read, so somebody changes it at this moment; the session tells what comes of it.
+        guard descriptor >= 0 else { return true }
+        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
+        close(descriptor)
+        return false
+    }
+}

@@ -1,0 +1,98 @@
+import FourInARow
+import Glibc
+import Nigh
+import NighCore
+import Terminal
+
+/// Shows the game on a terminal's screen, and takes keys and clicks.
+///
+/// The screen itself is a value; this holds it, paints what it looks like, and has it painted again when it changes by itself.
+///
+/// `@unchecked Sendable`: the screen is guarded by the lock; the timer is the loop's.
+final class ScreenFront: Front, @unchecked Sendable {
+    private let style: ScreenStyle
+    private let loop: UVEventLoop
+    private let lock = Lock()
+    private var screen: Screen?
+    private var terminal: TerminalSession?
+    private var isStopped = false
+    private var timer: LoopTimer?
+    /// Told once when the terminal is there no more.
+    private let gone: @Sendable () -> Void
+
+    init(_ style: ScreenStyle, on loop: UVEventLoop, gone: @escaping @Sendable () -> Void) {
+        self.style = style
+        self.loop = loop
+        self.gone = gone
+    }
+
+    func start(_ view: LobbyView, wished: @escaping @Sendable (Wish) -> Void) throws {
+        let screen = Screen(view, style: style, now: loop.now)
+        lock.withLock { self.screen = screen }
+        let terminal = try TerminalSession { [weak self] in self?.took($0, wished) }
+        lock.withLock { self.terminal = terminal }
+        paint()
+    }
+
+    func show(_ view: LobbyView, _ news: LobbyNews?) { change { $0.take(view, news, now: $1) } }
+
+    func refused(_ breach: Breach) { change { $0.refused(breach, now: $1) } }
+
+    func tell(_ words: String) { change { $0.tell(words, now: $1) } }
+
+    func stop() {
+        let terminal = lock.withLock {
+            isStopped = true
+            return self.terminal
+        }
+        terminal?.restore()
+    }
+
+    private func took(_ event: TerminalEvent, _ wished: @Sendable (Wish) -> Void) {
+        switch event {
+        case .resized: paint()
+        case .gone: gone()
+        case .input(let input):
+            var wishes: [Wish] = []
+            change { screen, now in
+                guard let size = terminal?.size else { return }
+                wishes = screen.handle(input, size: size, now: now)
+            }
+            for wish in wishes {
+                if wish == .suspend { lock.withLock { terminal }?.suspend() } else { wished(wish) }
+            }
+        }
+    }
+
+    /// Changes the screen, and has it painted.
+    private func change(_ body: (inout Screen, Moment) -> Void) {
+        lock.withLock {
+            guard var screen else { return }
+            body(&screen, loop.now)
+            self.screen = screen
+        }
+        paint()
+    }
+
+    private func paint() {
+        let now = loop.now
+        let painting = lock.withLock { () -> (TerminalSession, Canvas)? in
+            guard !isStopped, let terminal = self.terminal, let screen else { return nil }
+            return (terminal, screen.canvas(terminal.size, now: now))
+        }
+        guard let painting else { return }
+        painting.0.paint(painting.1)
+        loop.execute { [weak self] in self?.paintLater() }
+    }
+
+    private func paintLater() {
+        if let timer { loop.cancel(timer) }
+        timer = nil
+        let next = lock.withLock { isStopped ? nil : screen?.nextChange(after: loop.now) }
+        guard let next else { return }
+        timer = loop.schedule(at: next) { [weak self] in
+            self?.timer = nil
+            self?.paint()
+        }
+    }
+}
