@@ -38,7 +38,12 @@ test: setup-test bluetooth-lab ## Run every test, count allocations, check the b
 	$(if $(findstring --filter,$(TEST_ARGUMENTS)),,@$(MAKE) --no-print-directory allocations check-bot)
 
 .PHONY: play
-play: setup ## See two peers find each other over TCP and talk; ARGUMENTS="--name Puma" is one of several
+play: setup ## Play Four in a Row against the machine, found by mDNS and joined over TCP; ARGUMENTS="host" and the like start the game as you want it
+	swift build $(FLAGS) -c release --product fourinarow
+	@.ci/play .build/release/fourinarow $(ARGUMENTS)
+
+.PHONY: greet
+greet: setup ## See two peers find each other over TCP and talk; ARGUMENTS="--name Puma" is one of several
 	swift run $(FLAGS) -c debug greet $(ARGUMENTS)
 
 .PHONY: lab
