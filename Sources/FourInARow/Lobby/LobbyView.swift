@@ -16,15 +16,12 @@ public struct LobbyView: Hashable, Sendable {
     public internal(set) var addresses: [TransportAddress] = []
     /// The transports that do not work now, by scheme, and why.
     public internal(set) var brokenTransports: [String: NighError] = [:]
+}
 
+extension LobbyView {
     /// What `lobby` shows before it has started.
     public init(of lobby: Lobby) {
         self.init(name: lobby.session.configuration.name.description, id: lobby.session.id)
-    }
-
-    init(name: String, id: PeerID) {
-        self.name = name
-        self.id = id
     }
 }
 
