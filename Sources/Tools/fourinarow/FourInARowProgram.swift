@@ -64,10 +64,10 @@ enum FourInARowProgram {
         let ready = try PlayerSetup(player: player).make(
             named: .ofThisDevice(), keepsIdentity: true, besides: [MemoryTransport(hub: hub)])
         let front: any Front
-        if looks.isPlain || !isTerminal(STDIN_FILENO) || !isTerminal(STDOUT_FILENO) {
+        let traits = TerminalTraits.ofThisProcess
+        if looks.isPlain || traits.isDumb || !isTerminal(STDIN_FILENO) || !isTerminal(STDOUT_FILENO) {
             front = try PlainFront(LineOutput(whenBroken: { end.come(0) }))
         } else {
-            let traits = TerminalTraits.ofThisProcess
             front = ScreenFront(
                 ScreenStyle(isUnicode: traits.isUnicode && !looks.isASCII, animates: looks.animates),
                 on: ready.loop, gone: { end.come(0) })
