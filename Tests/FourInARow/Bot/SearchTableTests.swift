@@ -4,7 +4,7 @@ import Testing
 @testable import FourInARow
 @testable import fourinarow_solver
 
-@Suite struct TableTests {
+@Suite struct SearchTableTests {
     /// A key that `Position.spread` sends to this number.
     private func key(for spread: UInt64) -> UInt64 {
         let factor = Position.spread(1)
