@@ -60,7 +60,10 @@ extension Screen {
             column: layout.frame.origin.column + (layout.frame.size.columns - size.columns) / 2,
             row: layout.frame.origin.row + (layout.frame.size.rows - size.rows) / 2, columns: size.columns,
             rows: size.rows)
-        canvas.fill(area)
+        canvas.fill(
+            CellArea(
+                column: area.origin.column - 1, row: area.origin.row, columns: area.size.columns + 2,
+                rows: area.size.rows))
         if glyphs.isUnicode {
             canvas.box(area, .double, .bold)
         } else {

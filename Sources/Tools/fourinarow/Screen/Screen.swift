@@ -113,7 +113,7 @@ struct Screen {
     /// Whether there is a sentence about it: not where the same stands on the screen as long as it is so.
     private func isSaid(_ news: LobbyNews) -> Bool {
         switch news {
-        case .table(.said), .table(.ended), .asked: false
+        case .table(.said), .table(.ended), .table(.watched), .asked: false
         case .wentAway(let person, _): person.id != sitting?.other?.id
         case .transport: view.place != .lobby
         default: true

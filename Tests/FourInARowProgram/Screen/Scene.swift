@@ -1,0 +1,170 @@
+import NighCore
+import Terminal
+import Testing
+
+@testable import FourInARow
+@testable import fourinarow
+
+/// Puma's table with Lynx as its guest and Owl who watches, and the screen of each: real tables, and views as a lobby makes them.
+struct Scene {
+    static let puma = peer(1)
+    static let lynx = peer(2)
+    static let owl = peer(3)
+    static let small = TerminalSize(columns: 80, rows: 24)
+
+    var now = Moment(nanoseconds: 5_000_000_000)
+    private(set) var host = HostTable()
+    private(set) var guest = VisitorTable()
+    private(set) var watcher = VisitorTable()
+    /// What the guest has asked for and the host has not heard.
+    private(set) var unheard: [[UInt8]] = []
+    var screens: [PeerID: Screen] = [:]
+    /// What is so beside the tables.
+    var askers: [Asker] = []
+    var addresses: [TransportAddress] = []
+    var link = (transport: "tcp" as String?, awaySince: Moment?.none, roundTrip: Duration?.none)
+
+    static func peer(_ number: UInt8) -> PeerID {
+        guard let peer = PeerID(bytes: [UInt8](repeating: number, count: PeerID.byteCount)) else {
+            preconditionFailure("no PeerID")
+        }
+        return peer
+    }
+
+    static func words(_ text: String) -> Words {
+        guard let words = Words(text) else { preconditionFailure("no words: \(text)") }
+        return words
+    }
+
+    /// Puma waits at a table of its own.
+    init(style: ScreenStyle = ScreenStyle(isUnicode: true, animates: false)) {
+        for peer in [Self.puma, Self.lynx, Self.owl] {
+            let lobby = LobbyView(name: Self.name(peer), id: peer)
+            screens[peer] = Screen(lobby, style: style, now: now)
+        }
+        tell(Self.puma, [])
+    }
+
+    /// The game has come to this; whoever is to move first is Puma.
+    static func playing(
+        _ letters: String = "", watched: Bool = false,
+        style: ScreenStyle = ScreenStyle(isUnicode: true, animates: false)
+    ) throws -> Scene {
+        var scene = Scene(style: style)
+        scene.seat()
+        if watched { scene.watch() }
+        for letter in letters { try scene.move(String(letter)) }
+        return scene
+    }
+
+    static func name(_ peer: PeerID) -> String {
+        peer == puma ? "Puma" : peer == lynx ? "Lynx" : "Owl"
+    }
+
+    // MARK: What happens
+
+    mutating func seat() { carry(host.seat(Self.lynx, name: Self.words("Lynx"))) }
+
+    mutating func watch() { carry(host.watch(Self.owl) ?? []) }
+
+    mutating func guestGoes() { carry(host.gone(Self.lynx)) }
+
+    mutating func move(_ letter: String) throws {
+        let column = try #require(Column.allCases.first { $0.description == letter })
+        try act(try #require(host.table.game?.turn), .move(column))
+    }
+
+    mutating func act(_ disc: Disc, _ action: Action) throws {
+        switch disc {
+        case .red: carry(try host.act(action))
+        case .yellow:
+            try ask(action)
+            hear()
+        }
+    }
+
+    /// The guest wants something that the host has not heard of yet.
+    mutating func ask(_ action: Action) throws { carry(try guest.act(action), Self.lynx) }
+
+    mutating func hear() {
+        let bytes = unheard
+        unheard = []
+        for message in bytes { carry(host.received(message, from: Self.lynx)) }
+    }
+
+    /// Something that concerns no table.
+    mutating func tell(_ peer: PeerID, _ news: LobbyNews?) {
+        let view = view(of: peer)
+        screens[peer]?.take(view, news, now: now)
+    }
+
+    private mutating func carry(_ outputs: [HostTable.Output]) {
+        var told: [TableNews] = []
+        for output in outputs {
+            switch output {
+            case .tell(let news): told.append(news)
+            case .send(let bytes, let peers):
+                for peer in peers {
+                    carry(peer == Self.lynx ? guest.received(bytes) : watcher.received(bytes), peer)
+                }
+            }
+        }
+        tell(Self.puma, told)
+    }
+
+    private mutating func carry(_ outputs: [VisitorTable.Output], _ peer: PeerID) {
+        var told: [TableNews] = []
+        for output in outputs {
+            switch output {
+            case .tell(let news): told.append(news)
+            case .send(let bytes): unheard.append(bytes)
+            case .leave(let breach): Issue.record("\(peer.short) left: \(breach)")
+            }
+        }
+        tell(peer, told)
+    }
+
+    private mutating func tell(_ peer: PeerID, _ news: [TableNews]) {
+        tell(peer, LobbyNews?.none)
+        for news in news { tell(peer, .table(news)) }
+    }
+
+    // MARK: What is seen
+
+    func view(of peer: PeerID) -> LobbyView {
+        var view = LobbyView(name: Self.name(peer), id: peer, addresses: peer == Self.puma ? addresses : [])
+        let tables = [Self.lynx: guest, Self.owl: watcher]
+        if peer == Self.puma {
+            view.askers = askers
+            let other = host.guest.map { person($0) }
+            view.place = .hosting(
+                Sitting(table: host.table, ownDisc: .red, host: nil, guest: other, pending: nil))
+        } else if let visitor = tables[peer], let table = visitor.table {
+            view.place = .visiting(
+                Sitting(
+                    table: table, ownDisc: visitor.isSeated ? .yellow : nil, host: person(Self.puma),
+                    guest: nil, pending: visitor.pending))
+        }
+        return view
+    }
+
+    func person(_ peer: PeerID) -> Person {
+        Person(
+            id: peer, name: Self.name(peer), transport: link.awaySince == nil ? link.transport : nil,
+            awaySince: link.awaySince, roundTrip: link.roundTrip)
+    }
+
+    func text(_ peer: PeerID, _ size: TerminalSize = small) -> String {
+        screens[peer]?.canvas(size, now: now).text ?? ""
+    }
+
+    mutating func press(_ peer: PeerID, _ input: Input, _ size: TerminalSize = small) -> [Wish] {
+        let now = now
+        return screens[peer]?.handle(input, size: size, now: now) ?? []
+    }
+
+    /// Types characters one after the other.
+    mutating func type(_ peer: PeerID, _ text: String) -> [Wish] {
+        text.unicodeScalars.flatMap { press(peer, .character($0)) }
+    }
+}

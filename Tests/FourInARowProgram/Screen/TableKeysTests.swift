@@ -1,0 +1,167 @@
+import NighCore
+import Terminal
+import Testing
+
+@testable import FourInARow
+@testable import fourinarow
+
+@Suite("Keys at a table")
+struct TableKeysTests {
+    private func move(_ index: Int) -> [Wish] { Column(index).map { [.act(.move($0))] } ?? [] }
+
+    @Test("A disc is dropped where the cursor is: arrows, digits, letters, Home and End move it")
+    func cursor() throws {
+        var scene = try Scene.playing()
+        func drop(_ inputs: Input...) -> [Wish] {
+            inputs.flatMap { scene.press(Scene.puma, $0) } + scene.press(Scene.puma, .key(.enter))
+        }
+        #expect(drop() == move(3))
+        #expect(drop(.key(.left)) == move(2))
+        #expect(drop(.key(.right), .key(.right)) == move(4))
+        #expect(drop(.key(.home)) == move(0))
+        #expect(drop(.key(.left)) == move(0))
+        #expect(drop(.key(.end)) == move(6))
+        #expect(drop(.key(.right)) == move(6))
+        for (index, digit) in "1234567".unicodeScalars.enumerated() {
+            #expect(drop(.character(digit)) == move(index))
+        }
+        for (index, letter) in "ABCDEFG".unicodeScalars.enumerated() {
+            #expect(drop(.character(letter)) == move(index))
+        }
+        #expect(drop(.character("0"), .character("8"), .character("H"), .character("a")) == move(6))
+    }
+
+    @Test("Space and the down key drop as Enter does")
+    func otherKeys() throws {
+        var scene = try Scene.playing()
+        #expect(scene.press(Scene.puma, .character(" ")) == move(3))
+        #expect(scene.press(Scene.puma, .key(.down)) == move(3))
+    }
+
+    @Test(
+        "The mouse moves the cursor, and drops with its left button",
+        arguments: [Scene.small, TerminalSize(columns: 133, rows: 50)])
+    func mouse(_ size: TerminalSize) throws {
+        var scene = try Scene.playing()
+        let board = try #require(Layout(size)).board
+        for column in Column.allCases {
+            let place = CellPosition(column: board.middle(column), row: board.grid.origin.row + 5)
+            #expect(scene.press(Scene.puma, .mouse(MouseInput(.move(nil), at: place)), size) == [])
+            #expect(scene.press(Scene.puma, .key(.enter), size) == [.act(.move(column))])
+            #expect(
+                scene.press(Scene.puma, .mouse(MouseInput(.press(.left), at: place)), size)
+                    == [.act(.move(column))])
+            #expect(scene.press(Scene.puma, .mouse(MouseInput(.press(.right), at: place)), size) == [])
+            #expect(scene.press(Scene.puma, .mouse(MouseInput(.release(.left), at: place)), size) == [])
+        }
+        let beside = CellPosition(
+            column: board.grid.columns.upperBound + 1, row: board.grid.origin.row + 5)
+        #expect(scene.press(Scene.puma, .mouse(MouseInput(.press(.left), at: beside)), size) == [])
+    }
+
+    @Test("Nothing is asked for that the table would refuse, and it is said why")
+    func refusals() throws {
+        var scene = try Scene.playing("dddddd")
+        #expect(scene.press(Scene.lynx, .key(.enter)) == [])
+        #expect(scene.text(Scene.lynx).contains("it's not your turn"))
+        #expect(scene.press(Scene.puma, .key(.enter)) == [])
+        #expect(scene.text(Scene.puma).contains("that column is full"))
+        #expect(scene.press(Scene.puma, .character("r")) == [])
+        #expect(scene.text(Scene.puma).contains("the game is not over yet"))
+        try scene.move("a")
+        try scene.ask(.move(try #require(Column(0))))
+        #expect(scene.press(Scene.lynx, .character("2")) == [])
+        #expect(scene.press(Scene.lynx, .key(.enter)) == [])
+        #expect(scene.text(Scene.lynx).contains("what you did last is still on its way"))
+    }
+
+    @Test("Giving up and leaving a game are asked about; Esc and n drop it")
+    func questions() throws {
+        var scene = try Scene.playing("d")
+        for (key, wish) in [("x", Wish.act(.resign)), ("q", .leave)] {
+            for no in [Input.character("n"), .key(.escape)] {
+                #expect(scene.type(Scene.lynx, key) == [])
+                #expect(scene.text(Scene.lynx).contains("y/n"))
+                #expect(scene.press(Scene.lynx, no) == [])
+                #expect(!scene.text(Scene.lynx).contains("y/n"))
+            }
+            #expect(scene.type(Scene.lynx, key) == [])
+            #expect(scene.press(Scene.lynx, .key(.enter)) == [])
+            #expect(scene.press(Scene.lynx, .key(.left)) == [])
+            #expect(scene.type(Scene.lynx, "y") == [wish])
+        }
+        #expect(scene.press(Scene.lynx, .character("x")) == [])
+        try scene.act(.red, .resign)
+        #expect(!scene.text(Scene.lynx).contains("y/n"))
+        #expect(scene.type(Scene.lynx, "y") == [])
+    }
+
+    @Test("After the end r begins another game, and q leaves without a question")
+    func afterTheEnd() throws {
+        var scene = try Scene.playing("dcdcdcd")
+        #expect(scene.type(Scene.lynx, "r") == [.act(.rematch)])
+        #expect(scene.press(Scene.puma, .key(.enter)) == [])
+        #expect(scene.text(Scene.puma).contains("the game is over"))
+        #expect(scene.type(Scene.puma, "q") == [.leave])
+        #expect(scene.type(Scene.puma, "x") == [])
+        #expect(!scene.text(Scene.puma).contains("y/n"))
+    }
+
+    @Test("Whoever watches can leave, and do nothing to the game")
+    func watcher() throws {
+        var scene = try Scene.playing("d", watched: true)
+        let inputs: [Input] = [.key(.enter), .key(.left), .key(.down), .character("3")]
+        #expect(inputs.flatMap { scene.press(Scene.owl, $0) } == [])
+        #expect(scene.type(Scene.owl, "xyrch y") == [])
+        #expect(scene.text(Scene.owl).contains("you only watch here"))
+        #expect(scene.type(Scene.owl, "q") == [.leave])
+    }
+
+    @Test("Whoever wants to play is let in or not, one after the other")
+    func askers() {
+        var scene = Scene()
+        scene.askers = [
+            Asker(id: Scene.owl, name: "Owl", transport: "tcp"),
+            Asker(id: Scene.lynx, name: "Lynx", transport: "bluetooth"),
+        ]
+        scene.tell(Scene.puma, .asked(scene.askers[0]))
+        #expect(scene.press(Scene.puma, .key(.enter)) == [])
+        #expect(scene.type(Scene.puma, "n") == [.answer(Scene.owl, accept: false)])
+        #expect(scene.text(Scene.puma).contains("Lynx wants to play, over bluetooth"))
+        #expect(scene.type(Scene.puma, "Y") == [.answer(Scene.lynx, accept: true)])
+        #expect(!scene.text(Scene.puma).contains("wants to play"))
+        #expect(scene.type(Scene.puma, "yn") == [])
+        scene.askers = []
+        scene.tell(Scene.puma, LobbyNews?.none)
+        scene.askers = [Asker(id: Scene.owl, name: "Owl", transport: "tcp")]
+        scene.tell(Scene.puma, .asked(scene.askers[0]))
+        #expect(scene.text(Scene.puma).contains("Owl wants to play, over tcp"))
+        #expect(scene.type(Scene.puma, "q") == [.leave])
+    }
+
+    @Test("What is typed after c is said with Enter, and not with Esc")
+    func chat() throws {
+        var scene = try Scene.playing()
+        #expect(scene.type(Scene.lynx, "cx? quite\u{7}") == [])
+        #expect(scene.press(Scene.lynx, .key(.backspace)) == [])
+        #expect(scene.press(Scene.lynx, .key(.enter)) == [.act(.say(Scene.words("x? quit")))])
+        #expect(scene.type(Scene.lynx, "cno") == [])
+        #expect(scene.press(Scene.lynx, .key(.escape)) == [])
+        #expect(scene.press(Scene.lynx, .character("c")) == [])
+        #expect(scene.press(Scene.lynx, .key(.enter)) == [])
+        #expect(scene.press(Scene.lynx, .character("c")) == [])
+        #expect(scene.press(Scene.lynx, .paste(String(repeating: "long ", count: 100))) == [])
+        let wishes = scene.press(Scene.lynx, .key(.enter))
+        #expect(wishes == [.act(.say(Scene.words(String(repeating: "long ", count: 40))))])
+    }
+
+    @Test("Nobody types to somebody who is gone")
+    func chatEnds() throws {
+        var scene = try Scene.playing()
+        #expect(scene.type(Scene.puma, "chello") == [])
+        scene.guestGoes()
+        #expect(!scene.text(Scene.puma).contains("Say:"))
+        #expect(scene.type(Scene.puma, "c") == [])
+        #expect(!scene.text(Scene.puma).contains("Say:"))
+    }
+}
