@@ -46,7 +46,8 @@ struct Layout: Hashable {
         let first = board.labelRow + 1
         return lineRow - first >= 4 ? first + 1 : first
     }
-    var tableNotices: Range<Int> { headlineRow + 1..<lineRow }
+    /// How many rows it may take, at the cost of what is said below.
+    var mostHeadlines: Int { lineRow - headlineRow }
     var lobbyNotices: Range<Int> { lineRow - 3..<lineRow }
     /// Where the tables near are listed.
     var list: CellArea {

@@ -53,7 +53,7 @@ extension Screen {
 
     private func draw(_ lines: [String], into canvas: inout Canvas, _ layout: Layout) {
         let most = layout.frame.size.columns - 6
-        let texts = lines.map { CellText($0).fitting(most, ending: glyphs.cut) }
+        let texts = lines.flatMap { CellText($0).lines(of: most) }
         let width = texts.map(\.columns).max() ?? 0
         let size = TerminalSize(columns: width + 4, rows: texts.count + 2)
         let area = CellArea(

@@ -18,12 +18,14 @@ struct TableDrawing {
         drawBoard(into: &canvas)
         PanelDrawing(screen: screen, sitting: sitting, names: names, area: layout.panel).draw(into: &canvas)
         let headline = headline
+        let lines = CellText(headline.text).lines(of: layout.width).prefix(layout.mostHeadlines)
+        for (row, line) in zip(layout.headlineRow..., lines) {
+            canvas.write(line, at: CellPosition(column: layout.left, row: row), headline.style)
+        }
+        let firstNotice = layout.headlineRow + lines.count
         canvas.write(
-            headline.text, column: layout.left, row: layout.headlineRow, headline.style,
-            within: layout.width, glyphs)
-        canvas.write(
-            notices: screen.notices.visible(at: now), column: layout.left, rows: layout.tableNotices,
-            columns: layout.width, glyphs)
+            notices: screen.notices.visible(at: now), column: layout.left,
+            rows: firstNotice..<layout.lineRow, columns: layout.width, glyphs)
         if case .chat(let line) = screen.prompt {
             let label = "Say: "
             canvas.write(label, column: layout.left, row: layout.lineRow, .bold, within: 5, glyphs)
@@ -37,7 +39,7 @@ struct TableDrawing {
     private var title: String {
         let whose = sitting.ownDisc == .red ? "your table" : "table of \(names[.red])"
         let game = table.game.map { " \(glyphs.separator) game \($0.number)" } ?? ""
-        return "Four in a Row \(glyphs.separator) \(whose)\(game)"
+        return "Four in a Row\(game) \(glyphs.separator) \(whose)"
     }
 
     // MARK: Board

@@ -1,0 +1,314 @@
+import NighCore
+import Terminal
+import Testing
+
+@testable import FourInARow
+@testable import fourinarow
+
+@Suite("Screens of a game that is over")
+struct EndScreenTests {
+    private let plainText = ScreenStyle(isUnicode: false, animates: false)
+    /// With it red wins, upwards.
+    private let line = "dcdcdcd"
+
+    @Test("Whoever has won sees the four")
+    func won() throws {
+        expect(
+            screen: try Scene.playing(line, watched: true).text(Scene.puma),
+            """
+             Four in a Row · game 1 · your table                              Puma aeaqcaib
+            ────────────────────────────────────────────────────────────────────────────────
+                                              ● Puma (you)
+              ┌───┬───┬───┬───┬───┬───┬───┐   ○ Lynx aibaeaqc
+              │   │   │   │   │   │   │   │
+              ├───┼───┼───┼───┼───┼───┼───┤   over tcp
+              │   │   │   │   │   │   │   │   one watches
+              ├───┼───┼───┼───┼───┼───┼───┤
+              │   │   │   │[●]│   │   │   │
+              ├───┼───┼───┼───┼───┼───┼───┤
+              │   │   │ ○ │[●]│   │   │   │
+              ├───┼───┼───┼───┼───┼───┼───┤
+              │   │   │ ○ │[●]│   │   │   │
+              ├───┼───┼───┼───┼───┼───┼───┤
+              │   │   │ ○ │[●]│   │   │   │
+              └───┴───┴───┴───┴───┴───┴───┘
+                1   2   3   4   5   6   7
+
+             You win!
+             Lynx sits down
+             game 1 begins: you move first
+
+
+             r play again  c chat  ? all keys  q leave
+            """)
+    }
+
+    @Test("So does who has lost")
+    func lost() throws {
+        expect(
+            screen: try Scene.playing(line).text(Scene.lynx),
+            """
+             Four in a Row · game 1 · table of Puma                           Lynx aibaeaqc
+            ────────────────────────────────────────────────────────────────────────────────
+                                              ● Puma aeaqcaib
+              ┌───┬───┬───┬───┬───┬───┬───┐   ○ Lynx (you)
+              │   │   │   │   │   │   │   │
+              ├───┼───┼───┼───┼───┼───┼───┤   over tcp
+              │   │   │   │   │   │   │   │
+              ├───┼───┼───┼───┼───┼───┼───┤
+              │   │   │   │[●]│   │   │   │
+              ├───┼───┼───┼───┼───┼───┼───┤
+              │   │   │ ○ │[●]│   │   │   │
+              ├───┼───┼───┼───┼───┼───┼───┤
+              │   │   │ ○ │[●]│   │   │   │
+              ├───┼───┼───┼───┼───┼───┼───┤
+              │   │   │ ○ │[●]│   │   │   │
+              └───┴───┴───┴───┴───┴───┴───┘
+                1   2   3   4   5   6   7
+
+             Puma wins
+             you sit at the table of Puma
+             game 1 begins: Puma moves first
+
+
+             r play again  c chat  ? all keys  q leave
+            """)
+    }
+
+    @Test("And who watches")
+    func watched() throws {
+        expect(
+            screen: try Scene.playing(line, watched: true).text(Scene.owl),
+            """
+             Four in a Row · game 1 · table of Puma                            Owl ambqgayd
+            ────────────────────────────────────────────────────────────────────────────────
+                                              ● Puma aeaqcaib
+              ┌───┬───┬───┬───┬───┬───┬───┐   ○ Lynx
+              │   │   │   │   │   │   │   │
+              ├───┼───┼───┼───┼───┼───┼───┤   over tcp
+              │   │   │   │   │   │   │   │   nobody else watches
+              ├───┼───┼───┼───┼───┼───┼───┤
+              │   │   │   │[●]│   │   │   │
+              ├───┼───┼───┼───┼───┼───┼───┤
+              │   │   │ ○ │[●]│   │   │   │
+              ├───┼───┼───┼───┼───┼───┼───┤
+              │   │   │ ○ │[●]│   │   │   │
+              ├───┼───┼───┼───┼───┼───┼───┤
+              │   │   │ ○ │[●]│   │   │   │
+              └───┴───┴───┴───┴───┴───┴───┘
+                1   2   3   4   5   6   7
+
+             Puma wins
+             you watch at the table of Puma
+
+
+
+             ? all keys  q leave
+            """)
+    }
+
+    @Test("Lines that cross are marked all")
+    func twoLines() throws {
+        let scene = try Scene.playing("aabbcacgbgagd")
+        expect(screen: scene.text(Scene.puma), "<<twoLines>>")
+    }
+
+    @Test("A full board is a draw")
+    func draw() throws {
+        let scene = try Scene.playing("fefagceffaebbaefgfdbbccgcggdgcadaddedbecba")
+        expect(
+            screen: scene.text(Scene.lynx),
+            """
+             Four in a Row · game 1 · table of Puma                           Lynx aibaeaqc
+            ────────────────────────────────────────────────────────────────────────────────
+                                              ● Puma aeaqcaib
+              ┌───┬───┬───┬───┬───┬───┬───┐   ○ Lynx (you)
+              │(○)│ ● │ ○ │ ● │ ● │ ○ │ ● │
+              ├───┼───┼───┼───┼───┼───┼───┤   over tcp
+              │ ● │ ○ │ ○ │ ● │ ○ │ ○ │ ● │
+              ├───┼───┼───┼───┼───┼───┼───┤
+              │ ● │ ● │ ● │ ○ │ ● │ ● │ ○ │
+              ├───┼───┼───┼───┼───┼───┼───┤
+              │ ○ │ ○ │ ● │ ○ │ ● │ ○ │ ○ │
+              ├───┼───┼───┼───┼───┼───┼───┤
+              │ ○ │ ● │ ○ │ ○ │ ● │ ● │ ● │
+              ├───┼───┼───┼───┼───┼───┼───┤
+              │ ○ │ ○ │ ○ │ ● │ ○ │ ● │ ● │
+              └───┴───┴───┴───┴───┴───┴───┘
+                1   2   3   4   5   6   7
+
+             It's a draw
+             you sit at the table of Puma
+             game 1 begins: Puma moves first
+
+
+             r play again  c chat  ? all keys  q leave
+            """)
+    }
+
+    @Test("Without Unicode there is nothing but ASCII, and the colours are letters")
+    func ascii() throws {
+        let text = try Scene.playing(line, style: plainText).text(Scene.puma)
+        expect(
+            screen: text,
+            """
+             Four in a Row - game 1 - your table                              Puma aeaqcaib
+            --------------------------------------------------------------------------------
+                                              X Puma (you)
+              +---+---+---+---+---+---+---+   O Lynx aibaeaqc
+              |   |   |   |   |   |   |   |
+              +---+---+---+---+---+---+---+   over tcp
+              |   |   |   |   |   |   |   |
+              +---+---+---+---+---+---+---+
+              |   |   |   |[X]|   |   |   |
+              +---+---+---+---+---+---+---+
+              |   |   | O |[X]|   |   |   |
+              +---+---+---+---+---+---+---+
+              |   |   | O |[X]|   |   |   |
+              +---+---+---+---+---+---+---+
+              |   |   | O |[X]|   |   |   |
+              +---+---+---+---+---+---+---+
+                1   2   3   4   5   6   7
+
+             You win!
+             Lynx sits down
+             game 1 begins: you move first
+
+
+             r play again  c chat  ? all keys  q leave
+            """)
+        #expect(text.utf8.allSatisfy { $0 < 0x80 })
+    }
+
+    @Test("On a large terminal the board is large, and all is in the middle")
+    func large() throws {
+        let size = TerminalSize(columns: 124, rows: 44)
+        expect(
+            screen: try Scene.playing(line).text(Scene.lynx, size),
+            """
+
+               Four in a Row · game 1 · table of Puma                                                                   Lynx aibaeaqc
+              ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+                                                                            ● Puma aeaqcaib
+                ┌───────┬───────┬───────┬───────┬───────┬───────┬───────┐   ○ Lynx (you)
+                │       │       │       │       │       │       │       │
+                │       │       │       │       │       │       │       │   over tcp
+                │       │       │       │       │       │       │       │
+                ├───────┼───────┼───────┼───────┼───────┼───────┼───────┤
+                │       │       │       │       │       │       │       │
+                │       │       │       │       │       │       │       │
+                │       │       │       │       │       │       │       │
+                ├───────┼───────┼───────┼───────┼───────┼───────┼───────┤
+                │       │       │       │ ▄███▄ │       │       │       │
+                │       │       │       │[█████]│       │       │       │
+                │       │       │       │ ▀███▀ │       │       │       │
+                ├───────┼───────┼───────┼───────┼───────┼───────┼───────┤
+                │       │       │ ▄▀▀▀▄ │ ▄███▄ │       │       │       │
+                │       │       │ █   █ │[█████]│       │       │       │
+                │       │       │ ▀▄▄▄▀ │ ▀███▀ │       │       │       │
+                ├───────┼───────┼───────┼───────┼───────┼───────┼───────┤
+                │       │       │ ▄▀▀▀▄ │ ▄███▄ │       │       │       │
+                │       │       │ █   █ │[█████]│       │       │       │
+                │       │       │ ▀▄▄▄▀ │ ▀███▀ │       │       │       │
+                ├───────┼───────┼───────┼───────┼───────┼───────┼───────┤
+                │       │       │ ▄▀▀▀▄ │ ▄███▄ │       │       │       │
+                │       │       │ █   █ │[█████]│       │       │       │
+                │       │       │ ▀▄▄▄▀ │ ▀███▀ │       │       │       │
+                └───────┴───────┴───────┴───────┴───────┴───────┴───────┘
+                    1       2       3       4       5       6       7
+
+               Puma wins
+               you sit at the table of Puma
+               game 1 begins: Puma moves first
+
+
+
+
+
+
+
+
+               r play again  c chat  ? all keys  q leave
+
+            """)
+    }
+
+    @Test("So it is without Unicode")
+    func largeASCII() throws {
+        let text = try Scene.playing(line, style: plainText).text(
+            Scene.lynx, TerminalSize(columns: 100, rows: 34))
+        expect(
+            screen: text,
+            #"""
+             Four in a Row - game 1 - table of Puma                                               Lynx aibaeaqc
+            ----------------------------------------------------------------------------------------------------
+                                                                          X Puma aeaqcaib
+              +-------+-------+-------+-------+-------+-------+-------+   O Lynx (you)
+              |       |       |       |       |       |       |       |
+              |       |       |       |       |       |       |       |   over tcp
+              |       |       |       |       |       |       |       |
+              +-------+-------+-------+-------+-------+-------+-------+
+              |       |       |       |       |       |       |       |
+              |       |       |       |       |       |       |       |
+              |       |       |       |       |       |       |       |
+              +-------+-------+-------+-------+-------+-------+-------+
+              |       |       |       |  \ /  |       |       |       |
+              |       |       |       |[  X  ]|       |       |       |
+              |       |       |       |  / \  |       |       |       |
+              +-------+-------+-------+-------+-------+-------+-------+
+              |       |       | /---\ |  \ /  |       |       |       |
+              |       |       | |   | |[  X  ]|       |       |       |
+              |       |       | \---/ |  / \  |       |       |       |
+              +-------+-------+-------+-------+-------+-------+-------+
+              |       |       | /---\ |  \ /  |       |       |       |
+              |       |       | |   | |[  X  ]|       |       |       |
+              |       |       | \---/ |  / \  |       |       |       |
+              +-------+-------+-------+-------+-------+-------+-------+
+              |       |       | /---\ |  \ /  |       |       |       |
+              |       |       | |   | |[  X  ]|       |       |       |
+              |       |       | \---/ |  / \  |       |       |       |
+              +-------+-------+-------+-------+-------+-------+-------+
+                  1       2       3       4       5       6       7
+             Puma wins
+             you sit at the table of Puma
+             game 1 begins: Puma moves first
+
+             r play again  c chat  ? all keys  q leave
+            """#)
+        #expect(text.utf8.allSatisfy { $0 < 0x80 })
+    }
+
+    @Test("When the guest has left the table waits for another one")
+    func left() throws {
+        var scene = try Scene.playing("dc")
+        scene.guestGoes()
+        expect(
+            screen: scene.text(Scene.puma),
+            """
+             Four in a Row · game 1 · your table                              Puma aeaqcaib
+            ────────────────────────────────────────────────────────────────────────────────
+                                              ● Puma (you)
+              ┌───┬───┬───┬───┬───┬───┬───┐   ○ free seat
+              │   │   │   │   │   │   │   │
+              ├───┼───┼───┼───┼───┼───┼───┤   Others near see this table under the name
+              │   │   │   │   │   │   │   │   Puma.
+              ├───┼───┼───┼───┼───┼───┼───┤
+              │   │   │   │   │   │   │   │
+              ├───┼───┼───┼───┼───┼───┼───┤
+              │   │   │   │   │   │   │   │
+              ├───┼───┼───┼───┼───┼───┼───┤
+              │   │   │   │   │   │   │   │
+              ├───┼───┼───┼───┼───┼───┼───┤
+              │   │   │(○)│ ● │   │   │   │
+              └───┴───┴───┴───┴───┴───┴───┘
+                1   2   3   4   5   6   7
+
+             Waiting for somebody to play…
+             Lynx sits down
+             game 1 begins: you move first
+             Lynx left the table
+
+             ? all keys  q leave
+            """)
+    }
+}
