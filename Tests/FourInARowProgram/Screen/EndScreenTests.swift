@@ -110,7 +110,34 @@ struct EndScreenTests {
     @Test("Lines that cross are marked all")
     func twoLines() throws {
         let scene = try Scene.playing("aabbcacgbgagd")
-        expect(screen: scene.text(Scene.puma), "<<twoLines>>")
+        expect(
+            screen: scene.text(Scene.puma),
+            """
+             Four in a Row · game 1 · your table                              Puma aeaqcaib
+            ────────────────────────────────────────────────────────────────────────────────
+                                              ● Puma (you)
+              ┌───┬───┬───┬───┬───┬───┬───┐   ○ Lynx aibaeaqc
+              │   │   │   │   │   │   │   │
+              ├───┼───┼───┼───┼───┼───┼───┤   over tcp
+              │   │   │   │   │   │   │   │
+              ├───┼───┼───┼───┼───┼───┼───┤
+              │[●]│   │   │   │   │   │   │
+              ├───┼───┼───┼───┼───┼───┼───┤
+              │ ○ │[●]│   │   │   │   │ ○ │
+              ├───┼───┼───┼───┼───┼───┼───┤
+              │ ○ │ ○ │[●]│   │   │   │ ○ │
+              ├───┼───┼───┼───┼───┼───┼───┤
+              │[●]│[●]│[●]│[●]│   │   │ ○ │
+              └───┴───┴───┴───┴───┴───┴───┘
+                1   2   3   4   5   6   7
+
+             You win!
+             Lynx sits down
+             game 1 begins: you move first
+
+
+             r play again  c chat  ? all keys  q leave
+            """)
     }
 
     @Test("A full board is a draw")

@@ -65,6 +65,13 @@ struct Scene {
 
     mutating func seat() { carry(host.seat(Self.lynx, name: Self.words("Lynx"))) }
 
+    /// Another visit of the same guest.
+    mutating func reseat() {
+        guest = VisitorTable()
+        unheard = []
+        seat()
+    }
+
     mutating func watch() { carry(host.watch(Self.owl) ?? []) }
 
     mutating func guestGoes() { carry(host.gone(Self.lynx)) }

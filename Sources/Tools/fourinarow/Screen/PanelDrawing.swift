@@ -47,9 +47,9 @@ struct PanelDrawing {
             Palette.name(disc))
         var addition = ""
         if disc == sitting.ownDisc { addition = " (you)" }
-        if let person = person(disc) { addition = " " + person.id.short }
-        let room = area.size.columns - 2 - addition.count
         let isTaken = names.isTaken(disc)
+        if isTaken, let person = person(disc) { addition = " " + person.id.short }
+        let room = area.size.columns - 2 - addition.count
         let taken = canvas.write(
             isTaken ? names[disc] : "free seat", column: area.origin.column + 2, row: row,
             isTaken ? .bold : Palette.quiet, within: room, glyphs)
