@@ -70,7 +70,7 @@ enum FourInARowProgram {
         } else {
             front = ScreenFront(
                 ScreenStyle(isUnicode: traits.isUnicode && !looks.isASCII, animates: looks.animates),
-                on: ready.loop, gone: { end.come(0) })
+                over: ready.schemes, on: ready.loop, gone: { end.come(0) })
         }
         let game = PersonalGame(ready, front: front, hub: hub, end: end)
         Interrupts.onFirst { end.come(0) }

@@ -14,6 +14,8 @@ struct PlayerSetup {
         let loop: UVEventLoop
         /// What to say about who one is, if anything.
         var remark: String?
+        /// What carries the player's games beyond this program.
+        let schemes: [String]
         /// Transports that were taken because nobody named any: that one of them is not there is no news.
         let optionalSchemes: Set<String>
     }
@@ -40,7 +42,7 @@ struct PlayerSetup {
         let lobby = Lobby(
             name: player.name ?? name, identity: identity, trust: trust, transports: all, loop: loop)
         return Ready(
-            lobby: lobby, loop: loop, remark: remark,
+            lobby: lobby, loop: loop, remark: remark, schemes: transports.map(\.scheme),
             optionalSchemes: player.transports == nil ? schemes : [])
     }
 

@@ -11,6 +11,7 @@ import Terminal
 /// `@unchecked Sendable`: the screen is guarded by the lock; the timer is the loop's.
 final class ScreenFront: Front, @unchecked Sendable {
     private let style: ScreenStyle
+    private let transports: [String]
     private let loop: UVEventLoop
     private let lock = Lock()
     private var screen: Screen?
@@ -20,14 +21,18 @@ final class ScreenFront: Front, @unchecked Sendable {
     /// Told once when the terminal is there no more.
     private let gone: @Sendable () -> Void
 
-    init(_ style: ScreenStyle, on loop: UVEventLoop, gone: @escaping @Sendable () -> Void) {
+    init(
+        _ style: ScreenStyle, over transports: [String], on loop: UVEventLoop,
+        gone: @escaping @Sendable () -> Void
+    ) {
         self.style = style
+        self.transports = transports
         self.loop = loop
         self.gone = gone
     }
 
     func start(_ view: LobbyView, wished: @escaping @Sendable (Wish) -> Void) throws {
-        let screen = Screen(view, style: style, now: loop.now)
+        let screen = Screen(view, style: style, transports: transports, now: loop.now)
         lock.withLock { self.screen = screen }
         let terminal = try TerminalSession { [weak self] in self?.took($0, wished) }
         lock.withLock { self.terminal = terminal }

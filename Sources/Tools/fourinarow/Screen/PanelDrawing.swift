@@ -81,10 +81,12 @@ struct PanelDrawing {
     private func drawWays(in area: CellArea, into canvas: inout Canvas) {
         var lines = CellText("Others near see this table under the name \(screen.view.name).")
             .lines(of: area.size.columns).map { ($0, Style.plain) }
-        if !screen.view.addresses.isEmpty {
+        // The machine in this program reaches the table in a way of its own, which is nobody else's.
+        let addresses = screen.view.addresses.filter { $0.scheme != "memory" }
+        if !addresses.isEmpty {
             lines.append((CellText(""), .plain))
             lines.append((CellText("From elsewhere it is reached at"), .plain))
-            for address in screen.view.addresses {
+            for address in addresses {
                 let text = CellText("  \(address)").fitting(area.size.columns, ending: glyphs.cut)
                 lines.append((text, .bold))
             }

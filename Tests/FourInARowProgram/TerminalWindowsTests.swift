@@ -1,0 +1,177 @@
+import Testing
+
+/// Whole games on real terminals: what two people see.
+struct TerminalWindowsTests {
+    /// Nothing leaves this machine.
+    private static let player = "--identity ephemeral --no-animation --transport tcp:interface=lo"
+
+    /// Two players whose names nobody else has who tests on this machine at the same time.
+    private struct Players {
+        let windows: TerminalWindows
+        let number = String(Int.random(in: 1_000...9_999))
+        var host: String { "Puma\(number)" }
+        var guest: String { "Lynx\(number)" }
+
+        /// The board and what is around it, as it looks for everybody: what is said below comes and goes with time.
+        func screen(_ window: String) throws -> String {
+            var lines = try windows.text(window).split(separator: "\n", omittingEmptySubsequences: false)
+                .prefix(19).map(String.init)
+            while lines.last == "" { lines.removeLast() }
+            var text = lines.joined(separator: "\n").replacing(number, with: "0000")
+            // Each stands at the end of the first line of one window.
+            for window in ["host", "guest"] {
+                let first = try windows.text(window).prefix { $0 != "\n" }
+                text = text.replacing(first.suffix(8), with: "xxxxxxxx")
+            }
+            return text
+        }
+
+        /// Opens a table, and sits down at it.
+        func meet(_ looks: String = "") throws {
+            try windows.open("host", "host --name \(host) \(player) \(looks)")
+            try windows.wait("host", shows: "Waiting for somebody")
+            try windows.open("guest", "join \(host) --name \(guest) \(player) \(looks)")
+            try windows.wait("host", shows: "\(guest) wants to play")
+            try windows.press("host", "y")
+            for window in ["host", "guest"] { try windows.wait(window, shows: "there and back") }
+        }
+
+        /// Plays these columns in turn, the host first; the last one ends the game.
+        func play(_ columns: String) throws {
+            for (index, column) in columns.enumerated() {
+                let mover = index.isMultiple(of: 2) ? "host" : "guest"
+                try windows.wait(mover, shows: "It's your turn")
+                try windows.press(mover, String(column), "Enter")
+                if index < columns.count - 1 { try windows.wait(mover, shows: "'s turn") }
+            }
+        }
+    }
+
+    @Test("Two people find each other, play, and see the same board and who has won")
+    func wholeGame() throws {
+        let windows = try TerminalWindows()
+        let players = Players(windows: windows)
+        try players.meet()
+        #expect(try players.screen("host") == Self.begun)
+        try players.play("4455667")
+        try windows.wait("host", shows: "You win")
+        try windows.wait("guest", shows: "r play again")
+        #expect(try players.screen("host") == Self.won)
+        #expect(try players.screen("guest") == Self.lost)
+        // The loser moves first in the next game.
+        try windows.press("guest", "r")
+        try windows.wait("guest", shows: "It's your turn")
+        try windows.wait("host", shows: "game 2")
+        try windows.press("host", "q", "y")
+        try windows.wait("guest", shows: "has closed the table")
+        #expect(try windows.text("guest").contains("Games near you"))
+        for window in ["host", "guest"] {
+            try windows.press(window, "q")
+            try windows.wait(window, shows: "ended with 0")
+        }
+    }
+
+    @Test(
+        "A terminal that is too small says so, and shows the game again when it is not; a large one has larger cells"
+    )
+    func sizes() throws {
+        let windows = try TerminalWindows()
+        let players = Players(windows: windows)
+        try players.meet()
+        try players.play("44")
+        let usual = try players.screen("host")
+        try windows.resize("host", 60, 20)
+        try windows.wait("host", shows: "needs 80 x 24")
+        let small = try windows.text("host").drop { $0 == "\n" }
+        #expect(
+            small
+                == "This game needs 80 x 24 characters, and this terminal shows\n60 x 20. Ctrl-C quits.")
+        try windows.resize("host", 110, 40)
+        try windows.wait("host", shows: "┬───────┬")
+        let large = try windows.text("host")
+        #expect(large.contains("│ █████ │") || large.contains("│(█████)│"))
+        try windows.resize("host", 80, 24)
+        try windows.wait("host", shows: "┬───┬")
+        #expect(try players.screen("host") == usual)
+    }
+
+    @Test("Without Unicode the board is drawn with letters, and Ctrl-C ends the program from anywhere")
+    func plainLetters() throws {
+        let windows = try TerminalWindows()
+        let players = Players(windows: windows)
+        try players.meet("--ascii")
+        try players.play("43")
+        let text = try windows.text("host")
+        #expect(text.utf8.allSatisfy { $0 < 0x80 })
+        for window in ["host", "guest"] {
+            try windows.press(window, "C-c")
+            try windows.wait(window, shows: "ended with 0")
+        }
+    }
+
+    static let begun = """
+         Four in a Row · game 1 · your table                          Puma0000 xxxxxxxx
+        ────────────────────────────────────────────────────────────────────────────────
+                        ●                 ● Puma0000 (you)
+          ┌───┬───┬───┬───┬───┬───┬───┐   ○ Lynx0000 xxxxxxxx
+          │   │   │   │   │   │   │   │
+          ├───┼───┼───┼───┼───┼───┼───┤   over tcp, there and back in # ms
+          │   │   │   │   │   │   │   │
+          ├───┼───┼───┼───┼───┼───┼───┤
+          │   │   │   │   │   │   │   │
+          ├───┼───┼───┼───┼───┼───┼───┤
+          │   │   │   │   │   │   │   │
+          ├───┼───┼───┼───┼───┼───┼───┤
+          │   │   │   │   │   │   │   │
+          ├───┼───┼───┼───┼───┼───┼───┤
+          │   │   │   │   │   │   │   │
+          └───┴───┴───┴───┴───┴───┴───┘
+            1   2   3   4   5   6   7
+
+         It's your turn
+        """
+
+    static let won = """
+         Four in a Row · game 1 · your table                          Puma0000 xxxxxxxx
+        ────────────────────────────────────────────────────────────────────────────────
+                                          ● Puma0000 (you)
+          ┌───┬───┬───┬───┬───┬───┬───┐   ○ Lynx0000 xxxxxxxx
+          │   │   │   │   │   │   │   │
+          ├───┼───┼───┼───┼───┼───┼───┤   over tcp, there and back in # ms
+          │   │   │   │   │   │   │   │
+          ├───┼───┼───┼───┼───┼───┼───┤
+          │   │   │   │   │   │   │   │
+          ├───┼───┼───┼───┼───┼───┼───┤
+          │   │   │   │   │   │   │   │
+          ├───┼───┼───┼───┼───┼───┼───┤
+          │   │   │   │ ○ │ ○ │ ○ │   │
+          ├───┼───┼───┼───┼───┼───┼───┤
+          │   │   │   │[●]│[●]│[●]│[●]│
+          └───┴───┴───┴───┴───┴───┴───┘
+            1   2   3   4   5   6   7
+
+         You win!
+        """
+
+    static let lost = """
+         Four in a Row · game 1 · table of Puma…                      Lynx0000 xxxxxxxx
+        ────────────────────────────────────────────────────────────────────────────────
+                                          ● Puma0000 xxxxxxxx
+          ┌───┬───┬───┬───┬───┬───┬───┐   ○ Lynx0000 (you)
+          │   │   │   │   │   │   │   │
+          ├───┼───┼───┼───┼───┼───┼───┤   over tcp, there and back in # ms
+          │   │   │   │   │   │   │   │
+          ├───┼───┼───┼───┼───┼───┼───┤
+          │   │   │   │   │   │   │   │
+          ├───┼───┼───┼───┼───┼───┼───┤
+          │   │   │   │   │   │   │   │
+          ├───┼───┼───┼───┼───┼───┼───┤
+          │   │   │   │ ○ │ ○ │ ○ │   │
+          ├───┼───┼───┼───┼───┼───┼───┤
+          │   │   │   │[●]│[●]│[●]│[●]│
+          └───┴───┴───┴───┴───┴───┴───┘
+            1   2   3   4   5   6   7
+
+         Puma0000 wins
+        """
+}
