@@ -155,13 +155,13 @@ struct LobbyScreenTests {
              Games near you
 
              ▸ Lynx                    free seat     bluetooth              ▂▄▆·  aibaeaqc
-               Puma                    being played  tcp, bluetooth               aeaqcaib
-               Wre ╔════════════════════════════════════════════════════════════════╗ ibae
-                   ║ In the lobby                                                   ║
+               Pum ╔════════════════════════════════════════════════════════════════╗ caib
+               Wre ║ In the lobby                                                   ║ ibae
                    ║   up, down         choose a table     Enter  join it, or watch ║
                    ║   w  watch it      h  host a game     b  play the machine      ║
                    ║ At a table                                                     ║
-                   ║   left, right, Home, End, 1-7, A-G    choose a column          ║
+                   ║   left, right, Home, End, 1-7         choose a column          ║
+                   ║   a to g, but C with Shift            choose it by its letter  ║
                    ║   Enter, space, down, a click         drop a disc there        ║
                    ║   c  say something     x  resign      r  play again            ║
                    ║ Everywhere                                                     ║

@@ -214,11 +214,12 @@ extension Action {
 }
 
 extension Column {
-    /// The column of a key: 1 to 7, or its letter with Shift, since small letters do other things.
+    /// The column of a key: 1 to 7, or its letter. The small c opens the chat before it gets here.
     fileprivate init?(key: Unicode.Scalar) {
         switch key {
         case "1"..."7": self.init(Int(key.value) - Int(("1" as Unicode.Scalar).value))
         case "A"..."G": self.init(Int(key.value) - Int(("A" as Unicode.Scalar).value))
+        case "a"..."g": self.init(Int(key.value) - Int(("a" as Unicode.Scalar).value))
         default: return nil
         }
     }
