@@ -72,7 +72,8 @@ struct Scene {
         seat()
     }
 
-    mutating func watch() { carry(host.watch(Self.owl) ?? []) }
+    /// Of others than Owl no screen is seen.
+    mutating func watch(_ peer: PeerID = owl) { carry(host.watch(peer) ?? []) }
 
     mutating func guestGoes() { carry(host.gone(Self.lynx)) }
 
@@ -111,9 +112,8 @@ struct Scene {
             switch output {
             case .tell(let news): told.append(news)
             case .send(let bytes, let peers):
-                for peer in peers {
-                    carry(peer == Self.lynx ? guest.received(bytes) : watcher.received(bytes), peer)
-                }
+                if peers.contains(Self.lynx) { carry(guest.received(bytes), Self.lynx) }
+                if peers.contains(Self.owl) { carry(watcher.received(bytes), Self.owl) }
             }
         }
         tell(Self.puma, told)

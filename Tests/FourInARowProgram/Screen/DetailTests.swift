@@ -1,0 +1,78 @@
+import NighCore
+import Testing
+
+@testable import FourInARow
+@testable import Terminal
+@testable import fourinarow
+
+@Suite("Small things beside the board")
+struct DetailTests {
+    @Test("Round trips are told in the unit people use, two or three digits")
+    func roundTrips() {
+        let texts: [(Duration, String)] = [
+            (.microseconds(40), "0.0 ms"), (.microseconds(1_250), "1.2 ms"), (.milliseconds(9), "9.0 ms"),
+            (.milliseconds(85), "85 ms"), (.milliseconds(1_450), "1.4 s"), (.seconds(-1), "0.0 ms"),
+        ]
+        for (duration, text) in texts { #expect(RoundTripText.text(duration) == text) }
+    }
+
+    @Test("A signal has none to four bars, whatever is said of it")
+    func bars() {
+        let glyphs = Glyphs(isUnicode: true)
+        let bars = [0, 0.01, 0.3, 0.6, 1, 7, -1, .nan, .infinity].map(glyphs.bars)
+        #expect(
+            bars == ["····", "▂···", "▂▄··", "▂▄▆·", "▂▄▆█", "▂▄▆█", "····", "····", "▂▄▆█"])
+        #expect(Glyphs(isUnicode: false).bars(0.5) == "##..")
+    }
+
+    @Test("How many watch is told, apart from oneself")
+    func watchers() throws {
+        var scene = try Scene.playing(watched: true)
+        #expect(scene.text(Scene.puma).contains("one watches"))
+        #expect(scene.text(Scene.owl).contains("nobody else watches"))
+        scene.watch(Scene.peer(4))
+        #expect(scene.text(Scene.lynx).contains("2 watch"))
+        #expect(scene.text(Scene.owl).contains("2 watch, with you"))
+    }
+
+    /// How a cell of a screen looks.
+    private func style(_ column: Int, _ row: Int, _ peer: PeerID, _ scene: Scene) -> Style? {
+        let canvas = scene.screens[peer]?.canvas(Scene.small, now: scene.now)
+        return canvas.map { Array($0.row(row))[column].style }
+    }
+
+    @Test("The number of the chosen column stands out, the others are dim")
+    func chosenColumn() throws {
+        var scene = try Scene.playing()
+        let board = try #require(Layout(Scene.small)).board
+        for chosen in Column.allCases {
+            #expect(scene.type(Scene.puma, String(chosen.index + 1)) == [])
+            for column in Column.allCases {
+                #expect(
+                    style(board.middle(column), board.labelRow, Scene.puma, scene)
+                        == (column == chosen ? .bold : .dim))
+            }
+        }
+    }
+
+    @Test("Discs are red and yellow; one that is not granted is dim, and so is what was said before")
+    func colours() throws {
+        var scene = try Scene.playing("dcd")
+        try scene.ask(.move(try #require(Column(0))))
+        let layout = try #require(Layout(Scene.small))
+        func disc(_ column: Int, _ row: Int) throws -> Style? {
+            let area = layout.board.area(try #require(Column(column)), row)
+            return style(area.origin.column + 1, area.origin.row, Scene.lynx, scene)
+        }
+        #expect(try disc(3, 0)?.foreground == .brightRed)
+        #expect(try disc(3, 0)?.accents == .bold)
+        #expect(try disc(2, 0)?.foreground == .brightYellow)
+        #expect(try disc(0, 0)?.foreground == .brightYellow)
+        #expect(try disc(0, 0)?.accents == .dim)
+        let now = scene.now
+        scene.screens[Scene.lynx]?.tell("the newest", now: now)
+        let first = layout.headlineRow + 1
+        let accents = (first..<first + 3).map { style(layout.left, $0, Scene.lynx, scene)?.accents }
+        #expect(accents == [.dim, .dim, []])
+    }
+}
