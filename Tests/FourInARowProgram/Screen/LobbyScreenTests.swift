@@ -126,13 +126,12 @@ struct LobbyScreenTests {
                Puma                    being played  tcp, bluetooth               aeaqcaib
                Wren with a name that … free seat     tcp                          aqcaibae
 
-                               ╔════════════════════════════════════════╗
-                               ║ How strong is the machine to be?       ║
-                               ║                                        ║
-                               ║  1  2  3  4 [5] 6  7  8  9             ║
-                               ║                                        ║
-                               ║ 1-9 choose   Enter plays   Esc doesn't ║
-                               ╚════════════════════════════════════════╝
+
+                                  ╔══════════════════════════════════╗
+                                  ║ How strong is the machine to be? ║
+                                  ║                                  ║
+                                  ║  1  2  3  4 [5] 6  7  8  9       ║
+                                  ╚══════════════════════════════════╝
 
 
 
@@ -141,7 +140,8 @@ struct LobbyScreenTests {
 
 
 
-             Enter join  w watch  h host a game  b play the machine  ? all keys  q quit
+
+             1-9 or arrows choose  Enter play  Esc don't
             """)
     }
 
@@ -173,7 +173,7 @@ struct LobbyScreenTests {
 
 
 
-             Enter join  w watch  h host a game  b play the machine  ? all keys  q quit
+             any key goes on
             """)
     }
 

@@ -252,7 +252,7 @@ struct TableScreenTests {
              game 1 begins: Puma moves first
 
 
-             arrows or 1-7 choose  Enter drop  c chat  x resign  ? all keys  q leave
+             y leave  n play on
             """)
     }
 }

@@ -29,7 +29,8 @@ struct LobbyDrawing {
         canvas.write(
             broken.joined(separator: "; "), column: layout.left, row: layout.lineRow, Palette.quiet,
             within: layout.width, glyphs)
-        canvas.write(keys: keys, column: layout.left, row: layout.footerRow, within: layout.width)
+        canvas.write(
+            keys: screen.promptKeys ?? keys, column: layout.left, row: layout.footerRow, within: layout.width)
     }
 
     private var keys: [KeyMeaning] {

@@ -19,6 +19,31 @@ extension Screen {
         }
     }
 
+    /// The keys for what is being asked; nil where nothing is.
+    var promptKeys: [KeyMeaning]? {
+        switch prompt {
+        case .help: return [KeyMeaning("any key", "goes on")]
+        case .chat: return [KeyMeaning("Enter", "say it"), KeyMeaning("Esc", "drop it")]
+        case .resign, .leave, .level, nil: break
+        }
+        if asker != nil {
+            return [
+                KeyMeaning("y", "let them"), KeyMeaning("n", "don't"), KeyMeaning("?", "all keys"),
+                KeyMeaning("q", "leave"),
+            ]
+        }
+        switch prompt {
+        case .resign: return [KeyMeaning("y", "give up"), KeyMeaning("n", "play on")]
+        case .leave: return [KeyMeaning("y", "leave"), KeyMeaning("n", "play on")]
+        case .level:
+            return [
+                KeyMeaning("1-9 or arrows", "choose"), KeyMeaning("Enter", "play"),
+                KeyMeaning("Esc", "don't"),
+            ]
+        case .chat, .help, nil: return nil
+        }
+    }
+
     private func question(about asker: Asker) -> [String] {
         var lines = ["\(asker.name) wants to play, over \(asker.transport).", "Let them?  y/n"]
         let others = view.askers.count { !answered.contains($0.id) } - 1
@@ -28,9 +53,7 @@ extension Screen {
 
     private func levels(_ level: Int) -> [String] {
         let numbers = Prompt.levels.map { $0 == level ? "[\($0)]" : " \($0) " }.joined()
-        return [
-            "How strong is the machine to be?", "", numbers, "", "1-9 choose   Enter plays   Esc doesn't",
-        ]
+        return ["How strong is the machine to be?", "", numbers]
     }
 
     private func way(to name: String, _ wish: TableWish) -> [String] {

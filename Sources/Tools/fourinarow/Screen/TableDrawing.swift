@@ -33,7 +33,8 @@ struct TableDrawing {
                 into: &canvas, at: CellPosition(column: layout.left + label.count, row: layout.lineRow),
                 columns: layout.width - label.count)
         }
-        canvas.write(keys: keys, column: layout.left, row: layout.footerRow, within: layout.width)
+        canvas.write(
+            keys: screen.promptKeys ?? keys, column: layout.left, row: layout.footerRow, within: layout.width)
     }
 
     private var title: String {
@@ -108,11 +109,6 @@ struct TableDrawing {
 
     private var keys: [KeyMeaning] {
         let always = [KeyMeaning("?", "all keys"), KeyMeaning("q", "leave")]
-        switch screen.prompt {
-        case .chat: return [KeyMeaning("Enter", "say it"), KeyMeaning("Esc", "drop it")]
-        case .resign, .leave, .level, .help, nil: break
-        }
-        if screen.asker != nil { return [KeyMeaning("y", "let them"), KeyMeaning("n", "don't")] + always }
         guard sitting.ownDisc != nil, table.guest != nil else { return always }
         if table.isPlaying {
             return [
