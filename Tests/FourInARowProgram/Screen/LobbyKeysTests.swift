@@ -103,7 +103,8 @@ struct LobbyKeysTests {
     func help() {
         var screen = LobbyScenes.three
         let before = screen.canvas(Scene.small, now: LobbyScenes.now)
-        #expect(press(&screen, .character("?")) == [])
+        let move = MouseInput(.move(nil), at: CellPosition(column: 3, row: 3))
+        #expect(press(&screen, .character("?"), .focus(false), .mouse(move)) == [])
         #expect(screen.canvas(Scene.small, now: LobbyScenes.now).text.contains("Ctrl-L  draw anew"))
         #expect(press(&screen, .character("q")) == [])
         #expect(screen.canvas(Scene.small, now: LobbyScenes.now) == before)

@@ -129,7 +129,9 @@ struct TableKeysTests {
         ]
         scene.tell(Scene.puma, .asked(scene.askers[0]))
         #expect(scene.press(Scene.puma, .key(.enter)) == [])
+        #expect(scene.text(Scene.puma).contains("one more waits"))
         #expect(scene.type(Scene.puma, "n") == [.answer(Scene.owl, accept: false)])
+        #expect(!scene.text(Scene.puma).contains("more wait"))
         #expect(scene.text(Scene.puma).contains("Lynx wants to play, over bluetooth"))
         #expect(scene.type(Scene.puma, "Y") == [.answer(Scene.lynx, accept: true)])
         #expect(!scene.text(Scene.puma).contains("wants to play"))

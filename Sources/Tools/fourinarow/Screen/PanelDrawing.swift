@@ -48,7 +48,7 @@ struct PanelDrawing {
         var addition = ""
         if disc == sitting.ownDisc { addition = " (you)" }
         let isTaken = names.isTaken(disc)
-        if isTaken, let person = person(disc) { addition = " " + person.id.short }
+        if let person = person(disc) { addition = " " + person.id.short }
         let room = area.size.columns - 2 - addition.count
         let taken = canvas.write(
             isTaken ? names[disc] : "free seat", column: area.origin.column + 2, row: row,
