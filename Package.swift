@@ -65,7 +65,8 @@ let package = Package(
             name: "bench-session", dependencies: ["CBenchmark", "Nigh"], path: "Benchmarks/Session"),
         .executableTarget(name: "bench", dependencies: ["CBenchmark"], path: "Benchmarks/Driver"),
         .executableTarget(
-            name: "fuzz", dependencies: ["NighBluetooth", "NighCore", "NighMDNS", "NighTCP", "NighTestKit"],
+            name: "fuzz",
+            dependencies: ["FourInARow", "NighBluetooth", "NighCore", "NighMDNS", "NighTCP", "NighTestKit"],
             path: "Sources/Tools/fuzz"),
         .systemLibrary(name: "CHeap", path: "Tests/CHeap"),
         .executableTarget(

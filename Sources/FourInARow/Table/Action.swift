@@ -12,7 +12,7 @@ public enum Action: Hashable, Sendable {
 
 /// What a player says about the game with a move, so that two programs that see different boards find out at once. The raw value
 /// is what travels.
-enum Claim: UInt8, Hashable, Sendable {
+package enum Claim: UInt8, Hashable, Sendable {
     case goesOn = 0
     case line = 1
     case draw = 2

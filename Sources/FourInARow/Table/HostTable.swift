@@ -45,7 +45,7 @@ public struct HostTable: Sendable {
         return [.send(TableMessage.welcome(table, seated: true).bytes, to: [peer])] + outputs
     }
 
-    /// Lets `peer` watch. False where too many do.
+    /// Lets `peer` watch. Nil where too many do.
     public mutating func watch(_ peer: PeerID) -> [Output]? {
         guard watchers.count < Self.watcherLimit else { return nil }
         let outputs = happen(.watched(by: UInt16(watchers.count + 1)), surprises: false)

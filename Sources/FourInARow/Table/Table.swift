@@ -5,7 +5,7 @@
 /// The host plays red, its guest yellow.
 public struct Table: Hashable, Sendable {
     /// Something that has happened at a table.
-    enum Happening: Hashable, Sendable {
+    package enum Happening: Hashable, Sendable {
         /// A player moved, with what the player says has come of it.
         case moved(Disc, Column, Claim)
         case resigned(Disc)
@@ -28,7 +28,7 @@ public struct Table: Hashable, Sendable {
     /// The game, or the last one; nil before the first.
     public internal(set) var game: Game?
     /// How many things have happened.
-    var happeningCount: UInt32 = 0
+    package internal(set) var happeningCount: UInt32 = 0
 
     /// Whether a game is being played.
     public var isPlaying: Bool { game.map { $0.ending == nil } ?? false }
@@ -87,6 +87,7 @@ public struct Table: Hashable, Sendable {
             game?.end(.left(.yellow))
             guest = nil
         case .brokenOff(let disc, let breach):
+            guard isPlaying else { throw .untimely }
             game?.end(.brokenOff(disc, breach))
         case .watched(let count): watcherCount = Int(count)
         }

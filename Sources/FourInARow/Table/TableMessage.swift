@@ -1,5 +1,5 @@
 /// What programs at a table say to each other; docs/fourinarow-protocol.md has the bytes.
-enum TableMessage: Hashable, Sendable {
+package enum TableMessage: Hashable, Sendable {
     /// To whoever comes in: all there is to know, and whether the seat is theirs.
     case welcome(Table, seated: Bool)
     /// From the host to everybody: the next thing has happened.
@@ -10,7 +10,7 @@ enum TableMessage: Hashable, Sendable {
     case protest(Breach)
 
     /// What a guest wants to do.
-    struct Request: Hashable, Sendable {
+    package struct Request: Hashable, Sendable {
         /// How many things had happened when it wanted that.
         var after: UInt32
         /// In which game.
@@ -52,7 +52,7 @@ enum TableMessage: Hashable, Sendable {
     // MARK: Writing
 
     /// As it travels.
-    var bytes: [UInt8] {
+    package var bytes: [UInt8] {
         var writer = ByteWriter()
         writer.byte(Self.version)
         switch self {
@@ -146,7 +146,7 @@ enum TableMessage: Hashable, Sendable {
     // MARK: Reading
 
     /// What `bytes` say. Throws `garbage` for anything that is not exactly a message, and for a board that no game comes to.
-    init(_ bytes: [UInt8]) throws(Breach) {
+    package init(_ bytes: [UInt8]) throws(Breach) {
         var reader = ByteReader(bytes)
         guard try reader.byte() == Self.version else { throw .garbage }
         switch try reader.byte() {

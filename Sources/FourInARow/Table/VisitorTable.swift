@@ -11,13 +11,18 @@ public struct VisitorTable: Sendable {
         case leave(Breach)
     }
 
+    /// So many of its own words a guest keeps that the host has not passed on; it says no more before one of them is.
+    public static let unheardLimit = 64
+
     /// The table as it is now; nil before the host has said so.
     public private(set) var table: Table?
     /// Whether one has the seat.
     public private(set) var isSeated = false
     /// What was asked of the host and has not happened yet.
     public private(set) var pending: Action?
-    /// After this side has protested, nothing is believed until the next game.
+    /// What this side has said and the host has not passed on, the oldest first.
+    private var unheard: [Words] = []
+    /// After this side has protested, nothing is believed of the game until the next.
     private var hasProtested = false
 
     /// A table that one has just come to.
@@ -27,7 +32,8 @@ public struct VisitorTable: Sendable {
     public func breach(of action: Action) -> Breach? {
         guard isSeated, let table else { return .untimely }
         // What was said needs no answer before the next is said; everything else does.
-        if pending != nil, !action.isWords { return .outOfTurn }
+        let mustWait = action.isWords ? unheard.count >= Self.unheardLimit : pending != nil
+        if mustWait { return .outOfTurn }
         return table.breach(of: action, by: .yellow)
     }
 
@@ -37,7 +43,7 @@ public struct VisitorTable: Sendable {
         guard let table else { return [] }
         var claim = Claim.goesOn
         if case .moved(_, _, let result) = table.happening(of: action, by: .yellow) { claim = result }
-        if !action.isWords { pending = action }
+        if case .say(let words) = action { unheard.append(words) } else { pending = action }
         let request = TableMessage.Request(
             after: table.happeningCount, game: table.game?.number ?? 0, action: action, claim: claim)
         return [.send(TableMessage.request(request).bytes)]
@@ -55,6 +61,10 @@ public struct VisitorTable: Sendable {
     private mutating func taken(_ message: TableMessage) throws(Breach) -> [Output] {
         switch (message, table) {
         case (.welcome(let welcome, let seated), nil):
+            // Nobody has done anything in the guest's place before it came.
+            if seated, welcome.game.map({ $0 != Game(number: $0.number, starter: .red) }) ?? true {
+                throw .falseReport
+            }
             table = welcome
             isSeated = seated
             var outputs: [Output] = [.tell(.cameIn(seated: seated))]
@@ -71,14 +81,17 @@ public struct VisitorTable: Sendable {
 
     private mutating func taken(_ happening: Table.Happening, _ before: Table) throws(Breach) -> [Output] {
         if hasProtested {
-            guard case .rematch = happening else {
+            switch happening {
+            case .rematch: hasProtested = false
+            // What is said beside the game is no part of what went wrong.
+            case .said, .watched, .sat, .left: break
+            case .moved, .resigned, .brokenOff:
                 // Only the order is still held against the host.
                 table?.happeningCount &+= 1
                 return []
             }
-            hasProtested = false
         }
-        if isSeated, let own = happening.ownAction, own != pending { throw .falseReport }
+        if isSeated { try checkOwn(happening) }
         var after = before
         try after.apply(happening)
         table = after
@@ -92,16 +105,26 @@ public struct VisitorTable: Sendable {
         return after.news(of: happening, before: before).map { .tell($0) }
     }
 
+    /// Whoever sits here knows what it did, and that it is there.
+    private mutating func checkOwn(_ happening: Table.Happening) throws(Breach) {
+        switch happening {
+        case .left: throw .falseReport
+        case .said(.yellow, let words):
+            guard let place = unheard.firstIndex(of: words) else { throw .falseReport }
+            // A host may lose words, though it should not.
+            unheard.removeSubrange(...place)
+        default: if let own = happening.ownAction, own != pending { throw .falseReport }
+        }
+    }
+
     private mutating func protest(_ breach: Breach) -> [Output] {
         pending = nil
-        guard isSeated, table != nil, !hasProtested else { return [.leave(breach)] }
+        guard isSeated, table?.isPlaying == true, !hasProtested else { return [.leave(breach)] }
         hasProtested = true
-        let wasPlaying = table?.isPlaying ?? false
         table?.game?.end(.brokenOff(.red, breach))
         // Its number was one nobody can trust, but that one thing was told is certain.
         table?.happeningCount &+= 1
-        let told: [Output] = wasPlaying ? [.tell(.ended(.brokenOff(.red, breach)))] : []
-        return [.send(TableMessage.protest(breach).bytes)] + told
+        return [.send(TableMessage.protest(breach).bytes), .tell(.ended(.brokenOff(.red, breach)))]
     }
 }
 

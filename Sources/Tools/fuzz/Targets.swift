@@ -25,6 +25,8 @@ enum Target: String, CaseIterable {
     case trust
     /// What Bluetooth devices tell of their services.
     case services
+    /// A table of Four in a Row, with everybody at it.
+    case table
 
     /// Feeds it what follows from `seed`; throws a finding where something is as it must not be.
     func run(seed: UInt64, corpus: [Scenario], frames: [[UInt8]]) throws {
@@ -41,6 +43,7 @@ enum Target: String, CaseIterable {
         case .pairing: try PairingTarget.run(&mutator)
         case .trust: try TrustTarget.run(&mutator)
         case .services: try ServiceSearchTarget.run(&mutator)
+        case .table: try TableTarget.run(&mutator)
         }
     }
 

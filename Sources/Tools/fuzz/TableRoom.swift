@@ -1,0 +1,336 @@
+import FourInARow
+import NighCore
+
+/// Everybody at one table, with what is on the way between them, and what each may believe.
+struct TableRoom {
+    /// Somebody at the table who is not the host.
+    struct Visitor {
+        let id: PeerID
+        var table = VisitorTable()
+        var ledger = TableLedger("a visitor")
+        var fromHost: [[UInt8]] = []
+        var toHost: [[UInt8]] = []
+        /// Nothing on the way from or to it was touched.
+        var isClean = true
+        /// What it asked for last, and what it said; nobody else may have it do anything.
+        var asked: FourInARow.Action?
+        var said: [Words] = []
+        /// The game in which it protested.
+        var protested: UInt32?
+
+        /// What was done outside this room counts no more.
+        mutating func forget() {
+            isClean = false
+            ledger.forget(table.table)
+            asked = table.pending
+        }
+    }
+
+    let liesToHost: Bool
+    let liesToVisitors: Bool
+    let columns: Int
+    private(set) var host = HostTable()
+    private var ledger = TableLedger("the host")
+    var visitors: [Visitor] = []
+    var reach = TableTarget.Reach()
+    /// The host's table after so many happenings.
+    private var history = [HostTable().table]
+    /// The last that was said, whatever it was.
+    private(set) var allHeard: [[UInt8]] = [[1, 17, 4]]
+    /// The `after` of the last request that the host may have believed.
+    private var lastAfter: UInt32 = 0
+
+    init(liesToHost: Bool, liesToVisitors: Bool, columns: Int) {
+        self.liesToHost = liesToHost
+        self.liesToVisitors = liesToVisitors
+        self.columns = columns
+    }
+
+    func heard(_ mutator: inout Mutator) -> [UInt8] { mutator.pick(allHeard) }
+
+    var guestIndex: Int? { host.guest.flatMap { guest in visitors.firstIndex { $0.id == guest } } }
+
+    /// Nobody has touched what goes to and from the guest.
+    private var isGuestClean: Bool { guestIndex.map { visitors[$0].isClean } ?? true }
+
+    private static let peers: [PeerID] = (1...6).compactMap {
+        PeerID(bytes: [UInt8](repeating: $0, count: PeerID.byteCount))
+    }
+
+    private static let guestName = Words("Lynx")
+
+    // MARK: Coming and going
+
+    /// Somebody comes, where there is room.
+    mutating func come(_ wish: TableWish) throws {
+        let present = Set(visitors.map(\.id))
+        guard let id = Self.peers.first(where: { !present.contains($0) }), let name = Self.guestName else {
+            return
+        }
+        if wish == .seat, !host.hasFreeSeat { return }
+        visitors.append(Visitor(id: id))
+        if wish == .seat {
+            lastAfter = 0
+            try take(host.seat(id, name: name), by: .red)
+        } else {
+            guard let outputs = host.watch(id) else { throw Finding("too many watch: \(visitors.count)") }
+            try take(outputs, by: .red)
+        }
+    }
+
+    mutating func leave(_ index: Int) throws {
+        let gone = visitors.remove(at: index)
+        try take(host.gone(gone.id), by: nil)
+    }
+
+    // MARK: Doing something
+
+    mutating func hostActs(_ action: FourInARow.Action) throws {
+        let before = host.table
+        guard before.breach(of: action, by: .red) == nil else { return }
+        try take(host.act(action), by: .red)
+        guard case .move(let column) = action else { return }
+        guard let game = host.table.game, game.moves == (before.game?.moves ?? []) + [column],
+            game.lastCell.flatMap({ game.board[$0] }) == .red
+        else { throw Finding("the host's own move was not made") }
+    }
+
+    mutating func guestActs(_ action: FourInARow.Action) throws {
+        guard let index = guestIndex, visitors[index].table.breach(of: action) == nil else { return }
+        let outputs = try visitors[index].table.act(action)
+        if case .say(let words) = action {
+            visitors[index].said.append(words)
+        } else {
+            visitors[index].asked = action
+        }
+        try take(outputs, [], index)
+    }
+
+    // MARK: On the way
+
+    mutating func deliverToHost(from index: Int) throws {
+        guard !visitors[index].toHost.isEmpty else { return }
+        let bytes = visitors[index].toHost.removeFirst()
+        try takeAtHost(bytes, from: visitors[index].id)
+    }
+
+    mutating func takeAtHost(_ bytes: [UInt8], from peer: PeerID) throws {
+        remember(bytes)
+        try TableMessageCheck.check(bytes)
+        let before = host.table
+        let outputs = host.received(bytes, from: peer)
+        guard peer == host.guest else {
+            guard outputs.isEmpty, host.table == before else { throw Finding("a watcher was listened to") }
+            return
+        }
+        let request = Wanted(bytes)
+        if request == nil, case .request? = try? TableMessage(bytes) {
+            throw Finding("\(bytes) is read as a request, and is none")
+        }
+        let isBelieved = request.map { $0.after >= lastAfter && $0.after <= before.happeningCount } ?? false
+        try take(outputs, by: .yellow)
+        guard let request, isBelieved else {
+            try expectNothingDone(since: before, "on \(bytes)")
+            return
+        }
+        lastAfter = request.after
+        if request.deed != 4, request.game != before.game?.number {
+            try expectNothingDone(since: before, "for another game")
+        }
+        try checkClaim(request.claim, since: before.game, host.table.game)
+    }
+
+    /// The host broke off at most.
+    private func expectNothingDone(since before: Table, _ words: String) throws {
+        guard host.table != before else { return }
+        guard before.isPlaying, case .brokenOff? = host.table.game?.ending,
+            host.table.game?.moves == before.game?.moves
+        else { throw Finding("the host did what it must not \(words)") }
+    }
+
+    /// A move that was played has the claim that is true.
+    private func checkClaim(_ claim: UInt8?, since before: Game?, _ now: Game?) throws {
+        guard let now, now.number == before?.number, now.moves.count > before?.moves.count ?? 0 else {
+            return
+        }
+        let truth: UInt8 =
+            switch now.ending {
+            case .line: 1
+            case .draw: 2
+            default: 0
+            }
+        if claim != truth { throw Finding("a move was played that claimed \(String(describing: claim))") }
+    }
+
+    mutating func deliverToVisitor(_ index: Int) throws {
+        guard !visitors[index].fromHost.isEmpty else { return }
+        let bytes = visitors[index].fromHost.removeFirst()
+        remember(bytes)
+        try TableMessageCheck.check(bytes)
+        let before = visitors[index].table
+        let outputs = visitors[index].table.received(bytes)
+        let id = visitors[index].id
+        var news: [TableNews] = []
+        for case .tell(let one) in outputs { news.append(one) }
+        let isMove = bytes.count == 10 && bytes.starts(with: [1, 2]) && bytes[6] == 1
+        try checkClaim(isMove ? bytes[9] : nil, since: before.table?.game, visitors[index].table.table?.game)
+        try take(outputs, news, index)
+        // It may have left.
+        guard let index = visitors.firstIndex(where: { $0.id == id }) else { return }
+        let visitor = visitors[index]
+        guard visitor.isClean, let table = visitor.table.table else { return }
+        guard table == history[Int(table.happeningCount)] else {
+            throw Finding("a visitor nobody lied to sees another table than the host")
+        }
+    }
+
+    private mutating func remember(_ bytes: [UInt8]) {
+        if allHeard.count == 32 { allHeard.removeFirst(8) }
+        allHeard.append(bytes)
+    }
+
+    // MARK: What comes of it
+
+    /// What the host's table gives back after something that `actor` did, or that happened by itself.
+    private mutating func take(_ outputs: [HostTable.Output], by actor: Disc?) throws {
+        var news: [TableNews] = []
+        for output in outputs {
+            switch output {
+            case .tell(let one): news.append(one)
+            case .send(let bytes, let peers):
+                guard Set(peers).count == peers.count else { throw Finding("the host says things twice") }
+                for peer in peers {
+                    guard let index = visitors.firstIndex(where: { $0.id == peer }) else {
+                        throw Finding("the host talks to somebody who is gone")
+                    }
+                    visitors[index].fromHost.append(bytes)
+                }
+            }
+        }
+        if outputs.count - news.count > 2 { throw Finding("the host says \(outputs.count) things at once") }
+        try ledger.see(host.table, news)
+        if host.table.happeningCount == UInt32(history.count) { history.append(host.table) }
+        guard host.watchers.count == host.table.watcherCount,
+            (host.guest == nil) == (host.table.guest == nil),
+            host.table == history[Int(host.table.happeningCount)]
+        else { throw Finding("the host's table does not say who is there") }
+        for one in news { try check(one, by: actor) }
+    }
+
+    private mutating func check(_ news: TableNews, by actor: Disc?) throws {
+        switch news {
+        case .moved(let disc, _), .said(let disc, _), .ended(.line(let disc)), .ended(.resigned(let disc)),
+            .began(_, let disc):
+            if disc != actor { throw Finding("\(disc) is said to have done what it has not: \(news)") }
+        case .ended(.brokenOff):
+            reach.breaches += 1
+            if isGuestClean { throw Finding("a game was broken off between honest players") }
+        default: break
+        }
+        if case .ended(.line) = news { reach.lines += 1 }
+        if case .began(let number, _) = news, number > 1 { reach.rematches += 1 }
+    }
+
+    /// What a visitor's table gives back.
+    private mutating func take(
+        _ outputs: [VisitorTable.Output], _ news: [TableNews], _ index: Int
+    ) throws {
+        let id = visitors[index].id
+        var isLeaving = false
+        for output in outputs {
+            switch output {
+            case .tell: break
+            case .leave(let breach):
+                isLeaving = true
+                if visitors[index].isClean { throw Finding("a visitor nobody lied to leaves: \(breach)") }
+            case .send(let bytes):
+                try TableMessageCheck.check(bytes)
+                if bytes[1] == 17 { try protests(index) }
+                visitors[index].toHost.append(bytes)
+            }
+        }
+        if let table = visitors[index].table.table {
+            try visitors[index].ledger.see(table, news)
+            if visitors[index].table.isSeated { for one in news { try visitors[index].checkOwn(one) } }
+        }
+        if isLeaving, let index = visitors.firstIndex(where: { $0.id == id }) { try leave(index) }
+    }
+
+    private mutating func protests(_ index: Int) throws {
+        let visitor = visitors[index]
+        let game = visitor.table.table?.game?.number
+        if visitor.isClean { throw Finding("a visitor nobody lied to protests") }
+        if visitor.protested == game { throw Finding("somebody protests twice in a game") }
+        visitors[index].protested = game
+    }
+
+    // MARK: The end
+
+    /// Lets everything through as it is; whoever was not lied to has the host's table then.
+    mutating func settle() throws {
+        var rounds = 0
+        while let index = visitors.firstIndex(where: { !$0.toHost.isEmpty || !$0.fromHost.isEmpty }) {
+            rounds += 1
+            if rounds > 20_000 { throw Finding("the table never comes to rest") }
+            if visitors[index].fromHost.isEmpty {
+                try deliverToHost(from: index)
+            } else {
+                try deliverToVisitor(index)
+            }
+        }
+        for visitor in visitors where visitor.isClean {
+            guard visitor.table.table == host.table else {
+                throw Finding("a visitor nobody lied to has another table in the end")
+            }
+            if visitor.table.pending != nil { throw Finding("a guest waits for what never comes") }
+        }
+    }
+}
+
+extension TableRoom.Visitor {
+    /// A guest sees itself do only what it wanted.
+    fileprivate mutating func checkOwn(_ news: TableNews) throws {
+        switch news {
+        case .moved(.yellow, let cell): try expect(.move(cell.column))
+        case .ended(.resigned(.yellow)): try expect(.resign)
+        case .began(let number, .yellow) where number > 1: try expect(.rematch)
+        case .said(.yellow, let words):
+            guard let place = said.firstIndex(of: words) else {
+                throw Finding("a guest did not say \(words)")
+            }
+            said.removeSubrange(...place)
+        case .guestLeft, .guestCame: throw Finding("a guest is told that it is not there: \(news)")
+        default: break
+        }
+    }
+
+    private mutating func expect(_ action: FourInARow.Action) throws {
+        guard asked == action else { throw Finding("a guest did not \(action)") }
+        asked = nil
+    }
+}
+
+/// A request, read in the plainest way there is.
+private struct Wanted {
+    let after: UInt32
+    let game: UInt32
+    let deed: UInt8
+    /// What a move claims.
+    let claim: UInt8?
+
+    init?(_ bytes: [UInt8]) {
+        guard bytes.count >= 11, bytes.starts(with: [1, 16]) else { return nil }
+        after = bytes[2..<6].reduce(0) { $0 << 8 | UInt32($1) }
+        game = bytes[6..<10].reduce(0) { $0 << 8 | UInt32($1) }
+        deed = bytes[10]
+        let isRight =
+            switch deed {
+            case 1: bytes.count == 13 && bytes[11] < 7 && bytes[12] < 3
+            case 2, 3: bytes.count == 11
+            case 4: bytes.count > 12 && bytes.count == 12 + Int(bytes[11])
+            default: false
+            }
+        guard isRight else { return nil }
+        claim = deed == 1 ? bytes[12] : nil
+    }
+}

@@ -1,0 +1,206 @@
+import FourInARow
+import NighCore
+
+/// Games of Four in a Row at one table: a host, a guest, some who watch, and on some of the ways between them somebody who changes,
+/// swaps, repeats, drops and makes up what is said.
+///
+/// What each of them may believe is worked out here anew, from the bytes and from the protocol's page.
+enum TableTarget {
+    /// What was reached, so that a test can see that inputs get anywhere.
+    struct Reach {
+        /// Games that ended by a line.
+        var lines = 0
+        /// Games that were broken off.
+        var breaches = 0
+        /// Games after the first.
+        var rematches = 0
+        /// Whether nobody was lied to.
+        var isCalm = false
+    }
+
+    @discardableResult
+    static func run(_ mutator: inout Mutator) throws -> Reach {
+        var room = TableRoom(
+            liesToHost: mutator.oneIn(3), liesToVisitors: mutator.oneIn(3),
+            // In few columns there is soon a line, or no room.
+            columns: mutator.pick([2, 3, 7]))
+        try room.come(mutator.oneIn(8) ? .watch : .seat)
+        for _ in 0..<(24 + mutator.number(below: 120)) { try step(&room, &mutator) }
+        try room.settle()
+        if mutator.oneIn(64) { try flood(&room, &mutator) }
+        room.reach.isCalm = !room.liesToHost && !room.liesToVisitors
+        return room.reach
+    }
+
+    private static func step(_ room: inout TableRoom, _ mutator: inout Mutator) throws {
+        switch mutator.number(below: 32) {
+        case 0...4: try room.hostActs(action(room, &mutator))
+        case 5...9: try room.guestActs(action(room, &mutator))
+        case 10...17:
+            guard let index = someVisitor(room, &mutator) else { return }
+            if room.liesToHost, mutator.oneIn(8) { tamper(&room, index, toHost: true, &mutator) }
+            try room.deliverToHost(from: index)
+        case 18...27:
+            guard let index = someVisitor(room, &mutator) else { return }
+            if room.liesToVisitors, mutator.oneIn(12) { tamper(&room, index, toHost: false, &mutator) }
+            try room.deliverToVisitor(index)
+        case 28: try room.come(.seat)
+        case 29: if mutator.oneIn(2) { try room.come(.watch) }
+        case 30:
+            guard mutator.oneIn(4), let index = someVisitor(room, &mutator) else { return }
+            try room.leave(index)
+        default:
+            try TableMessageCheck.check(mutator.perhapsChanged(room.heard(&mutator), with: room.allHeard))
+        }
+    }
+
+    private static func someVisitor(_ room: TableRoom, _ mutator: inout Mutator) -> Int? {
+        guard !room.visitors.isEmpty else { return nil }
+        // The guest is the one with most to say.
+        if mutator.oneIn(2), let guest = room.guestIndex { return guest }
+        return mutator.number(below: room.visitors.count)
+    }
+
+    private static func action(_ room: TableRoom, _ mutator: inout Mutator) -> FourInARow.Action {
+        switch mutator.number(below: 24) {
+        case 0: return .resign
+        case 1...3: return .rematch
+        case 4...5: return .say(words[mutator.number(below: words.count)])
+        default: return .move(Column.allCases[mutator.number(below: room.columns)])
+        }
+    }
+
+    private static let words: [Words] = ["hello", "well played", "ça va?", "👩‍👩‍👧‍👦"].compactMap { Words($0) }
+
+    // MARK: Lies
+
+    private static func tamper(
+        _ room: inout TableRoom, _ index: Int, toHost: Bool, _ mutator: inout Mutator
+    ) {
+        var way = toHost ? room.visitors[index].toHost : room.visitors[index].fromHost
+        let before = way
+        let place = mutator.number(below: way.count)
+        switch mutator.number(below: 9) {
+        case 0: if !way.isEmpty { way.remove(at: place) }
+        case 1: if !way.isEmpty { way.insert(way[place], at: 0) }
+        case 2: if !way.isEmpty { way.swapAt(0, place) }
+        case 3: if !way.isEmpty { way[0] = mutator.perhapsChanged(way[0], with: room.allHeard) }
+        case 4: way.insert(mutator.perhapsChanged(room.heard(&mutator), with: room.allHeard), at: 0)
+        case 5:
+            // Into the wrong hands.
+            let other = room.visitors[mutator.number(below: room.visitors.count)]
+            if let bytes = (mutator.oneIn(2) ? other.toHost : other.fromHost).first {
+                way.insert(bytes, at: 0)
+            }
+        default: way.insert(toHost ? request(room, &mutator) : happening(room, index, &mutator), at: 0)
+        }
+        guard way != before else { return }
+        room.visitors[index].isClean = false
+        if toHost { room.visitors[index].toHost = way } else { room.visitors[index].fromHost = way }
+    }
+
+    private static func number(_ value: UInt32) -> [UInt8] {
+        [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) }
+    }
+
+    /// A number near `value`, mostly that very one.
+    private static func near(_ value: UInt32, _ mutator: inout Mutator) -> [UInt8] {
+        switch mutator.number(below: 12) {
+        case 0: number(value &- 1)
+        case 1: number(value &+ 1)
+        case 2: number(value &- UInt32(mutator.number(below: 9)))
+        case 3: number(UInt32(truncatingIfNeeded: mutator.pick(Mutator.edges)))
+        default: number(value)
+        }
+    }
+
+    private static func said(_ mutator: inout Mutator) -> [UInt8] {
+        let text = Array(mutator.pick(words).description.utf8)
+        return [UInt8(text.count)] + text
+    }
+
+    /// What a guest could have wanted.
+    private static func request(_ room: TableRoom, _ mutator: inout Mutator) -> [UInt8] {
+        let head =
+            near(room.host.table.happeningCount, &mutator) + near(room.host.table.game?.number ?? 0, &mutator)
+        let column = UInt8(mutator.number(below: room.columns))
+        switch mutator.number(below: 8) {
+        case 0: return [1, 16] + head + [2]
+        case 1: return [1, 16] + head + [3]
+        case 2: return [1, 16] + head + [4] + said(&mutator)
+        case 3: return [1, 17, UInt8(mutator.number(below: 8))]
+        case 4: return [1, 16] + head + [1, column, UInt8(mutator.number(below: 4))]
+        default: return [1, 16] + head + [1, column, 0]
+        }
+    }
+
+    /// What a host could have told next.
+    private static func happening(_ room: TableRoom, _ index: Int, _ mutator: inout Mutator) -> [UInt8] {
+        let count = room.visitors[index].table.table?.happeningCount ?? 0
+        let head: [UInt8] = [1, 2] + near(count &+ 1, &mutator)
+        let disc = UInt8(mutator.number(below: 2))
+        switch mutator.number(below: 12) {
+        case 0: return head + [2, disc]
+        case 1: return head + [3, disc]
+        case 2: return head + [4, disc] + said(&mutator)
+        case 3: return head + [5] + said(&mutator)
+        case 4: return head + [6]
+        case 5: return head + [7, disc, UInt8(mutator.number(below: 8))]
+        case 6: return head + [8, 0, UInt8(mutator.number(below: 70))]
+        case 7:
+            let moves = (0..<mutator.number(below: 9)).map { _ in UInt8(mutator.number(below: room.columns)) }
+            let game = [1] + near(1, &mutator) + [disc, 0, UInt8(moves.count)] + moves
+            return [1, 1] + near(count, &mutator) + [UInt8(mutator.number(below: 2)), 0, 1]
+                + said(&mutator) + game
+        default:
+            let column = UInt8(mutator.number(below: room.columns))
+            return head + [1, disc, column, mutator.oneIn(8) ? UInt8(mutator.number(below: 4)) : 0]
+        }
+    }
+
+    // MARK: Many messages
+
+    /// However much is said, no side keeps more of it.
+    private static func flood(_ room: inout TableRoom, _ mutator: inout Mutator) throws {
+        for _ in 0..<300 {
+            guard let index = someVisitor(room, &mutator) else { return }
+            room.visitors[index].isClean = false
+            let visitor = room.visitors[index]
+            try room.takeAtHost(request(room, &mutator), from: visitor.id)
+            var table = visitor.table
+            for _ in 0..<4 {
+                _ = table.received(happening(room, index, &mutator))
+                // Nobody answers a guest that talks all the time.
+                let talk = FourInARow.Action.say(mutator.pick(words))
+                if table.breach(of: talk) == nil { _ = try? table.act(talk) }
+            }
+            room.visitors[index].table = table
+            room.visitors[index].forget()
+        }
+        let held = Weight.of(room.host) + room.visitors.reduce(0) { max($0, Weight.of($1.table)) }
+        if held > mostHeld { throw Finding("tables hold \(held) values after many messages") }
+    }
+
+    /// A whole game, those who watch and a hundred words that wait, with room to spare.
+    private static let mostHeld = 3_000
+}
+
+/// How many plain values a value is made of, all that it holds included.
+enum Weight {
+    static func of(_ value: Any) -> Int {
+        if let text = value as? String { return 1 + text.utf8.count / 8 }
+        return Mirror(reflecting: value).children.reduce(1) { $0 + of($1.value) }
+    }
+}
+
+/// What can be read is written as it was, and read as that again.
+enum TableMessageCheck {
+    static func check(_ bytes: [UInt8]) throws {
+        guard let message = try? TableMessage(bytes) else { return }
+        let written = message.bytes
+        if written != bytes { throw Finding("\(bytes) is read as \(message), which is written \(written)") }
+        guard let again = try? TableMessage(written), again == message else {
+            throw Finding("\(written) is not read as it was written")
+        }
+    }
+}
