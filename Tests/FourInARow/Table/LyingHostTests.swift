@@ -69,10 +69,10 @@ struct LyingHostTests {
         try room.act(.say(Self.words("what is it?")), by: .red)
         try room.act(.say(Self.words("nonsense")), by: .yellow)
         room.settle()
-        #expect(
-            room.guestNews.suffix(2) == [
-                .said(.red, try Self.words("what is it?")), .said(.yellow, try Self.words("nonsense")),
-            ])
+        let heard: [TableNews] = [
+            .said(.red, try Self.words("what is it?")), .said(.yellow, try Self.words("nonsense")),
+        ]
+        #expect(Array(room.guestNews.suffix(2)) == heard)
         #expect(room.guest?.table?.watcherCount == 1)
         #expect(room.guestNews.count { if case .ended = $0 { true } else { false } } == 1)
         try room.act(.rematch, by: .yellow)
