@@ -164,8 +164,14 @@ extension Lobby {
             stand = .hosting(table)
             carryOut(outputs)
         case .joining(let journey) where journey.host == peer || journey.host == nil && people[peer] != nil:
-            stand = .visiting(peer, VisitorTable())
-            received(bytes, from: peer)
+            var table = VisitorTable()
+            var outputs = table.received(bytes)
+            // Nobody is given another place than was asked for.
+            if table.table != nil, table.isSeated != (journey.wish == .seat) {
+                outputs = [.leave(.falseReport)]
+            }
+            stand = .visiting(peer, table)
+            carryOut(outputs, peer)
         case .visiting(let host, var table) where host == peer:
             let outputs = table.received(bytes)
             stand = .visiting(host, table)
