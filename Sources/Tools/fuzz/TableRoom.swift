@@ -266,8 +266,8 @@ struct TableRoom {
 
     // MARK: The end
 
-    /// Lets everything through as it is; whoever was not lied to has the host's table then.
-    mutating func settle() throws {
+    /// Lets everything through as it is.
+    mutating func letAllThrough() throws {
         var rounds = 0
         while let index = visitors.firstIndex(where: { !$0.toHost.isEmpty || !$0.fromHost.isEmpty }) {
             rounds += 1
@@ -278,6 +278,11 @@ struct TableRoom {
                 try deliverToVisitor(index)
             }
         }
+    }
+
+    /// Whoever was not lied to has the host's table when everything has come.
+    mutating func settle() throws {
+        try letAllThrough()
         for visitor in visitors where visitor.isClean {
             guard visitor.table.table == host.table else {
                 throw Finding("a visitor nobody lied to has another table in the end")

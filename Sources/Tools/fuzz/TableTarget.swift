@@ -33,9 +33,15 @@ enum TableTarget {
     }
 
     private static func step(_ room: inout TableRoom, _ mutator: inout Mutator) throws {
-        switch mutator.number(below: 32) {
-        case 0...4: try room.hostActs(action(room, &mutator))
-        case 5...9: try room.guestActs(action(room, &mutator))
+        switch mutator.number(below: 40) {
+        case 32...:
+            // Without this hardly any game would come to its end.
+            try room.letAllThrough()
+            try room.hostActs(action(room, .red, &mutator))
+            try room.letAllThrough()
+            try room.guestActs(action(room, .yellow, &mutator))
+        case 0...4: try room.hostActs(action(room, .red, &mutator))
+        case 5...9: try room.guestActs(action(room, .yellow, &mutator))
         case 10...17:
             guard let index = someVisitor(room, &mutator) else { return }
             if room.liesToHost, mutator.oneIn(8) { tamper(&room, index, toHost: true, &mutator) }
@@ -61,11 +67,14 @@ enum TableTarget {
         return mutator.number(below: room.visitors.count)
     }
 
-    private static func action(_ room: TableRoom, _ mutator: inout Mutator) -> FourInARow.Action {
-        switch mutator.number(below: 24) {
+    private static func action(_ room: TableRoom, _ disc: Disc, _ mutator: inout Mutator) -> FourInARow.Action
+    {
+        switch mutator.number(below: 48) {
         case 0: return .resign
-        case 1...3: return .rematch
-        case 4...5: return .say(words[mutator.number(below: words.count)])
+        case 1...6: return .rematch
+        case 7...10: return .say(words[mutator.number(below: words.count)])
+        // Whoever keeps to a column soon has a line, or the column is full.
+        case 11...30: return .move(Column.allCases[disc == .red ? 0 : 1])
         default: return .move(Column.allCases[mutator.number(below: room.columns)])
         }
     }
