@@ -27,8 +27,10 @@ enum FourInARowProgram {
             case .action(.bot(let machine, let player)):
                 let output = LineOutput(whenBroken: { end.come(0) })
                 Interrupts.onFirst { end.come(0) }
-                return try await MachineErrand(machine: machine, player: player, output: output, end: end)
-                    .run()
+                return try await pointing(to: "\(name) bot --help") {
+                    try await MachineErrand(machine: machine, player: player, output: output, end: end)
+                        .run()
+                }
             case .action(.play(let beginning, let player, let looks)):
                 return try await pointing(to: "\(name) --help") {
                     try await play(beginning, player, looks, end)
