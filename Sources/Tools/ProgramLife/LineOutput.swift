@@ -18,10 +18,15 @@ public final class LineOutput: @unchecked Sendable {
     }
 
     /// Writes `words` as one line; from any thread.
-    public func line(_ words: String) {
+    public func line(_ words: String) { lines([words]) }
+
+    /// Writes lines between which no other comes, whatever is written on other threads.
+    public func lines(_ lines: [String]) {
+        guard !lines.isEmpty else { return }
+        let text = lines.map { "\(Self.harmless($0))\n" }.joined()
         let breaks = lock.withLock {
             guard !isBroken else { return false }
-            isBroken = !Self.write("\(Self.harmless(words))\n", to: STDOUT_FILENO)
+            isBroken = !Self.write(text, to: STDOUT_FILENO)
             return isBroken
         }
         if breaks { whenBroken() }

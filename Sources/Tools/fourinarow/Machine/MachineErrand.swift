@@ -58,7 +58,7 @@ struct MachineErrand {
         let listener = MachinePlayer.Listener(
             told: { view, news in
                 guard reports else { return }
-                for line in report.lines(for: news, in: view) { output.line(line) }
+                output.lines(report.lines(for: news, in: view))
             },
             hadEnough: { hasPlayedAll in end.come(hasPlayedAll ? 0 : 1) })
         return Seat(

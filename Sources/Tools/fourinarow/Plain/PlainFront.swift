@@ -51,9 +51,7 @@ final class PlainFront: Front, @unchecked Sendable {
         reader.join()
     }
 
-    private func say(_ lines: [String]) {
-        for line in lines { output.line(line) }
-    }
+    private func say(_ lines: [String]) { output.lines(lines) }
 
     // MARK: Reading
 
