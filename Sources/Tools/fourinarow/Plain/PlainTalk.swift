@@ -13,6 +13,8 @@ struct PlainTalk {
     private(set) var view: LobbyView
     private var toldTables: [TableListing] = []
     private var wasMyTurn = false
+    /// The last game whose beginning was told; whose turn it is in a later one is told behind that.
+    private var toldGame: UInt32?
     /// A table was just left or not reached: the lobby is told of anew.
     private var isInLobby = true
 
@@ -32,6 +34,8 @@ struct PlainTalk {
     mutating func lines(for view: LobbyView, _ news: LobbyNews?) -> [String] {
         self.view = view
         var lines: [String] = []
+        if view.place.sitting?.table.game == nil { toldGame = nil }
+        if case .table(.began(let number, _)) = news { toldGame = number }
         if let news { lines += self.lines(for: news) }
         lines += turnLines()
         lines += lobbyLines()
@@ -75,7 +79,7 @@ struct PlainTalk {
         let sitting = view.place.sitting
         let isMyTurn =
             sitting?.ownDisc != nil && sitting?.table.game?.turn == sitting?.ownDisc
-            && sitting?.pending == nil
+            && sitting?.pending == nil && sitting?.table.game?.number == toldGame
         defer { wasMyTurn = isMyTurn }
         return isMyTurn && !wasMyTurn ? ["It's your turn: 1 to 7."] : []
     }
