@@ -93,9 +93,10 @@ let package = Package(
                 "Arguments", "FourInARow", "NighCore", "NighMemory", "NighTestKit", "fourinarow-solver",
             ],
             path: "Tests/FourInARow"),
+        .target(name: "ChildPrograms", path: "Tests/ChildPrograms"),
         .testTarget(
             name: "FourInARowProgramTests",
-            dependencies: ["FourInARow", "NighCore", "Terminal", "fourinarow"],
+            dependencies: ["ChildPrograms", "FourInARow", "NighCore", "Terminal", "fourinarow"],
             path: "Tests/FourInARowProgram"),
         .executableTarget(
             name: "TerminalCrasher", dependencies: ["NighCore", "Terminal"], path: "Tests/TerminalCrasher"),
@@ -104,9 +105,10 @@ let package = Package(
             path: "Tests/Terminal"),
         .testTarget(name: "FuzzTests", dependencies: ["fuzz"], path: "Tests/Fuzz"),
         .testTarget(
-            name: "GreetTests", dependencies: ["Arguments", "Nigh", "ProgramLife", "greet"],
+            name: "GreetTests", dependencies: ["Arguments", "ChildPrograms", "Nigh", "ProgramLife", "greet"],
             path: "Tests/Greet"),
-        .testTarget(name: "LabTests", dependencies: ["NighTestKit", "lab"], path: "Tests/Lab/Scenarios"),
+        .testTarget(
+            name: "LabTests", dependencies: ["NighTestKit", "fourinarow", "lab"], path: "Tests/Lab/Scenarios"),
         .testTarget(name: "NighTests", dependencies: ["Nigh"], path: "Tests/Nigh"),
         .testTarget(
             name: "MemoryTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Memory"

@@ -1,61 +1,86 @@
 import Glibc
 
-/// A `greet` of its own process, whose lines are read as they come. Killed with its last reference.
-final class Child {
-    struct Failure: Error, CustomStringConvertible {
-        let description: String
+/// A program of this package in a process of its own, whose lines are read as they come. Killed with its last reference.
+package final class Child {
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
     }
 
     /// For how long anything is waited for.
     private static let patience: Int = 60
-    private static let program: String = {
+    /// Where the tests' own program lies, and all others beside it.
+    private static let folder: String = {
         var buffer = [CChar](repeating: 0, count: 4_096)
         let count = readlink("/proc/self/exe", &buffer, buffer.count)
         let path = String(decoding: buffer.prefix(max(count, 0)).map(UInt8.init(bitPattern:)), as: UTF8.self)
-        return path.split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" } + "/greet"
+        return path.split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" }
     }()
 
     private let process: pid_t
+    private var input: Int32
     private var output: Reader
     private var errors: Reader
     private var isReaped = false
 
-    /// Starts `greet` with these arguments.
-    init(_ arguments: [String]) throws {
+    /// Starts `program` with these arguments; its input ends where it begins, unless it `reads`.
+    package init(_ program: String, _ arguments: [String], reads: Bool = false) throws {
+        let program = "\(Self.folder)/\(program)"
+        var typed: [Int32] = [-1, -1]
+        guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &typed) == 0 else {
+            throw Failure(description: "no pair of sockets: \(errno)")
+        }
+        input = typed[1]
+        defer { close(typed[0]) }
         output = try Reader()
         errors = try Reader()
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_adddup2(&actions, typed[0], STDIN_FILENO)
         posix_spawn_file_actions_adddup2(&actions, output.far, STDOUT_FILENO)
         posix_spawn_file_actions_adddup2(&actions, errors.far, STDERR_FILENO)
-        var strings = ([Self.program] + arguments).map { strdup($0) } + [nil]
+        var strings = ([program] + arguments).map { strdup($0) } + [nil]
         defer { for string in strings { free(string) } }
         var process = pid_t()
-        let status = posix_spawn(&process, Self.program, &actions, nil, &strings, environ)
-        guard status == 0 else { throw Failure(description: "\(Self.program) does not start: \(status)") }
+        let status = posix_spawn(&process, program, &actions, nil, &strings, environ)
+        guard status == 0 else { throw Failure(description: "\(program) does not start: \(status)") }
         self.process = process
         output.closeFar()
         errors.closeFar()
+        if !reads { closeInput() }
     }
 
     deinit {
+        closeInput()
         guard !isReaped else { return }
         kill(process, SIGKILL)
         waitpid(process, nil, 0)
     }
 
-    /// All that was read so far.
-    var lines: [String] { output.lines }
+    /// Writes a line to its input; one that has ended does not read it.
+    package func type(_ line: String) {
+        let bytes = Array("\(line)\n".utf8)
+        _ = Glibc.send(input, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+    }
 
-    func send(_ signal: Int32) { kill(process, signal) }
+    /// Lets it read the end of its input.
+    package func closeInput() {
+        guard input >= 0 else { return }
+        shutdown(input, Int32(SHUT_RDWR))
+        close(input)
+        input = -1
+    }
+
+    /// All that was read so far.
+    package var lines: [String] { output.lines }
+
+    package func send(_ signal: Int32) { kill(process, signal) }
 
     /// Nobody reads what it says any more.
-    func stopListening() { output.close() }
+    package func stopListening() { output.close() }
 
     /// Bounds how many descriptors it may have from now on.
-    func limitDescriptors(to count: Int) throws {
+    package func limitDescriptors(to count: Int) throws {
         let arguments: [String] = ["/usr/bin/prlimit", "--pid=\(process)", "--nofile=\(count):"]
         var strings = arguments.map { strdup($0) } + [nil]
         defer { for string in strings { free(string) } }
@@ -68,7 +93,7 @@ final class Child {
 
     /// Waits for a line with all of these words in it; the `occurrence`th of them.
     @discardableResult
-    func line(with words: String..., occurrence: Int = 1) throws -> String {
+    package func line(with words: String..., occurrence: Int = 1) throws -> String {
         let deadline = Self.now + Self.patience
         while true {
             let found = lines.filter { line in words.allSatisfy(line.contains) }
@@ -80,7 +105,7 @@ final class Child {
     }
 
     /// Waits for the end; returns the exit status, and what was said to the standard error.
-    func end() throws -> (status: Int32, errors: [String]) {
+    package func end() throws -> (status: Int32, errors: [String]) {
         let deadline = Self.now + Self.patience
         while try output.readMore(until: deadline) {}
         while try errors.readMore(until: deadline) {}
@@ -121,6 +146,8 @@ final class Child {
 
         mutating func close() {
             guard near >= 0 else { return }
+            // Whatever is just being started elsewhere holds the socket too, until it has become its program.
+            shutdown(near, Int32(SHUT_RDWR))
             Glibc.close(near)
             near = -1
         }

@@ -1,3 +1,4 @@
+import ChildPrograms
 import Glibc
 import Testing
 
@@ -12,11 +13,11 @@ struct ProgramTests {
     private func start(_ name: String, over transport: String = transport, _ more: [String] = []) throws
         -> Child
     {
-        try Child(["--name", name, "--service", Self.service, "--transport", transport] + more)
+        try Child("greet", ["--name", name, "--service", Self.service, "--transport", transport] + more)
     }
 
     @Test(arguments: ["memory", transport]) func twoInOneProgramMeetTalkAndLeave(_ transport: String) throws {
-        let child = try Child(["--service", Self.service, "--transport", transport])
+        let child = try Child("greet", ["--service", Self.service, "--transport", transport])
         let (status, errors) = try child.end()
         #expect(status == 0)
         #expect(errors == [])
@@ -58,7 +59,7 @@ struct ProgramTests {
         let address = try #require(address(of: puma).split(separator: "/").last)
         let parts = address.split(separator: ":")
         let spec = "\(Self.withoutDiscovery),host=\(parts[0]),port=\(parts[1])"
-        let lynx = try Child(["--service", Self.service, "--transport", spec])
+        let lynx = try Child("greet", ["--service", Self.service, "--transport", spec])
         try lynx.line(with: "sees Puma")
         try lynx.line(with: "hears from Puma")
         try puma.line(with: "hears from")
@@ -147,7 +148,7 @@ struct ProgramTests {
         ["--nonsense"], ["--name"], ["--transport", "pigeon"], ["--transport", "tcp:port=x"],
     ])
     func wrongFlagsAreAnsweredInOneSentence(_ arguments: [String]) throws {
-        let child = try Child(arguments)
+        let child = try Child("greet", arguments)
         let (status, errors) = try child.end()
         #expect(status == 2)
         #expect(errors.count == 1)
@@ -156,7 +157,7 @@ struct ProgramTests {
     }
 
     @Test func helpIsNoMistake() throws {
-        let child = try Child(["--help"])
+        let child = try Child("greet", ["--help"])
         #expect(try child.end().status == 0)
         #expect(child.lines.first?.hasPrefix("usage: greet") == true)
     }

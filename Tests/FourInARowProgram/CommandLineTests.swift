@@ -1,0 +1,150 @@
+import ChildPrograms
+import Glibc
+import Testing
+
+@testable import fourinarow
+
+/// The program as a person starts it from a shell, as far as that needs nobody else.
+@Suite struct CommandLineTests {
+    /// Nothing of it leaves this machine.
+    private static let alone = ["--transport", "tcp:interface=lo,mdns=off", "--identity", "ephemeral"]
+
+    @Test("The table of arguments contradicts itself nowhere")
+    func table() { #expect(Errand.program.problems == []) }
+
+    @Test(
+        "What cannot be is told in one sentence that points to the help, with status 2",
+        arguments: [
+            (["--nonsense"], "there is no option --nonsense (see fourinarow --help)"),
+            (["play"], "(see fourinarow --help)"),
+            (["hots"], "did you mean host?"),
+            (["bot", "--level", "10"], "--level"),
+            (["bot", "--level", "0"], "--level"),
+            (["bot", "--games", "0"], "--games"),
+            (["bot", "--pause", "soon"], "--pause"),
+            (["bot", "--seed", "-1"], "a seed is a whole number from 0 on"),
+            (["bot", "--at", "Puma", "--against", "3"], "--at and --against do not go together"),
+            (["bot", "--transport", "memory"], "memory reaches nobody outside this program"),
+            (["host", "--plain", "--transport", "memory"], "memory reaches nobody outside this program"),
+            (["bot", "--plain"], "--plain is an option of fourinarow"),
+            (["host", "Puma"], "\"Puma\" is too much"),
+            (["join", "Puma", "Lynx"], "\"Lynx\" is too much"),
+            (["--name", ""], "--name"),
+            (["--name"], "--name needs a value"),
+            (["--transport", "pigeon"], "there is no transport \"pigeon\""),
+            (["bot", "--transport", "pigeon"], "there is no transport \"pigeon\""),
+            (["host", "--transport", "tcp:port=x"], "port"),
+            (["completion"], "SHELL"),
+            (["completion", "tcsh"], "tcsh"),
+            (["manual", "now"], "\"now\" is too much"),
+        ] as [([String], String)])
+    func wrongCalls(_ arguments: [String], _ words: String) throws {
+        let child = try Child("fourinarow", arguments)
+        let (status, errors) = try child.end()
+        #expect(status == 2)
+        #expect(errors.count == 1)
+        #expect(errors.first?.hasPrefix("fourinarow: ") == true)
+        #expect(errors.first?.contains(words) == true, "\(errors)")
+        #expect(errors.first?.contains("--help") == true, "\(errors)")
+        #expect(child.lines.isEmpty)
+    }
+
+    @Test(
+        "Help is no mistake, on every level",
+        arguments: [
+            ["--help"], ["-h"], ["help"], ["host", "--help"], ["join", "--help"], ["watch", "-h"],
+            ["bot", "--help"],
+            ["completion", "--help"], ["manual", "--help"], ["help", "bot"],
+            ["bot", "--name", "Puma", "--help"],
+        ])
+    func help(_ arguments: [String]) throws {
+        let child = try Child("fourinarow", arguments)
+        let (status, errors) = try child.end()
+        #expect(status == 0)
+        #expect(errors.isEmpty)
+        let command = arguments.first { !$0.hasPrefix("-") && $0 != "help" }
+        let whole = ["fourinarow", command].compactMap(\.self).joined(separator: " ")
+        #expect(child.lines.first?.hasPrefix("usage: \(whole)") == true, "\(child.lines)")
+        #expect(child.lines.allSatisfy { $0.count <= 80 })
+    }
+
+    @Test("Each shell gets a script that names what can be completed", arguments: ["bash", "zsh", "fish"])
+    func completion(_ shell: String) throws {
+        let child = try Child("fourinarow", ["completion", shell])
+        let (status, errors) = try child.end()
+        #expect(status == 0)
+        #expect(errors.isEmpty)
+        let script = child.lines.joined(separator: "\n")
+        for word in ["host", "join", "watch", "bot", "level", "transport"] { #expect(script.contains(word)) }
+    }
+
+    @Test("The manual page is one that man can show")
+    func manual() throws {
+        let child = try Child("fourinarow", ["manual"])
+        let (status, errors) = try child.end()
+        #expect(status == 0)
+        #expect(errors.isEmpty)
+        #expect(child.lines.contains { $0.hasPrefix(".TH") && $0.lowercased().contains("fourinarow") })
+    }
+
+    @Test(
+        "In the lobby, Ctrl-C and its relatives end it in good order", arguments: [SIGINT, SIGTERM, SIGHUP])
+    func signalsInTheLobby(_ signal: Int32) throws {
+        let child = try Child("fourinarow", ["--plain"] + Self.alone, reads: true)
+        try child.line(with: "You are ", " to those who know you.")
+        child.send(signal)
+        try endsWell(child)
+    }
+
+    @Test("The end of what is typed ends it")
+    func closedInput() throws {
+        let child = try Child("fourinarow", ["--plain"] + Self.alone, reads: true)
+        try child.line(with: "You are ")
+        child.closeInput()
+        try endsWell(child)
+    }
+
+    @Test("What can be typed is told, and q ends it")
+    func typedQuit() throws {
+        let child = try Child("fourinarow", ["--plain"] + Self.alone, reads: true)
+        child.type("?")
+        try child.line(with: "q: leave the table; in the lobby: end the program")
+        child.type("q")
+        try endsWell(child)
+    }
+
+    @Test("It ends when nobody reads what it says")
+    func closedOutput() throws {
+        let child = try Child("fourinarow", ["--plain"] + Self.alone, reads: true)
+        try child.line(with: "You are ")
+        child.stopListening()
+        child.type("?")
+        try endsWell(child)
+    }
+
+    @Test("So does the machine that plays with itself")
+    func closedOutputOfTheMachine() throws {
+        let child = try Child(
+            "fourinarow",
+            ["bot", "--against", "1", "--level", "1", "--pause", "0ms", "--transport", "memory"])
+        try child.line(with: "game 2, ")
+        child.stopListening()
+        try endsWell(child)
+    }
+
+    @Test("The machine that plays with itself is ended by Ctrl-C", arguments: [SIGINT, SIGTERM])
+    func signalsToTheMachine(_ signal: Int32) throws {
+        let child = try Child(
+            "fourinarow",
+            ["bot", "--against", "1", "--level", "1", "--pause", "1ms", "--transport", "memory"])
+        try child.line(with: "game 1, ")
+        child.send(signal)
+        try endsWell(child)
+    }
+
+    private func endsWell(_ child: Child, sourceLocation: SourceLocation = #_sourceLocation) throws {
+        let (status, errors) = try child.end()
+        #expect(status == 0, sourceLocation: sourceLocation)
+        #expect(errors.isEmpty, sourceLocation: sourceLocation)
+    }
+}
