@@ -43,11 +43,7 @@ final class LabProcess: Sendable {
     }
 
     /// The program, which is built into the same folder as these tests.
-    static func program() throws -> String {
-        let tests = try Spawning.ownPath()
-        let folder = tests.prefix(tests.count - (tests.split(separator: "/").last?.count ?? 0))
-        return folder + "lab"
-    }
+    static func program() throws -> String { try Spawning.path(of: "lab") }
 
     /// All that it has printed so far.
     var output: String {

@@ -74,7 +74,7 @@ enum MachineProgram {
             return (journal.now, nil)
         } catch {
             lab.showWhatIsKnown()
-            for peer in lab.peers where peer.isRunning { peer.signal(SIGKILL) }
+            lab.killAll()
             return (journal.now, "\(error)")
         }
     }

@@ -2,7 +2,9 @@ import Glibc
 
 /// What happens to two programs on two adapters of one machine with Bluetooth, and how it must end.
 enum MachineScenarios {
-    static let all = [
+    static let all = sessions + MachineGames.all
+
+    private static let sessions = [
         Scenario("meets", "two programs find each other, talk, and part") { lab throws(Failure) in
             let (puma, lynx) = try lab.meetByRadio()
             try lab.talk(puma, lynx)

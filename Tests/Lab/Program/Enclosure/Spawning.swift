@@ -70,6 +70,17 @@ enum Spawning {
         defer { free(path) }
         return String(cString: path)
     }
+
+    /// The path of a program that is built into the same folder as this one.
+    static func path(of program: String) throws(Failure) -> String {
+        let own = try ownPath()
+        let folder = own.prefix(own.count - (own.split(separator: "/").last?.count ?? 0))
+        let path = "\(folder)\(program)"
+        guard access(path, X_OK) == 0 else {
+            throw Failure("there is no \(path); `swift build --product \(program)` makes it")
+        }
+        return path
+    }
 }
 
 /// Something did not go as a scenario needs it.

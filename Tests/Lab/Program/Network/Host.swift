@@ -20,6 +20,8 @@ final class Host {
     let launcher: [String]
     /// The peers started on it.
     private(set) var peers: [PeerProcess] = []
+    /// The games started on it.
+    private(set) var games: [GameProcess] = []
     private(set) var daemon: Child?
 
     private let number: Int
@@ -155,6 +157,16 @@ final class Host {
         let peer = try PeerProcess(name, options, on: self)
         peers.append(peer)
         return peer
+    }
+
+    /// Starts the game on the host, with a command and what belongs to it.
+    func game(
+        _ name: String, _ arguments: [String], over transport: String = "tcp:mdns=embedded",
+        as identity: GameProcess.Identity = .ephemeral
+    ) throws(Failure) -> GameProcess {
+        let game = try GameProcess(name, arguments, over: transport, as: identity, on: self)
+        games.append(game)
+        return game
     }
 
     // MARK: Daemons

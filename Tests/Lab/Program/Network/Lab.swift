@@ -112,12 +112,22 @@ final class Lab {
     /// All peers of all hosts, in the order in which they were started.
     var peers: [PeerProcess] { hosts.flatMap(\.peers) }
 
-    /// Ends every peer that still runs in good order, and judges what all have received.
+    private var games: [GameProcess] { hosts.flatMap(\.games) }
+
+    /// Ends all that runs at once, whatever it is doing.
+    func killAll() {
+        for peer in peers where peer.isRunning { peer.signal(SIGKILL) }
+        for game in games where game.isRunning { game.signal(SIGKILL) }
+    }
+
+    /// Ends every peer and every game that still runs in good order, and judges what all have received, and how they ended.
     func finish() throws(Failure) {
         step("the end")
         for peer in peers where peer.isRunning { peer.quit() }
+        for game in games where game.isRunning { game.signal(SIGTERM) }
         try wait(for: "all peers to have ended", within: .seconds(15)) { peers.allSatisfy { !$0.isRunning } }
         for peer in peers { try peer.judge() }
+        for game in games { try game.ends() }
     }
 
     /// Prints how things stood when a scenario failed.

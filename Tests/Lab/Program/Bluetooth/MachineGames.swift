@@ -1,0 +1,61 @@
+/// The game `fourinarow` on two adapters of one machine with Bluetooth.
+enum MachineGames {
+    static let all = [
+        Scenario(
+            "game", "two persons play over Bluetooth, and so does the machine: both sides see the same",
+            limit: .seconds(120)
+        ) { lab throws(Failure) in
+            let puma = try lab.machine.game("Puma", ["host", "--plain"], over: radio(0))
+            let lynx = try lab.machine.game("Lynx", ["join", "Puma", "--plain"], over: radio(1))
+            let game = try TypedGame.begin(puma, lynx, findingWithin: .seconds(40))
+            try puma.says("Lynx wants to play, over bluetooth.")
+            try game.play(Games.moves[0])
+            try game.isWon()
+            let another = try game.again()
+            try another.play(Games.moves[1])
+            try another.isWon()
+            lynx.type("q")
+            try puma.says("Lynx left the table.")
+            for player in [puma, lynx] { player.signal(15) }
+            for player in [puma, lynx] { try player.ends() }
+            try Games.machineGames(lab, 3, on: lab.machine, lab.machine, over: radio(0), radio(1))
+        },
+        Scenario(
+            "game-two-ways", "a game that begins on the network and, once that is cut, ends on Bluetooth",
+            limit: .seconds(120)
+        ) { lab throws(Failure) in
+            // Where this is tried again.
+            try setLoopback(lab, isUp: true)
+            let puma = try lab.machine.game("Puma", ["host", "--plain"], over: both(0))
+            let lynx = try lab.machine.game("Lynx", ["--plain"], over: both(1))
+            try lynx.says("Puma, a free seat, over tcp or bluetooth", within: .seconds(40))
+            lynx.type("j 1")
+            let game = try TypedGame.begin(puma, lynx)
+            try puma.says("Lynx wants to play, over tcp.")
+            game.patience = .seconds(40)
+            let moves = Games.moves[0]
+            try game.play(Array(moves.prefix(5)))
+            try setLoopback(lab, isUp: false)
+            try game.play(moves[5]) { () throws(Failure) in
+                for player in [puma, lynx] {
+                    try player.says("The game goes on over bluetooth.", within: .seconds(40))
+                }
+            }
+            try game.play(Array(moves.dropFirst(6)))
+            try game.isWon()
+            try lab.check("nobody had left", !puma.hasSaid("Lynx left the table"))
+            try setLoopback(lab, isUp: true)
+        },
+    ]
+
+    /// The network of this machine, that carries everything but Bluetooth.
+    private static func setLoopback(_ lab: Lab, isUp: Bool) throws(Failure) {
+        try lab.machine.run(["ip", "link", "set", "lo", isUp ? "up" : "down"])
+    }
+
+    private static func radio(_ number: Int) -> String { "bluetooth:adapter=hci\(number),interval=1" }
+
+    private static func both(_ number: Int) -> String {
+        "tcp:interface=lo,mdns=embedded,\(radio(number))"
+    }
+}

@@ -1,0 +1,121 @@
+import Glibc
+
+/// A running `fourinarow`, as a scenario sees it: the lines it has said.
+final class GameProcess {
+    /// Who it is to others.
+    enum Identity {
+        case ephemeral
+        /// Whoever uses the host.
+        case own
+    }
+
+    let name: String
+    unowned let host: Host
+    /// What it has said so far.
+    private(set) var lines: [String] = []
+
+    private let label: String
+    private let child: Child
+    private var errors: [String] = []
+    private var isKilled = false
+
+    /// Starts it with `arguments`, a command and what belongs to it.
+    init(
+        _ name: String, _ arguments: [String], over transport: String, as identity: Identity, on host: Host
+    ) throws(Failure) {
+        self.name = name
+        self.host = host
+        label = "\(host.name)/\(name)"
+        var command = host.launcher + ["env", "XDG_DATA_HOME=/run/data"]
+        command += [try Spawning.path(of: "fourinarow")] + arguments
+        command += ["--name", name, "--transport", transport]
+        if identity == .ephemeral { command += ["--identity", "ephemeral"] }
+        // Those that play a number of games end by themselves, and how is judged.
+        child = try host.lab.supervisor.start(label, command, mayEnd: true)
+        child.onLine = { [unowned self] stream, line in
+            switch stream {
+            case .output:
+                lines.append(line)
+                // Boards would hide everything else.
+                if !line.allSatisfy({ " 1234567.RY".contains($0) }) { host.lab.journal.note(label, line) }
+            case .errors:
+                errors.append(line)
+                host.lab.journal.note(label, "! \(line)")
+            }
+        }
+    }
+
+    // MARK: What it is told
+
+    /// Types a line.
+    func type(_ line: String) {
+        host.lab.journal.note(label, "< \(line)")
+        child.tell(line)
+    }
+
+    /// Lets it read the end of what is typed.
+    func closeInput() { child.closeInput() }
+
+    /// Sends it a signal.
+    func signal(_ number: Int32) {
+        host.lab.journal.note(label, "gets signal \(number)")
+        if number == SIGKILL { isKilled = true }
+        child.signal(number)
+    }
+
+    // MARK: What it says
+
+    /// Waits until it says a line with `words` in it, looking at what came after so many lines; returns that line.
+    @discardableResult
+    func says(
+        _ words: String, after count: Int = 0, within limit: Duration = .seconds(10)
+    ) throws(Failure) -> String {
+        var next = count
+        var found: String?
+        try host.lab.wait(for: "\(label) to say \"\(words)\"", within: limit) {
+            while found == nil, next < lines.count {
+                if lines[next].contains(words) { found = lines[next] }
+                next += 1
+            }
+            if found == nil, !isRunning { host.lab.supervisor.report("\(label) ended before it said that") }
+            return found != nil
+        }
+        return found ?? ""
+    }
+
+    /// Whether it has said a line with `words` in it.
+    func hasSaid(_ words: String) -> Bool { lines.contains { $0.contains(words) } }
+
+    /// The games that the machine has told of: the line of each, and the board behind it.
+    var games: [[String]] {
+        var games: [[String]] = []
+        for line in lines {
+            if line.hasPrefix("game ") {
+                games.append([line])
+            } else if line.hasPrefix("  "), !games.isEmpty {
+                games[games.count - 1].append(line)
+            }
+        }
+        return games
+    }
+
+    // MARK: Its end
+
+    var isRunning: Bool { !child.isOver }
+
+    /// Waits until it ends, which must be in good order.
+    func ends(within limit: Duration = .seconds(10)) throws(Failure) {
+        try host.lab.wait(for: "\(label) to end", within: limit) { !isRunning }
+        try judge()
+    }
+
+    /// Fails where it ended badly, or complained.
+    func judge() throws(Failure) {
+        guard child.ending == (isKilled ? .killed(SIGKILL) : .exited(0)) else {
+            throw Failure("\(label) \(child.ending?.description ?? "goes on")")
+        }
+        guard errors.isEmpty else {
+            throw Failure("\(label) printed on its error output: \(errors.joined(separator: " | "))")
+        }
+    }
+}
