@@ -72,6 +72,24 @@ struct PresenceCheckTests {
         #expect(try loop.run(until: { house.told == [false, true] }, within: .seconds(20)))
     }
 
+    /// As long as a conversation waits for a way back, and no longer.
+    @Test func whoeverHasJustGoneIsSoonSeenToBeBack() throws {
+        let house = House()
+        house.opens = false
+        let presence = check(house)
+        presence.add(puma)
+        presence.doubt(puma)
+        try loop.run(for: .seconds(7))
+        house.opens = true
+        #expect(try loop.run(until: { house.told.last == true }, within: .seconds(3)))
+        house.opens = false
+        presence.doubt(puma)
+        try loop.run(for: .seconds(30))
+        let before = house.knocks.count
+        try loop.run(for: .seconds(150))
+        #expect((9...11).contains(house.knocks.count - before))
+    }
+
     @Test func whoIsTalkedToIsNotKnockedAt() throws {
         let house = House()
         house.isTalkedTo = true

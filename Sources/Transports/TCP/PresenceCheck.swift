@@ -12,8 +12,11 @@ final class PresenceCheck: @unchecked Sendable {
     static let interval = Moment.Span.seconds(15)
     /// How long it has to open.
     static let patience = Moment.Span.seconds(4)
-    /// How soon it is knocked at again when it did not open, before it counts as gone.
-    static let secondKnock = Moment.Span.seconds(2)
+    /// How soon it is knocked at again when it did not open.
+    static let nextKnock = Moment.Span.seconds(2)
+    /// So many times it is knocked at again that soon. After the second time it counts as gone, but who is back within the ten
+    /// seconds that a conversation waits must be seen in time for that.
+    static let nextKnocks = 5
     /// How soon after the cause of a doubt.
     private static let soon = Moment.Span.milliseconds(100)
     /// So many doors at once at most.
@@ -107,7 +110,8 @@ final class PresenceCheck: @unchecked Sendable {
         guard var visit = visits[peer] else { return }
         visit.isUnderWay = false
         visit.failures = opened ? 0 : visit.failures + 1
-        visit.due = loop.now + (visit.failures == 1 ? Self.secondKnock : Self.interval)
+        visit.due =
+            loop.now + ((1...Self.nextKnocks).contains(visit.failures) ? Self.nextKnock : Self.interval)
         visits[peer] = visit
         if opened || visit.failures > 1 { tell(peer, opened) }
     }
