@@ -94,7 +94,8 @@ struct PlainTalk {
         guard isNew || view.tables != toldTables else { return [] }
         let before = isNew ? [] : toldTables
         toldTables = view.tables
-        return view.tables.enumerated().filter { !before.contains($0.element) }.map(tableLine)
+        return (isNew ? ["You are in the lobby."] : [])
+            + view.tables.enumerated().filter { !before.contains($0.element) }.map(tableLine)
             + before.filter { old in !view.tables.contains { $0.id == old.id } }.map {
                 "The table of \($0.name) is gone."
             }
