@@ -48,6 +48,8 @@ greet: setup ## See two peers find each other over TCP and talk; ARGUMENTS="--na
 
 .PHONY: lab
 lab: setup-test ## Run scenarios on real networks by name; ARGUMENTS="--list" names them
+	@# Some scenarios play the game.
+	swift build $(FLAGS) -c debug --product fourinarow
 	swift run $(FLAGS) -c debug lab $(ARGUMENTS)
 
 .PHONY: lint

@@ -32,6 +32,7 @@ enum GameEnds {
                 try lynx.says("Puma \(Games.waiting)", within: .seconds(5))
                 let before = lynx.lines.count
                 try lynx.says("Puma is lost: ", within: .seconds(20))
+            try lynx.says("You are in the lobby.", after: before)
                 ocelot.type("h")
                 try lynx.says("Table 1: Ocelot, a free seat, over tcp", after: before, within: .seconds(20))
                 lynx.type("j 1")

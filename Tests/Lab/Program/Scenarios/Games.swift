@@ -101,13 +101,15 @@ enum Games {
         try another.isWon()
         lynx.type("c Thank you!")
         try puma.says("Lynx: Thank you!")
-        lynx.type("q")
+        for player in [lynx, puma] {
+            player.type("q")
+            try player.says("You are in the lobby.")
+        }
         try puma.says("Lynx left the table.")
-        lynx.type("q")
-        try lynx.ends()
-        puma.type("q")
-        puma.type("q")
-        try puma.ends()
+        for player in [lynx, puma] {
+            player.type("q")
+            try player.ends()
+        }
         try machineGames(lab, 3, on: one, other, over: transport)
         for host in [one, other] {
             let connections = try Addresses.connections(of: host)
