@@ -61,6 +61,9 @@ extension Lobby {
             awaited[peer.id] = nil
             tell()
         case (_, .disconnected): disconnected(peer, cause)
+        case (.disconnected, _):
+            tell()
+            if case .joining(let journey) = stand, journey.host == peer.id, !journey.hasAsked { ask() }
         default: tell()
         }
     }
@@ -110,7 +113,7 @@ extension Lobby {
         case .visiting(let host, _) where host == peer.id:
             stand = .lobby
             tell(.tableClosed(name: name, cause))
-        case .joining(let journey) where journey.host == peer.id:
+        case .joining(let journey) where journey.host == peer.id && journey.hasAsked:
             stand = .lobby
             tell(
                 .couldNotJoin(
@@ -208,13 +211,16 @@ extension Lobby {
 
     /// Whoever takes in nothing for so long that the buffer for it is full is no company.
     private func send(_ bytes: [UInt8], to peers: [PeerID]) {
+        var stalled: [PeerID] = []
         for peer in peers {
             do throws(NighError) {
                 try session.trySend(bytes, to: peer)
             } catch {
-                session.disconnect(peer)
+                stalled.append(peer)
             }
         }
+        // Only now, since everybody else is told of it in turn.
+        for peer in stalled { session.disconnect(peer) }
     }
 
     func isAtTable(with peer: PeerID) -> Bool {

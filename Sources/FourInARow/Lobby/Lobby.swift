@@ -42,6 +42,8 @@ public final class Lobby: @unchecked Sendable {
         var wish: TableWish
         /// Nil until it is known who answers at the address.
         var host: PeerID?
+        /// False while the last conversation with that host is still being ended.
+        var hasAsked = true
     }
 
     /// The session. It is this object's: nobody else starts or closes it.
@@ -156,10 +158,22 @@ public final class Lobby: @unchecked Sendable {
     public func join(_ host: PeerID, as wish: TableWish) {
         onLoop { lobby in
             let name = lobby.peers[host]?.name.description ?? host.short
-            let number = lobby.depart(to: name, as: wish, host: host)
-            lobby.session.invite(host, context: wish.bytes, timeout: Self.answerPatience) {
-                [weak lobby] in lobby?.arrived($0, number)
-            }
+            lobby.depart(to: name, as: wish, host: host)
+            lobby.ask()
+        }
+    }
+
+    /// Asks the host one is on the way to, unless the last conversation with it has yet to end: then once it has.
+    func ask() {
+        guard case .joining(var journey) = stand, let host = journey.host else { return }
+        switch peers[host]?.state {
+        case .connected, .reconnecting, .disconnected: journey.hasAsked = false
+        case .unavailable, .available, .connecting, nil: journey.hasAsked = true
+        }
+        stand = .joining(journey)
+        guard journey.hasAsked else { return }
+        session.invite(host, context: journey.wish.bytes, timeout: Self.answerPatience) {
+            [weak self, number = journey.number] in self?.arrived($0, number)
         }
     }
 
@@ -173,6 +187,7 @@ public final class Lobby: @unchecked Sendable {
         }
     }
 
+    @discardableResult
     private func depart(to name: String, as wish: TableWish, host: PeerID?) -> UInt64 {
         leaveQuietly()
         journeys += 1

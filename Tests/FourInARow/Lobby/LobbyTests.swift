@@ -236,4 +236,19 @@ struct LobbyTests {
         #expect(
             lynx.news.contains { if case .couldNotJoin("memory://nobody", _) = $0 { true } else { false } })
     }
+
+    @Test("Whoever leaves a table may come back to it at once")
+    func leavingAndComingBack() throws {
+        let company = Company()
+        let (puma, lynx) = (company.player("Puma"), company.player("Lynx"))
+        try #require(try company.seated(puma, lynx))
+        for wish in [TableWish.seat, .watch, .seat] {
+            lynx.lobby.leave()
+            lynx.lobby.join(puma.id, as: wish)
+            try #require(try company.wait(until: { lynx.table != nil }))
+            #expect(lynx.sitting?.ownDisc == (wish == .seat ? .yellow : nil))
+            #expect(try company.wait(until: { (puma.table?.guest != nil) == (wish == .seat) }))
+        }
+        #expect(!lynx.news.contains { if case .couldNotJoin = $0 { true } else { false } })
+    }
 }
