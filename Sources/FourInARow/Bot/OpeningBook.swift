@@ -5,7 +5,7 @@
 /// `walk` visits the positions in an order that follows from the answers, for who makes it and for who reads it alike.
 package struct OpeningBook: Sendable {
     /// The book has answers for boards with fewer discs.
-    package static let end = 11
+    package static let end = 12
 
     /// From keys of positions that are not greater than their mirror image, to the column to play.
     private var columns: [UInt64: Column] = [:]
