@@ -243,8 +243,13 @@ struct LobbyTests {
         let (puma, lynx) = (company.player("Puma"), company.player("Lynx"))
         try #require(try company.seated(puma, lynx))
         for wish in [TableWish.seat, .watch, .seat] {
+            // What was said does not come through, so the leave takes its time.
+            lynx.air.control.stall()
+            lynx.act(.say(try #require(Words("Good-bye"))))
             lynx.lobby.leave()
             lynx.lobby.join(puma.id, as: wish)
+            try company.pass(.seconds(1))
+            lynx.air.control.release()
             try #require(try company.wait(until: { lynx.table != nil }))
             #expect(lynx.sitting?.ownDisc == (wish == .seat ? .yellow : nil))
             #expect(try company.wait(until: { (puma.table?.guest != nil) == (wish == .seat) }))
