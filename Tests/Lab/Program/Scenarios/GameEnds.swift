@@ -32,7 +32,7 @@ enum GameEnds {
                 try lynx.says("Puma \(Games.waiting)", within: .seconds(5))
                 let before = lynx.lines.count
                 try lynx.says("Puma is lost: ", within: .seconds(20))
-            try lynx.says("You are in the lobby.", after: before)
+                try lynx.says("You are in the lobby.", after: before)
                 ocelot.type("h")
                 try lynx.says("Table 1: Ocelot, a free seat, over tcp", after: before, within: .seconds(20))
                 lynx.type("j 1")
@@ -42,9 +42,15 @@ enum GameEnds {
                 lynx.type("q")
                 try ocelot.says("Lynx left the table.")
                 // And the other way round: who was a guest hosts.
+                let marks = (red: lynx.lines.count, yellow: ocelot.lines.count)
                 ocelot.type("q")
+                try ocelot.says("You are in the lobby.", after: marks.yellow)
                 lynx.type("h")
-                try ocelot.says("Table 1: Lynx, a free seat, over tcp")
+                try ocelot.says("Table 1: Lynx, a free seat, over tcp", after: marks.yellow)
+                ocelot.type("j 1")
+                let another = try TypedGame.begin(lynx, ocelot, after: marks)
+                try another.play(Games.moves[1])
+                try another.isWon()
             },
         ]
         + [(SIGINT, "ctrl-c"), (SIGTERM, "sigterm")].map { signal, name in
