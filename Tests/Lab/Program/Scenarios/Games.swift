@@ -101,11 +101,10 @@ enum Games {
         try another.isWon()
         lynx.type("c Thank you!")
         try puma.says("Lynx: Thank you!")
-        for player in [lynx, puma] {
-            player.type("q")
-            try player.says("You are in the lobby.")
-        }
+        lynx.type("q")
         try puma.says("Lynx left the table.")
+        puma.type("q")
+        for player in [lynx, puma] { try player.says("You are in the lobby.") }
         for player in [lynx, puma] {
             player.type("q")
             try player.ends()
