@@ -79,6 +79,7 @@ struct TerminalWindowsTests {
         let players = Players(windows: windows)
         try players.meet()
         try players.play("44")
+        try windows.wait("host", shows: "It's your turn")
         let usual = try players.screen("host")
         try windows.resize("host", 60, 20)
         try windows.wait("host", shows: "needs 80 x 24")

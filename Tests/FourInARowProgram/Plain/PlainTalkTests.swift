@@ -61,6 +61,9 @@ struct PlainTalkTests {
         #expect(
             talk.lines(for: try Self.visiting([]), .table(.cameIn(seated: true)))
                 == ["You sit at the table of Puma, and play yellow."])
+        #expect(
+            talk.lines(for: try Self.visiting([]), .table(.began(number: 1, starter: .red)))
+                == ["Game 1 begins: Puma moves first."])
         let first = try #require(Cell(column: Column.allCases[3], row: 0))
         #expect(
             talk.lines(for: try Self.visiting([3]), .table(.moved(.red, first)))
@@ -103,6 +106,13 @@ struct PlainTalkTests {
         let owl = Asker(id: try Self.peer(3), name: "Owl", transport: "tcp")
         view.askers = [owl]
         var talk = PlainTalk(try Self.lobby())
+        #expect(
+            talk.lines(for: view, nil) == ["You host a table. Others near see it under the name Lynx."])
+        view.addresses = [
+            TransportAddress(scheme: "tcp", value: "192.168.1.7:4000"),
+            TransportAddress(scheme: "memory", value: "m1"),
+        ]
+        #expect(talk.lines(for: view, nil) == ["From elsewhere it is reached at tcp://192.168.1.7:4000"])
         #expect(talk.lines(for: view, .asked(owl)) == ["Owl wants to play, over tcp.", "Let them? y or n"])
         #expect(talk.reply(to: "y").wishes == [.answer(owl.id, accept: true)])
         #expect(talk.reply(to: "n").wishes == [.answer(owl.id, accept: false)])

@@ -17,6 +17,8 @@ struct PlainTalk {
     private var toldGame: UInt32?
     /// A table was just left or not reached: the lobby is told of anew.
     private var isInLobby = true
+    private var isHosting = false
+    private var toldAddresses: [TransportAddress] = []
 
     /// Somebody who has been told nothing yet.
     init(_ view: LobbyView) { self.view = view }
@@ -39,6 +41,7 @@ struct PlainTalk {
         if let news { lines += self.lines(for: news) }
         lines += turnLines()
         lines += lobbyLines()
+        lines += hostingLines()
         return lines
     }
 
@@ -101,6 +104,21 @@ struct PlainTalk {
             }
     }
 
+    /// That one has a table of one's own, and the ways there as they become known.
+    private mutating func hostingLines() -> [String] {
+        guard case .hosting = view.place else {
+            isHosting = false
+            toldAddresses = []
+            return []
+        }
+        let opening = isHosting ? [] : ["You host a table. Others near see it under the name \(view.name)."]
+        isHosting = true
+        // The machine in this program has a way of its own.
+        let addresses = view.addresses.filter { $0.scheme != "memory" && !toldAddresses.contains($0) }
+        toldAddresses += addresses
+        return opening + addresses.map { "From elsewhere it is reached at \($0)" }
+    }
+
     private func tableLine(_ index: Int, _ table: TableListing) -> String {
         let seat = table.hasFreeSeat ? "a free seat" : "a game to watch"
         let signal = table.quality.map { ", signal \(Int(($0 * 100).rounded())) %" } ?? ""
@@ -141,7 +159,7 @@ struct PlainTalk {
                 ?? Reply(lines: ["Nobody waits for an answer."])
         case .join(let number): go(to: number, as: .seat)
         case .watch(let number): go(to: number, as: .watch)
-        case .host: Reply(lines: ["You host a table now; others see it."], wishes: [.host])
+        case .host: Reply(wishes: [.host])
         case .machine(let level): Reply(wishes: [.playBot(level: level)])
         case .quit: Reply(wishes: [view.place == .lobby ? .quit : .leave])
         case .help: Reply(lines: PlainCommand.overview)
