@@ -13,7 +13,7 @@ enum GameEnds {
                 lynx.signal(SIGKILL)
                 try puma.says("Lynx \(Games.waiting)", within: .seconds(5))
                 try puma.says("Lynx left the table.", within: .seconds(20))
-                try lab.check("the game is over", puma.hasSaid("Nobody wins this game."))
+                try puma.says("Nobody wins this game.")
                 let before = puma.lines.count
                 let ocelot = try lynx.host.game("Ocelot", ["join", "Puma", "--plain"])
                 let game = try TypedGame.begin(puma, ocelot, after: (before, 0))
@@ -81,7 +81,6 @@ enum GameEnds {
                 try first.ends()
                 let third = try host.game("Third", ["--plain"], as: .own)
                 try lab.check("who comes later is the first again", try identity(of: third) == id)
-                try lab.check("and is told nothing of others", !third.hasSaid("Somebody plays as you"))
             },
         ]
 
