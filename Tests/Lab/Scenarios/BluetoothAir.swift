@@ -56,9 +56,6 @@ final class AirPeer: Sendable {
         case seconds(Int)
     }
 
-    /// So many tests with machines on an air run at once: a machine keeps a processor busy while it starts.
-    static let permits = Permits(2)
-
     private let machine: LabProcess
     private let hasEnded = Mutex(false)
 

@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test func twoFindEachOtherByInquiryAndTalk() async throws {
-        let peers = try await AirPeer.permits.run { try await Self.startExchange { _, _ in } }
+        let peers = try await Permits.machines.run { try await Self.startExchange { _, _ in } }
         for peer in peers {
             // One hears of the other's end, or is at its own before.
             #expect(peer.states.starts(with: ["available", "connecting", "connected", "disconnected"]))
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test func anAirThatStandsStillForEightSecondsHoldsUpAndBreaksNothing() async throws {
-        let peers = try await AirPeer.permits.run {
+        let peers = try await Permits.machines.run {
             try await Self.startExchange { air, _ in
                 try await air.tell("hold")
                 // Time is the subject, here and below: a silence shorter than what a peer is missed after.
@@ -52,7 +52,7 @@ import Testing
 
     /// RFCOMM counts on every byte's arrival: what is lost leaves it without the right to send any more, or with a gap.
     @Test func anAirThatLosesSixSecondsOfDataCostsTheLinkAndNoMessage() async throws {
-        let peers = try await AirPeer.permits.run {
+        let peers = try await Permits.machines.run {
             try await Self.startExchange { air, peers in
                 try await air.tell("drop")
                 try await Task.sleep(for: .seconds(6))
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test func aLinkThatEndsForWantOfAnAnswerIsReplacedAtOnce() async throws {
-        let peers = try await AirPeer.permits.run {
+        let peers = try await Permits.machines.run {
             try await Self.startExchange { air, _ in try await air.tell("cut") }
         }
         for peer in peers {
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test func whoIsAwayForLongerThanTheGraceIsMissedAndMetAgain() async throws {
-        try await AirPeer.permits.run {
+        try await Permits.machines.run {
             let air = try await BluetoothAir()
             let peers = try ["Puma", "Lynx"].map { try AirPeer($0, in: air, .seconds(100)) }
             try await until("both are connected") { peers.allSatisfy { $0.states.last == "connected" } }
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test func whoseMachineDiesIsMissedInTime() async throws {
-        try await AirPeer.permits.run {
+        try await Permits.machines.run {
             let air = try await BluetoothAir()
             let victim = try AirPeer("Puma", in: air, .seconds(100))
             let witness = try AirPeer("Lynx", in: air, .seconds(45))

@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test func aStrangerFindsASessionByWhatIsWrittenOfItAndIsNotObeyed() async throws {
-        try await AirPeer.permits.run {
+        try await Permits.machines.run {
             let air = try await BluetoothAir()
             let puma = try AirPeer("Puma", in: air, .seconds(100))
             try await until("it can be found") { !puma.events("advertised").isEmpty }
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test func answersThatAreNoneAreNobody() async throws {
-        try await AirPeer.permits.run {
+        try await Permits.machines.run {
             let air = try await BluetoothAir()
             let puma = try AirPeer("Puma", in: air, .seconds(100), over: "bluetooth:interval=1")
             let liar = try Self.stranger("lie", in: air)

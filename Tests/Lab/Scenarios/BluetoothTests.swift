@@ -26,12 +26,9 @@ import Testing
         }()
     }
 
-    /// A machine keeps a processor busy.
-    private static let permits = Permits(2)
-
     @Test(arguments: Load.all)
     func allGoesAsItShould(_ load: Load) async throws {
-        try await Self.permits.run {
+        try await Permits.machines.run {
             let limit = 400
             let machine = try LabProcess(
                 command: [

@@ -71,6 +71,10 @@ final class LabProcess: Sendable {
 
 /// Lets so many run at once.
 actor Permits {
+    /// For tests that start machines, of whichever suite: each keeps a processor busy, and with too many of them at once links break
+    /// for want of time.
+    static let machines = Permits(3)
+
     private var free: Int
     private var waiting: [CheckedContinuation<Void, Never>] = []
 

@@ -129,6 +129,8 @@ final class PeerSearch: @unchecked Sendable {
     func pipeEnded(to device: BluetoothAddress) {
         pipeCount -= 1
         guard service != nil else { return }
+        // The rest that was chosen for the sake of pipes is over with them: who is gone may soon be back.
+        if pipeCount == 0, !isInquiring, dialCount == 0 { schedule(after: Self.retry) }
         survey.pipeEnded(device, now: loop.now)
         look()
     }
