@@ -8,7 +8,7 @@ import Testing
     @Test func findInviteTalkAndLeave() async throws {
         let output = try await Permits.machines.run {
             let machine = try LabProcess(command: [
-                "\(BluetoothMachineTests.folder)/machine", "--time-limit", "60", "--", "bash", "-euc",
+                "\(BluetoothMachineTests.folder)/machine", "--time-limit", "180", "--", "bash", "-euc",
                 #"""
                 cd /tmp
                 begin() {
@@ -39,7 +39,7 @@ import Testing
                 sed 's/^/two /' two
                 """#, try LabProcess.program(),
             ])
-            #expect(await machine.end(within: .seconds(90)) == .exited(0), "\(machine.output)")
+            #expect(await machine.end(within: .seconds(220)) == .exited(0), "\(machine.output)")
             return machine.output
         }
         let lines = output.split(separator: "\n").map { $0.split(separator: " ") }

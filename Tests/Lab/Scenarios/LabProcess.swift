@@ -73,7 +73,7 @@ final class LabProcess: Sendable {
 actor Permits {
     /// For tests that start machines, of whichever suite: each keeps a processor busy, and with too many of them at once links break
     /// for want of time.
-    static let machines = Permits(3)
+    static let machines = Permits(2)
 
     private var free: Int
     private var waiting: [CheckedContinuation<Void, Never>] = []
