@@ -101,7 +101,8 @@ let package = Package(
         .executableTarget(
             name: "TerminalCrasher", dependencies: ["NighCore", "Terminal"], path: "Tests/TerminalCrasher"),
         .testTarget(
-            name: "TerminalTests", dependencies: ["NighCore", "Terminal", "TerminalCrasher"],
+            name: "TerminalTests",
+            dependencies: ["ChildPrograms", "NighCore", "Terminal", "TerminalCrasher"],
             path: "Tests/Terminal"),
         .testTarget(name: "FuzzTests", dependencies: ["fuzz"], path: "Tests/Fuzz"),
         .testTarget(

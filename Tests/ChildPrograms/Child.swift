@@ -8,13 +8,6 @@ package final class Child {
 
     /// For how long anything is waited for.
     private static let patience: Int = 60
-    /// Where the tests' own program lies, and all others beside it.
-    private static let folder: String = {
-        var buffer = [CChar](repeating: 0, count: 4_096)
-        let count = readlink("/proc/self/exe", &buffer, buffer.count)
-        let path = String(decoding: buffer.prefix(max(count, 0)).map(UInt8.init(bitPattern:)), as: UTF8.self)
-        return path.split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" }
-    }()
 
     private let process: pid_t
     private var input: Int32
@@ -24,7 +17,7 @@ package final class Child {
 
     /// Starts `program` with these arguments; its input ends where it begins, unless it `reads`.
     package init(_ program: String, _ arguments: [String], reads: Bool = false) throws {
-        let program = "\(Self.folder)/\(program)"
+        let program = BuiltPrograms.path(of: program)
         var typed: [Int32] = [-1, -1]
         guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &typed) == 0 else {
             throw Failure(description: "no pair of sockets: \(errno)")

@@ -1,3 +1,4 @@
+import ChildPrograms
 import Glibc
 import Testing
 
@@ -12,12 +13,7 @@ final class TerminalWindows {
     private let server: pid_t
 
     /// The program under test.
-    static let program: String = {
-        var buffer = [CChar](repeating: 0, count: 4_096)
-        let count = readlink("/proc/self/exe", &buffer, buffer.count)
-        let path = String(decoding: buffer.prefix(max(count, 0)).map(UInt8.init(bitPattern:)), as: UTF8.self)
-        return path.split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" } + "/fourinarow"
-    }()
+    private static let program = BuiltPrograms.path(of: "fourinarow")
 
     init() throws {
         socket = "/tmp/nigh-windows-\(getpid())-\(UInt32.random(in: .min ... .max))"

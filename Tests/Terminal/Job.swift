@@ -1,3 +1,4 @@
+import ChildPrograms
 import Glibc
 
 /// A program in the foreground of a terminal of its own, and the shell that started it (`TerminalCrasher`). Both end with the last reference.
@@ -15,12 +16,7 @@ final class Job {
     private var report = ""
 
     private static let patience: Int32 = 30_000
-    private static let program: String = {
-        var buffer = [CChar](repeating: 0, count: 4_096)
-        let count = readlink("/proc/self/exe", &buffer, buffer.count)
-        let path = String(decoding: buffer.prefix(max(count, 0)).map(UInt8.init(bitPattern:)), as: UTF8.self)
-        return path.split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" } + "/TerminalCrasher"
-    }()
+    private static let program = BuiltPrograms.path(of: "TerminalCrasher")
 
     /// A crash is to be a crash: Swift's own words about it take seconds, and sanitizers would have it be an exit.
     private static let unwatched = ["segv", "abort", "sigill", "sigtrap", "sigbus", "sigfpe"]

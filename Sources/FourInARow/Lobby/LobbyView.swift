@@ -84,6 +84,14 @@ public struct Sitting: Hashable, Sendable {
 
     /// The one at the other end, where there is one.
     public var other: Person? { host ?? guest }
+
+    /// Why one cannot do that here now, as far as can be seen from here; nil when one can.
+    public func breach(of action: Action) -> Breach? {
+        guard let ownDisc else { return .untimely }
+        // What was asked for last is still on its way.
+        if pending != nil, !action.isWords { return .outOfTurn }
+        return table.breach(of: action, by: ownDisc)
+    }
 }
 
 /// Somebody one has a conversation with.

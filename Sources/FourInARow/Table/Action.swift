@@ -8,6 +8,12 @@ public enum Action: Hashable, Sendable {
     case rematch
     /// Says something.
     case say(Words)
+
+    /// Whether it is said and not done: nobody waits for a turn with that.
+    var isWords: Bool {
+        if case .say = self { return true }
+        return false
+    }
 }
 
 /// What a player says about the game with a move, so that two programs that see different boards find out at once. The raw value

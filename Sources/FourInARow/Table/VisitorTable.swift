@@ -128,13 +128,6 @@ public struct VisitorTable: Sendable {
     }
 }
 
-extension Action {
-    fileprivate var isWords: Bool {
-        if case .say = self { return true }
-        return false
-    }
-}
-
 extension Table.Happening {
     /// What the guest must have asked for, if this has happened; nil for what it need not have.
     fileprivate var ownAction: Action? {

@@ -113,8 +113,7 @@ struct PlainTalk {
         }
         let opening = isHosting ? [] : ["You host a table. Others near see it under the name \(view.name)."]
         isHosting = true
-        // The machine in this program has a way of its own.
-        let addresses = view.addresses.filter { $0.scheme != "memory" && !toldAddresses.contains($0) }
+        let addresses = view.waysForOthers.filter { !toldAddresses.contains($0) }
         toldAddresses += addresses
         return opening + addresses.map { "From elsewhere it is reached at \($0)" }
     }

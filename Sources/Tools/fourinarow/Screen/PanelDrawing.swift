@@ -81,8 +81,7 @@ struct PanelDrawing {
     private func drawWays(in area: CellArea, into canvas: inout Canvas) {
         var lines = CellText("Others near see this table under the name \(screen.view.name).")
             .lines(of: area.size.columns).map { ($0, Style.plain) }
-        // The machine in this program reaches the table in a way of its own, which is nobody else's.
-        let addresses = screen.view.addresses.filter { $0.scheme != "memory" }
+        let addresses = screen.view.waysForOthers
         if !addresses.isEmpty {
             lines.append((CellText(""), .plain))
             lines.append((CellText("From elsewhere it is reached at"), .plain))

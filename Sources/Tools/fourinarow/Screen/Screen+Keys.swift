@@ -195,21 +195,9 @@ extension Screen {
 
     /// Whether the table would let that happen. If not, it is said why.
     private mutating func may(_ action: Action, _ sitting: Sitting, _ now: Moment) -> Bool {
-        guard let disc = sitting.ownDisc else {
-            refused(.untimely, now: now)
-            return false
-        }
-        var breach = sitting.table.breach(of: action, by: disc)
-        if sitting.pending != nil, !action.isWords { breach = .outOfTurn }
+        let breach = sitting.breach(of: action)
         if let breach { refused(breach, now: now) }
         return breach == nil
-    }
-}
-
-extension Action {
-    fileprivate var isWords: Bool {
-        if case .say = self { return true }
-        return false
     }
 }
 
