@@ -52,6 +52,14 @@ let package = Package(
         .target(name: "CTerminal", path: "Sources/Tools/CTerminal"),
         .target(
             name: "Terminal", dependencies: ["CTerminal", "NighCore"], path: "Sources/Tools/Terminal"),
+        .target(name: "JSONText", path: "Sources/Tools/JSONText"),
+        .executableTarget(
+            name: "nigh",
+            dependencies: [
+                "Arguments", "JSONText", "Nigh", "NighCore", "NighMemory", "ProgramLife", "SessionArguments",
+                "Terminal",
+            ],
+            path: "Sources/Tools/nigh"),
         .executableTarget(
             name: "greet",
             dependencies: ["Arguments", "Nigh", "NighCore", "ProgramLife", "SessionArguments"],
@@ -108,6 +116,10 @@ let package = Package(
         .testTarget(
             name: "GreetTests", dependencies: ["Arguments", "ChildPrograms", "Nigh", "ProgramLife", "greet"],
             path: "Tests/Greet"),
+        .testTarget(
+            name: "NighProgramTests",
+            dependencies: ["Arguments", "ChildPrograms", "JSONText", "NighCore", "nigh"],
+            path: "Tests/NighProgram"),
         .testTarget(
             name: "LabTests", dependencies: ["NighTestKit", "fourinarow", "lab"], path: "Tests/Lab/Scenarios"),
         .testTarget(name: "NighTests", dependencies: ["Nigh"], path: "Tests/Nigh"),

@@ -78,8 +78,8 @@ public struct SessionStatistics: Hashable, Sendable {
 }
 
 extension NighError.Cause {
-    /// The cause without its particulars: what statistics count under.
-    var label: String {
+    /// The cause without its particulars: what statistics count under, and programs tell causes apart by. Never changed.
+    public var label: String {
         switch self {
         case .refused: "refused"
         case .unreachable: "unreachable"

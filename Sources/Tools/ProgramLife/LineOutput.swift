@@ -21,9 +21,13 @@ public final class LineOutput: @unchecked Sendable {
     public func line(_ words: String) { lines([words]) }
 
     /// Writes lines between which no other comes, whatever is written on other threads.
-    public func lines(_ lines: [String]) {
+    public func lines(_ lines: [String]) { harmlessLines(lines.map(Self.harmless)) }
+
+    /// The same for lines in which nothing stands but what this program has put there, or `harmless` has gone over: they may
+    /// have colours.
+    public func harmlessLines(_ lines: [String]) {
         guard !lines.isEmpty else { return }
-        let text = lines.map { "\(Self.harmless($0))\n" }.joined()
+        let text = lines.map { "\($0)\n" }.joined()
         let breaks = lock.withLock {
             guard !isBroken else { return false }
             isBroken = !Self.write(text, to: STDOUT_FILENO)
@@ -49,7 +53,9 @@ public final class LineOutput: @unchecked Sendable {
                 }))
     }
 
-    private static func write(_ text: String, to descriptor: Int32) -> Bool {
+    /// Writes all of `text`, which is harmless; false where nobody reads.
+    @discardableResult
+    public static func write(_ text: String, to descriptor: Int32) -> Bool {
         var text = text
         return text.withUTF8 { bytes in
             var rest = UnsafeRawBufferPointer(bytes)[...]

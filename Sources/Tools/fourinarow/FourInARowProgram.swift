@@ -14,7 +14,7 @@ enum FourInARowProgram {
     static func run(_ arguments: [String]) async -> Int32 {
         let end = ProgramEnd()
         do throws(any Error) {
-            switch try Errand.program.parse(arguments, width: helpWidth) {
+            switch try Errand.program.parse(arguments, width: TerminalWidth.forHelp) {
             case .text(let text):
                 print(text, terminator: "")
                 return 0
@@ -80,12 +80,5 @@ enum FourInARowProgram {
         let status = await end.status()
         await game.close()
         return status
-    }
-
-    /// Help is as wide as the terminal, where that is one and not too wide to read.
-    private static var helpWidth: Int {
-        var size = winsize()
-        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col >= 40 else { return 80 }
-        return min(Int(size.ws_col), 100)
     }
 }

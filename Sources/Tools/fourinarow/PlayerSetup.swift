@@ -1,6 +1,5 @@
 import Arguments
 import FourInARow
-import Glibc
 import Nigh
 import NighCore
 import NighMemory
@@ -61,18 +60,5 @@ struct PlayerSetup {
             return (identity, try TrustStore.standard())
         case .ephemeral, nil: return (.ephemeral(), .ephemeral())
         }
-    }
-}
-
-/// Who may be the user's own identity: one program at a time, since two of one identity are one peer to everybody else.
-enum IdentityClaim {
-    /// True where no other program of this game has claimed the file. The claim lasts as long as the program.
-    static func take(_ path: String) -> Bool {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        // What cannot be opened was just read, so somebody changes it at this moment; the session tells what comes of it.
-        guard descriptor >= 0 else { return true }
-        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
-        close(descriptor)
-        return false
     }
 }

@@ -1,0 +1,14 @@
+import Glibc
+
+/// Who may be the user's own identity: one program at a time, since two of one identity are one peer to everybody else.
+public enum IdentityClaim {
+    /// True where no other program has claimed the file. The claim lasts as long as the program.
+    public static func take(_ path: String) -> Bool {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        // What cannot be opened was just read, so somebody changes it at this moment; the session tells what comes of it.
+        guard descriptor >= 0 else { return true }
+        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
+        close(descriptor)
+        return false
+    }
+}

@@ -1,0 +1,210 @@
+import Nigh
+import NighCore
+import SessionArguments
+
+/// The session of one command, on a loop of its own: it knows who is there, finds whom the command is about, and tells what it
+/// hears where that was asked for.
+///
+/// The command gets its events and messages on the session's loop, as with any session. All else may be called from any thread.
+///
+/// `@unchecked Sendable`: what changes is confined to the loop.
+final class CommandSession: @unchecked Sendable {
+    let session: Session
+    let loop: UVEventLoop
+    /// To be touched on the loop.
+    let transports: [any Transport]
+    /// Whether this is who the user always is, and not somebody new.
+    let isOwnIdentity: Bool
+
+    private let options: SessionOptions
+    private let results: Results
+    /// Everybody seen or connected now. Loop only.
+    private(set) var peers: [PeerID: Peer] = [:]
+    /// Why transports do not work now, by scheme. Loop only.
+    private(set) var downs: [String: NighError] = [:]
+    private var onEvent: EventHandler?
+    private var searches: [UInt64: PeerSearch] = [:]
+    private var searchCount: UInt64 = 0
+
+    /// Nothing happens before `start`. Fails for transports that cannot be made, and for an identity that cannot be read.
+    init(
+        _ options: SessionOptions, role: SessionRole, results: Results,
+        adjust: (inout SessionConfiguration) -> Void = { _ in }
+    ) throws {
+        self.options = options
+        self.results = results
+        transports = try options.makeTransports()
+        let (identity, trust, isOwn) = try Self.identity(options.identity, results)
+        isOwnIdentity = isOwn
+        var configuration = SessionConfiguration(
+            service: options.service, name: options.name ?? .ofThisDevice(), role: role)
+        configuration.security = options.security
+        adjust(&configuration)
+        loop = try UVEventLoop.make()
+        session = Session(
+            configuration, identity: identity, trust: trust, transports: transports, loop: loop)
+    }
+
+    private static func identity(_ choice: SessionOptions.IdentityChoice?, _ results: Results) throws -> (
+        Identity, TrustStore, isOwn: Bool
+    ) {
+        switch choice {
+        case .ephemeral: return (.ephemeral(), .ephemeral(), false)
+        case .file(let file): return (try file.load(), try .standard(), true)
+        case nil:
+            let file = try IdentityFile()
+            let identity = try file.load()
+            guard IdentityClaim.take(file.path) else {
+                results.remark("another program goes by your identity now, so here you are somebody new")
+                return (.ephemeral(), try .standard(), false)
+            }
+            return (identity, try .standard(), true)
+        }
+    }
+
+    /// Starts the session. Handlers are called on the loop.
+    func start(onEvent: EventHandler? = nil, onMessage: MessageHandler? = nil) {
+        self.onEvent = onEvent
+        session.start(
+            onEvent: { [self] in took($0) },
+            onMessage: onMessage ?? { _, _ in })
+    }
+
+    /// Says goodbye to everybody and ends; nothing is called afterwards.
+    func close() async {
+        await session.close()
+        loop.shutdown()
+    }
+
+    // MARK: What happens
+
+    private func took(_ event: SessionEvent) {
+        if options.isTalkative, let words = EventWords.words(for: event) { results.remark(words) }
+        switch event {
+        case .stateChanged(let peer, _, _):
+            peers[peer.id] = peer.state == .unavailable ? nil : peer
+        case .peerChanged(let peer): if peers[peer.id] != nil { peers[peer.id] = peer }
+        case .transportChanged(let scheme, .down(let error)): downs[scheme] = error
+        case .transportChanged(let scheme, .up): downs[scheme] = nil
+        default: break
+        }
+        onEvent?(event)
+        for search in Array(searches.values) { look(search) }
+    }
+
+    /// Why nothing works, where nothing does. Loop only.
+    var groundlessness: TransportsUnavailable? {
+        let errors = transports.compactMap { downs[$0.scheme] }
+        return errors.count == transports.count ? TransportsUnavailable(errors: errors) : nil
+    }
+
+    // MARK: Finding somebody
+
+    /// For how long a transport may be down before it is believed that it stays so.
+    private static let patienceWithGround = Moment.Span.seconds(1)
+
+    private final class PeerSearch {
+        let number: UInt64
+        let choice: PeerChoice
+        let done: @Sendable (Result<Peer, any Error>) -> Void
+
+        init(_ number: UInt64, _ choice: PeerChoice, _ done: @escaping @Sendable (Result<Peer, any Error>) -> Void)
+        {
+            self.number = number
+            self.choice = choice
+            self.done = done
+        }
+    }
+
+    /// Waits until somebody is seen who is meant by `choice`. Fails when nobody is in time, when several are, or when no
+    /// transport works. Cancelling the task ends it.
+    func find(_ choice: PeerChoice, within patience: Duration) async throws -> Peer {
+        let number = await onLoop { mine in
+            mine.searchCount += 1
+            return mine.searchCount
+        }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                loop.execute { [self] in
+                    let search = PeerSearch(number, choice) { continuation.resume(with: $0) }
+                    searches[number] = search
+                    if Task.isCancelled { return end(number, .failure(CancellationError())) }
+                    look(search)
+                    loop.schedule(at: loop.now + Self.patienceWithGround) { [self] in
+                        if let groundlessness { end(number, .failure(groundlessness)) }
+                    }
+                    loop.schedule(at: loop.now + Moment.Span(patience)) { [self] in
+                        end(number, .failure(groundlessness ?? notFound(choice)))
+                    }
+                }
+            }
+        } onCancel: {
+            loop.execute { [self] in end(number, .failure(CancellationError())) }
+        }
+    }
+
+    private func notFound(_ choice: PeerChoice) -> any Error {
+        let others = peers.values.filter { !$0.routes.isEmpty }.map { "\($0.name) (\($0.id.short))" }.sorted()
+        let seen = others.isEmpty ? "nobody is seen" : "seen are \(others.joined(separator: ", "))"
+        return NighError(
+            .browsing, .unknownPeer, peer: "\(choice)",
+            advice: "\(seen); `nigh discover \(options.service)` shows who is there, `nigh doctor` what is wrong")
+    }
+
+    private func end(_ number: UInt64, _ result: Result<Peer, any Error>) {
+        searches.removeValue(forKey: number)?.done(result)
+    }
+
+    private func look(_ search: PeerSearch) {
+        let meant = peers.values.filter { search.choice.means($0) && !$0.routes.isEmpty }
+        guard let first = meant.first else { return }
+        guard meant.count == 1 else {
+            let names = meant.map { "\($0.name) (\($0.id.short))" }.sorted().joined(separator: ", ")
+            return end(
+                search.number,
+                .failure(
+                    NighError(
+                        .browsing, .invalid("choice \"\(search.choice)\": it means \(names)"),
+                        advice: "name one by how its PeerID begins")))
+        }
+        end(search.number, .success(first))
+    }
+
+    /// Finds whom `choice` means and begins a conversation for `purpose`. Cancelling the task ends it.
+    func connect(to choice: PeerChoice, for purpose: Purpose, within patience: Duration) async throws -> Peer {
+        let id: PeerID
+        switch choice {
+        case .address(let address):
+            guard transports.contains(where: { $0.scheme == address.scheme }) else {
+                throw NighError(
+                    .connecting, .noRoute, peer: "\(address)", transport: address.scheme,
+                    advice: "name its transport: --transport \(address.scheme)")
+            }
+            id = try await session.invite(at: address, context: purpose.context, timeout: patience)
+        case .named:
+            let peer = try await find(choice, within: patience)
+            id = peer.id
+            try await session.invite(id, context: purpose.context, timeout: patience)
+        }
+        guard let peer = await onLoop({ $0.peers[id] }) else {
+            throw NighError(.conversing, .linkLost, peer: id.short)
+        }
+        return peer
+    }
+
+    /// Runs `body` on the loop and returns what it comes to.
+    func onLoop<Value: Sendable>(_ body: @escaping @Sendable (CommandSession) -> Value) async -> Value {
+        await withCheckedContinuation { continuation in
+            loop.execute { [self] in continuation.resume(returning: body(self)) }
+        }
+    }
+}
+
+/// No transport that was asked for works here.
+struct TransportsUnavailable: Error, CustomStringConvertible {
+    let errors: [NighError]
+
+    var description: String {
+        "no transport works here: \(errors.map(\.description).joined(separator: "; ")); `nigh doctor` tells more"
+    }
+}

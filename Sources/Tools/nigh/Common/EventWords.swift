@@ -1,0 +1,36 @@
+import Nigh
+
+/// What a session's events are in words, for whoever wants to hear everything.
+enum EventWords {
+    /// Nil for what says nothing by itself.
+    static func words(for event: SessionEvent) -> String? {
+        switch event {
+        case .stateChanged(let peer, let before, let cause):
+            let reason = cause.map { ": \($0)" } ?? ""
+            let way = peer.transport.map { " over \($0)" } ?? ""
+            return "\(named(peer)) was \(before.rawValue), is \(peer.state.rawValue)\(way)\(reason)"
+        case .peerChanged(let peer):
+            let ways = peer.routes.map(\.address.description).joined(separator: ", ")
+            return "\(named(peer)) can be reached at \(ways.isEmpty ? "no address" : ways)"
+        case .invited(let invitation): return "\(named(invitation.peer)) invites over \(invitation.transport)"
+        case .invitationEnded(let invitation, let cause):
+            return "the invitation by \(named(invitation.peer)) is over: \(cause)"
+        case .pairing(let peer, _): return "\(named(peer)) is being paired"
+        case .paired(let peer): return "\(named(peer)) is paired"
+        case .pairingEnded(let peer, let cause): return "\(named(peer)) is not paired: \(cause)"
+        case .trustNotKept(let error), .transportFailed(let error): return "\(error)"
+        case .suspected(let peer, let isSilent):
+            return "\(peer.short) \(isSilent ? "was not heard for a while" : "is heard again")"
+        case .transportChanged(let scheme, .up): return "\(scheme) can be used"
+        case .transportChanged(let scheme, .down(let error)): return "\(scheme) cannot be used: \(error)"
+        case .listening(let scheme, let addresses):
+            let list = addresses.map(\.description).joined(separator: ", ")
+            return addresses.isEmpty ? "\(scheme) does not listen" : "\(scheme) listens at \(list)"
+        case .advertised(let scheme, let name): return "others see this session over \(scheme) as \(name)"
+        case .missed(let count): return "\(count) events were missed"
+        case .closed: return nil
+        }
+    }
+
+    private static func named(_ peer: Peer) -> String { "\(peer.name) (\(peer.id.short))" }
+}

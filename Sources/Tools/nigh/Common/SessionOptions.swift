@@ -1,0 +1,72 @@
+import Arguments
+import Nigh
+import NighMemory
+import SessionArguments
+
+/// What a command's session is made of: the options that every command with a session takes.
+struct SessionOptions: Sendable {
+    /// As `TransportRegistry.makeAll` reads it; nil for everything that reaches beyond this program.
+    var transports: String?
+    var service: ServiceName
+    /// Nil for the one this user goes by.
+    var name: DisplayName?
+    /// Nil where nobody chose; then it is the user's own, where no other program uses that now.
+    var identity: IdentityChoice?
+    var security: SessionSecurity
+    /// What is done to everything that passes; nil for nothing.
+    var faults: FaultPlan?
+    /// Whether it is told what the session hears.
+    var isTalkative: Bool
+
+    /// Which key pair a session has.
+    enum IdentityChoice: Sendable {
+        case file(IdentityFile)
+        case ephemeral
+    }
+
+    /// What sessions of `nigh` offer and look for, where nobody says otherwise.
+    static let ownService: ServiceName = "nigh"
+
+    static let options = OptionGroup(
+        "Session",
+        Option(
+            "transport", short: "t", .transports,
+            "what carries it, with options as in tcp:port=4000,interface=wlan0; all there are without it"),
+        Option("service", short: "s", .serviceName, default: ownService, "whom it meets: those of the same service"),
+        Option("name", short: "n", .displayName, "what others see it as"),
+        Option(
+            "identity", .identityFile,
+            "the file that says who it is, or ephemeral for somebody new; your own without it"),
+        Option(
+            "security", .choice(of: SessionSecurity.self), default: .encrypted,
+            "encrypted; with paired peers only; or none, for measurements among those who say so"),
+        Option(
+            "inject", .faults,
+            "makes the link worse, as in delay=200ms,rate=64k; see `nigh help inject`"),
+        Option(flag: "verbose", short: "v", "tells on the standard error what the session hears")
+    ) { transports, service, name, identity, security, faults, isTalkative in
+        SessionOptions(
+            transports: transports, service: service, name: name,
+            identity: identity.map { $0.map(IdentityChoice.file) ?? .ephemeral }, security: security,
+            faults: faults, isTalkative: isTalkative)
+    }
+
+    /// Everything that reaches beyond this program.
+    static var everything: String {
+        TransportRegistry.standard.entries.map(\.scheme).filter { $0 != "memory" }.joined(separator: ",")
+    }
+
+    /// The transports, each with the faults that were asked for.
+    func makeTransports() throws(Misuse) -> [any Transport] {
+        let made = try TransportRegistry.standard.makeAll(forOption: transports ?? Self.everything)
+        guard let faults else { return made }
+        return made.map { FaultyTransport($0, plan: faults) }
+    }
+}
+
+extension Notation where Value == FaultPlan {
+    /// What is done to a link.
+    static var faults: Notation {
+        Notation("FAULTS") { text in try FaultPlan(parsing: text) }
+    }
+}

@@ -1,0 +1,73 @@
+import Arguments
+import Glibc
+import Nigh
+import ProgramLife
+import Terminal
+
+/// The `nigh` command: its table of commands, and how one of them is carried out.
+enum NighProgram {
+    static let name = "nigh"
+
+    static let table: Program<any Errand> = Program(
+        Command<any Errand>(
+            name, "See what a link is doing: find peers, measure, send, watch what passes",
+            text: """
+                For people whose devices do not find each other, are slow, or drop. Start with `nigh doctor`. Then `nigh discover` on \
+                one device while a program runs on the other; or `nigh host` on one and `nigh ping` on the other.
+                """,
+            subcommands: [
+                TransportsErrand.description,
+                PrintErrand.completion, PrintErrand.manual,
+            ]),
+        sections: [
+            Section(
+                "Exit status",
+                "0 when all went well, 1 when something failed or nobody replied, 2 when the call was wrong, 3 when no transport that "
+                    + "was asked for works here, 4 when a threshold was given and missed."),
+            Section(
+                "Output",
+                "Results go to the standard output, what happens meanwhile to the standard error, and there only at a terminal. With "
+                    + "--json the results are one JSON object, with --json-lines one a line; docs/nigh-json.md has their schemas."),
+            Section(
+                "Environment",
+                "NO_COLOR, when it is not empty, leaves colours out. XDG_DATA_HOME says where your identity and the peers you know "
+                    + "are kept."),
+        ])
+
+    static func run(_ arguments: [String]) async -> Int32 {
+        let errand: any Errand
+        do throws(Misuse) {
+            switch try table.parse(arguments, width: TerminalWidth.forHelp) {
+            case .text(let text):
+                LineOutput.write(text, to: STDOUT_FILENO)
+                return ExitStatus.well.rawValue
+            case .action(let asked): errand = asked
+            }
+        } catch {
+            LineOutput.complain("\(error)", by: name)
+            return Misuse.status
+        }
+        let interruption = Interruption()
+        let results = Results(of: errand.command, errand.output, whenBroken: { interruption.come() })
+        do {
+            return try await errand.run(results, interruption).rawValue
+        } catch let misuse as Misuse {
+            results.fail(misuse.pointing(to: "\(name) \(errand.command) --help"))
+            return Misuse.status
+        } catch let error as TransportsUnavailable {
+            results.fail(error)
+            return ExitStatus.unavailable.rawValue
+        } catch is CancellationError {
+            results.fail(Interrupted())
+            return ExitStatus.failed.rawValue
+        } catch {
+            results.fail(error)
+            return ExitStatus.failed.rawValue
+        }
+    }
+}
+
+/// Ctrl-C came before there was anything to sum up.
+struct Interrupted: Error, CustomStringConvertible {
+    var description: String { "interrupted" }
+}

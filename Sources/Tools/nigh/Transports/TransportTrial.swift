@@ -1,0 +1,72 @@
+import Nigh
+import NighCore
+
+/// A transport that is started to see whether it works, without a session: it neither listens nor looks for anybody.
+///
+/// `@unchecked Sendable`: what changes is confined to the loop.
+final class TransportTrial: TransportEvents, @unchecked Sendable {
+    let transport: any Transport
+    let loop: UVEventLoop
+    private var condition = TransportCondition.up
+    private var hasEnded = false
+
+    /// Starts it.
+    init(of transport: any Transport) throws {
+        self.transport = transport
+        loop = try UVEventLoop.make()
+        loop.execute { [self] in transport.start(on: loop, events: self) }
+    }
+
+    /// Whether it works: as soon as it says that it does not, or when it has said nothing like it for `patience`.
+    func condition(within patience: Moment.Span) async -> TransportCondition {
+        await withCheckedContinuation { continuation in
+            loop.execute { [self] in
+                waiting = continuation
+                if condition != .up { return answer() }
+                loop.schedule(at: loop.now + patience) { [self] in answer() }
+            }
+        }
+    }
+
+    private var waiting: CheckedContinuation<TransportCondition, Never>?
+
+    private func answer() {
+        waiting?.resume(returning: condition)
+        waiting = nil
+    }
+
+    /// What it says about itself.
+    func diagnose() async -> [Diagnosis] {
+        await withCheckedContinuation { continuation in
+            loop.execute { [self] in continuation.resume(returning: transport.diagnose()) }
+        }
+    }
+
+    /// Takes it down.
+    func end() async {
+        await withCheckedContinuation { continuation in
+            loop.execute { [self] in
+                if !hasEnded { transport.shutdown() }
+                hasEnded = true
+                continuation.resume()
+            }
+        }
+        loop.shutdown()
+    }
+
+    func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
+        self.condition = condition
+        if condition != .up { answer() }
+    }
+
+    func routeFound(_ sighting: Sighting, by transport: any Transport) {}
+    func routeChanged(_ sighting: Sighting, by transport: any Transport) {}
+    func routeLost(_ address: TransportAddress, by transport: any Transport) {}
+    func addressKnown(_ address: TransportAddress, by transport: any Transport) {}
+    func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {}
+    func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {}
+    func advertised(as name: DisplayName, by transport: any Transport) {}
+    func advertisingFailed(_ error: NighError, by transport: any Transport) {}
+    func browsingFailed(_ error: NighError, by transport: any Transport) {}
+    func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {}
+}

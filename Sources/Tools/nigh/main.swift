@@ -1,0 +1,8 @@
+import Glibc
+import ProgramLife
+
+// Before there is any other thread, so that none of them takes a signal away.
+Interrupts.block()
+let arguments = Array(CommandLine.arguments.dropFirst())
+Task.detached { exit(await NighProgram.run(arguments)) }
+Interrupts.wait()

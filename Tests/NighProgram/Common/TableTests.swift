@@ -1,0 +1,9 @@
+import Testing
+
+@testable import nigh
+
+/// The table of commands, as a whole.
+@Suite struct TableTests {
+    @Test("The table of arguments contradicts itself nowhere")
+    func table() { #expect(NighProgram.table.problems == []) }
+}
