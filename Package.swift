@@ -118,8 +118,8 @@ let package = Package(
             path: "Tests/Greet"),
         .testTarget(
             name: "NighProgramTests",
-            dependencies: ["Arguments", "ChildPrograms", "JSONText", "NighCore", "nigh"],
-            path: "Tests/NighProgram"),
+            dependencies: ["Arguments", "ChildPrograms", "JSONText", "NighCore", "NighTestKit", "nigh"],
+            path: "Tests/NighProgram", exclude: ["Common/check-json"]),
         .testTarget(
             name: "LabTests", dependencies: ["NighTestKit", "fourinarow", "lab"], path: "Tests/Lab/Scenarios"),
         .testTarget(name: "NighTests", dependencies: ["Nigh"], path: "Tests/Nigh"),

@@ -15,9 +15,12 @@ package final class Child {
     private var errors: Reader
     private var isReaped = false
 
-    /// Starts `program` with these arguments; its input ends where it begins, unless it `reads`.
-    package init(_ program: String, _ arguments: [String], reads: Bool = false) throws {
-        let program = BuiltPrograms.path(of: program)
+    /// Starts `program` of this package, or the one at that path, with these arguments, and with these variables besides
+    /// this process's own; its input ends where it begins, unless it `reads`.
+    package init(
+        _ program: String, _ arguments: [String], environment: [String: String] = [:], reads: Bool = false
+    ) throws {
+        let program = program.hasPrefix("/") ? program : BuiltPrograms.path(of: program)
         var typed: [Int32] = [-1, -1]
         guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &typed) == 0 else {
             throw Failure(description: "no pair of sockets: \(errno)")
@@ -34,8 +37,10 @@ package final class Child {
         posix_spawn_file_actions_adddup2(&actions, errors.far, STDERR_FILENO)
         var strings = ([program] + arguments).map { strdup($0) } + [nil]
         defer { for string in strings { free(string) } }
+        var variables = Self.variables(besides: environment).map { strdup($0) } + [nil]
+        defer { for variable in variables { free(variable) } }
         var process = pid_t()
-        let status = posix_spawn(&process, program, &actions, nil, &strings, environ)
+        let status = posix_spawn(&process, program, &actions, nil, &strings, &variables)
         guard status == 0 else { throw Failure(description: "\(program) does not start: \(status)") }
         self.process = process
         output.closeFar()
@@ -48,6 +53,17 @@ package final class Child {
         guard !isReaped else { return }
         kill(process, SIGKILL)
         waitpid(process, nil, 0)
+    }
+
+    private static func variables(besides added: [String: String]) -> [String] {
+        var variables: [String] = []
+        var next = environ
+        while let variable = next.pointee {
+            let text = String(cString: variable)
+            if added[String(text.prefix { $0 != "=" })] == nil { variables.append(text) }
+            next += 1
+        }
+        return variables + added.map { "\($0.key)=\($0.value)" }
     }
 
     /// Writes a line to its input; one that has ended does not read it.

@@ -27,7 +27,8 @@ enum NighProgram {
             Section(
                 "Output",
                 "Results go to the standard output, what happens meanwhile to the standard error, and there only at a terminal. With "
-                    + "--json the results are one JSON object, with --json-lines one a line; docs/nigh-json.md has their schemas."),
+                    + "--json the results are one JSON object, with --json-lines one a line; docs/nigh-json.md has their schemas."
+            ),
             Section(
                 "Environment",
                 "NO_COLOR, when it is not empty, leaves colours out. XDG_DATA_HOME says where your identity and the peers you know "

@@ -5,7 +5,8 @@ import SessionArguments
 /// The session of one command, on a loop of its own: it knows who is there, finds whom the command is about, and tells what it
 /// hears where that was asked for.
 ///
-/// The command gets its events and messages on the session's loop, as with any session. All else may be called from any thread.
+/// The command gets its events and messages on the session's loop, as with any session, but no invitation for a purpose that it
+/// does not take: those are declined here. All else may be called from any thread.
 ///
 /// `@unchecked Sendable`: what changes is confined to the loop.
 final class CommandSession: @unchecked Sendable {
@@ -17,6 +18,7 @@ final class CommandSession: @unchecked Sendable {
     let isOwnIdentity: Bool
 
     private let options: SessionOptions
+    private let purposes: [Purpose]
     private let results: Results
     /// Everybody seen or connected now. Loop only.
     private(set) var peers: [PeerID: Peer] = [:]
@@ -27,11 +29,14 @@ final class CommandSession: @unchecked Sendable {
     private var searchCount: UInt64 = 0
 
     /// Nothing happens before `start`. Fails for transports that cannot be made, and for an identity that cannot be read.
+    ///
+    /// - Parameter purposes: what others may invite it for; the command gets those invitations, and answers them.
     init(
-        _ options: SessionOptions, role: SessionRole, results: Results,
+        _ options: SessionOptions, role: SessionRole, taking purposes: [Purpose] = [], results: Results,
         adjust: (inout SessionConfiguration) -> Void = { _ in }
     ) throws {
         self.options = options
+        self.purposes = purposes
         self.results = results
         transports = try options.makeTransports()
         let (identity, trust, isOwn) = try Self.identity(options.identity, results)
@@ -39,6 +44,7 @@ final class CommandSession: @unchecked Sendable {
         var configuration = SessionConfiguration(
             service: options.service, name: options.name ?? .ofThisDevice(), role: role)
         configuration.security = options.security
+        configuration.info = Purpose.info(taking: purposes)
         adjust(&configuration)
         loop = try UVEventLoop.make()
         session = Session(
@@ -86,6 +92,10 @@ final class CommandSession: @unchecked Sendable {
         case .peerChanged(let peer): if peers[peer.id] != nil { peers[peer.id] = peer }
         case .transportChanged(let scheme, .down(let error)): downs[scheme] = error
         case .transportChanged(let scheme, .up): downs[scheme] = nil
+        case .invited(let invitation):
+            guard let purpose = Purpose(context: invitation.context), purposes.contains(purpose) else {
+                return session.decline(invitation, words: Purpose.refusal(taking: purposes))
+            }
         default: break
         }
         onEvent?(event)
@@ -106,19 +116,24 @@ final class CommandSession: @unchecked Sendable {
     private final class PeerSearch {
         let number: UInt64
         let choice: PeerChoice
+        let purpose: Purpose?
         let done: @Sendable (Result<Peer, any Error>) -> Void
 
-        init(_ number: UInt64, _ choice: PeerChoice, _ done: @escaping @Sendable (Result<Peer, any Error>) -> Void)
-        {
+        init(
+            _ number: UInt64, _ choice: PeerChoice,
+            _ done: @escaping @Sendable (Result<Peer, any Error>) -> Void
+        ) {
             self.number = number
             self.choice = choice
             self.done = done
         }
     }
 
-    /// Waits until somebody is seen who is meant by `choice`. Fails when nobody is in time, when several are, or when no
-    /// transport works. Cancelling the task ends it.
-    func find(_ choice: PeerChoice, within patience: Duration) async throws -> Peer {
+    /// Waits until somebody is seen who is meant by `choice`, and does not say that they are there for other than `purpose`. Fails
+    /// when nobody is in time, when several are, or when no transport works. Cancelling the task ends it.
+    func find(_ choice: PeerChoice, for purpose: Purpose? = nil, within patience: Duration) async throws
+        -> Peer
+    {
         let number = await onLoop { mine in
             mine.searchCount += 1
             return mine.searchCount
@@ -126,7 +141,7 @@ final class CommandSession: @unchecked Sendable {
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 loop.execute { [self] in
-                    let search = PeerSearch(number, choice) { continuation.resume(with: $0) }
+                    let search = PeerSearch(number, choice, purpose) { continuation.resume(with: $0) }
                     searches[number] = search
                     if Task.isCancelled { return end(number, .failure(CancellationError())) }
                     look(search)
@@ -148,7 +163,8 @@ final class CommandSession: @unchecked Sendable {
         let seen = others.isEmpty ? "nobody is seen" : "seen are \(others.joined(separator: ", "))"
         return NighError(
             .browsing, .unknownPeer, peer: "\(choice)",
-            advice: "\(seen); `nigh discover \(options.service)` shows who is there, `nigh doctor` what is wrong")
+            advice:
+                "\(seen); `nigh discover \(options.service)` shows who is there, `nigh doctor` what is wrong")
     }
 
     private func end(_ number: UInt64, _ result: Result<Peer, any Error>) {
@@ -156,7 +172,9 @@ final class CommandSession: @unchecked Sendable {
     }
 
     private func look(_ search: PeerSearch) {
-        let meant = peers.values.filter { search.choice.means($0) && !$0.routes.isEmpty }
+        let meant = peers.values.filter {
+            search.choice.means($0) && !$0.routes.isEmpty && search.purpose?.isTaken(by: $0) != false
+        }
         guard let first = meant.first else { return }
         guard meant.count == 1 else {
             let names = meant.map { "\($0.name) (\($0.id.short))" }.sorted().joined(separator: ", ")
@@ -171,7 +189,8 @@ final class CommandSession: @unchecked Sendable {
     }
 
     /// Finds whom `choice` means and begins a conversation for `purpose`. Cancelling the task ends it.
-    func connect(to choice: PeerChoice, for purpose: Purpose, within patience: Duration) async throws -> Peer {
+    func connect(to choice: PeerChoice, for purpose: Purpose, within patience: Duration) async throws -> Peer
+    {
         let id: PeerID
         switch choice {
         case .address(let address):
@@ -182,7 +201,7 @@ final class CommandSession: @unchecked Sendable {
             }
             id = try await session.invite(at: address, context: purpose.context, timeout: patience)
         case .named:
-            let peer = try await find(choice, within: patience)
+            let peer = try await find(choice, for: purpose, within: patience)
             id = peer.id
             try await session.invite(id, context: purpose.context, timeout: patience)
         }

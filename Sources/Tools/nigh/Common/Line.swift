@@ -36,7 +36,9 @@ struct Line: Hashable, Sendable {
     private var parts: [Part]
 
     /// A line of one part.
-    init(_ words: some StringProtocol, _ tint: Tint = .plain) { parts = [Part(words: CellText(words), tint: tint)] }
+    init(_ words: some StringProtocol, _ tint: Tint = .plain) {
+        parts = [Part(words: CellText(words), tint: tint)]
+    }
 
     /// How many columns it takes.
     var columns: Int { parts.reduce(0) { $0 + $1.words.columns } }

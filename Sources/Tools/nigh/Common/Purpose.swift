@@ -1,3 +1,5 @@
+import Nigh
+
 /// What a `nigh` asks another for: its invitation says so, and who is asked can tell whether it does that.
 enum Purpose: String, CaseIterable, Sendable {
     /// Measuring round trips, which any session answers.
@@ -20,4 +22,27 @@ enum Purpose: String, CaseIterable, Sendable {
         guard text.hasPrefix(Self.mark) else { return nil }
         self.init(rawValue: String(text.dropFirst(Self.mark.count)))
     }
+
+    private static let infoKey = "nigh"
+
+    /// What a session that takes these advertises about itself.
+    static func info(taking purposes: [Purpose]) -> DiscoveryInfo {
+        let words = purposes.map(\.rawValue).joined(separator: " ")
+        // Four words of our own are far from every bound.
+        return (try? DiscoveryInfo(words.isEmpty ? [:] : [infoKey: words])) ?? .none
+    }
+
+    /// Whether `peer` says that it takes this; nil where it says nothing, as other programs do.
+    func isTaken(by peer: Peer) -> Bool? {
+        peer.info[Self.infoKey].map { $0.split(separator: " ").contains { $0 == rawValue } }
+    }
+
+    /// What those are told who ask for something else.
+    static func refusal(taking purposes: [Purpose]) -> String {
+        let commands = purposes.map(\.counterpart).joined(separator: ", ")
+        return commands.isEmpty ? "this nigh takes no invitations" : "here is who waits for \(commands)"
+    }
+
+    /// The command that asks for it.
+    var counterpart: String { "nigh \(rawValue)" }
 }

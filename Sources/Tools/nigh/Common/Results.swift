@@ -72,7 +72,9 @@ final class Results: @unchecked Sendable {
     /// Tells how it all came out; the last thing that is told.
     func sumUp(_ members: [JSON.Member], words: [Line]) {
         live.end()
-        let beginning: [JSON.Member] = [.init("nigh", .text(command)), .init("format", .integer(Self.format))]
+        let beginning: [JSON.Member] = [
+            .init("nigh", .text(command)), .init("format", .integer(Self.format)),
+        ]
         switch form {
         case .words: print(words)
         case .jsonLines:

@@ -32,7 +32,9 @@ struct SessionOptions: Sendable {
         Option(
             "transport", short: "t", .transports,
             "what carries it, with options as in tcp:port=4000,interface=wlan0; all there are without it"),
-        Option("service", short: "s", .serviceName, default: ownService, "whom it meets: those of the same service"),
+        Option(
+            "service", short: "s", .serviceName, default: ownService,
+            "whom it meets: those of the same service"),
         Option("name", short: "n", .displayName, "what others see it as"),
         Option(
             "identity", .identityFile,

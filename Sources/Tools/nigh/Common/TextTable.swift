@@ -26,7 +26,8 @@ struct TextTable {
             for (column, cell) in row.enumerated() {
                 if column > 0 { line = line + "  " }
                 let isLast = column == row.count - 1 && sides[column] == .left
-                line = line + (isLast ? cell : cell.padded(to: widths[column], atStart: sides[column] == .right))
+                line =
+                    line + (isLast ? cell : cell.padded(to: widths[column], atStart: sides[column] == .right))
             }
             return line
         }

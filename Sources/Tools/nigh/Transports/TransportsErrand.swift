@@ -24,19 +24,21 @@ struct TransportsErrand: Errand {
     static let kind = Results.Kind("transport", plural: "transports")
     static let kinds = [kind]
 
-    /// For how long a transport is asked whether it works.
-    private static let patience = Moment.Span.seconds(3)
+    /// For how long a transport may find out that it does not work.
+    private static let patience = Moment.Span.seconds(1)
 
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
         let registry = TransportRegistry.standard
         let list = transports ?? registry.entries.map(\.scheme).joined(separator: ",")
         let made = try registry.makeAll(forOption: list)
         var works = 0
-        for transport in made {
-            let trial = try TransportTrial(of: transport)
+        let trials = try made.map { try TransportTrial(of: $0) }
+        for (transport, trial) in zip(made, trials) {
             let condition = await trial.condition(within: Self.patience)
             await trial.end()
-            guard let entry = registry.entries.first(where: { $0.scheme == transport.scheme }) else { continue }
+            guard let entry = registry.entries.first(where: { $0.scheme == transport.scheme }) else {
+                continue
+            }
             if condition == .up { works += 1 }
             tell(entry, transport.capabilities, condition, results)
         }
@@ -52,12 +54,16 @@ struct TransportsErrand: Errand {
     ) {
         let fault: NighError? = if case .down(let error) = condition { error } else { nil }
         let options = entry.options.sorted { $0.key < $1.key }
-        let verdict = fault.map { Line("does not work here: ", .bad) + Line("\($0.cause)") } ?? Line("works here", .good)
+        let verdict =
+            fault.map { Line("does not work here: ", .bad) + Line("\($0.cause)") }
+            ?? Line("works here", .good)
         var words = [Line(entry.scheme, .strong) + "  " + Line(entry.summary), "  " + verdict]
         if let advice = fault?.advice { words.append("  what helps: " + Line(advice)) }
         words.append("  " + Line(Self.words(for: capabilities), .faint))
         let width = options.map(\.key.count).max() ?? 0
-        for (key, meaning) in options { words.append("  " + Line(key).padded(to: width) + "  " + Line(meaning)) }
+        for (key, meaning) in options {
+            words.append("  " + Line(key).padded(to: width) + "  " + Line(meaning))
+        }
         results.tell(
             Self.kind,
             [

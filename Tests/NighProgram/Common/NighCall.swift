@@ -1,0 +1,68 @@
+import ChildPrograms
+import Foundation
+import NighTestKit
+import Testing
+
+/// A user of `nigh` in these tests: with a data folder of their own, so that nobody's identity and peers are touched.
+final class NighUser {
+    let folder = TemporaryFolder()
+    /// Where the user's identity and peers are.
+    var dataFolder: String { "\(folder.path)/nigh" }
+
+    private var environment: [String: String] { ["XDG_DATA_HOME": folder.path, "NO_COLOR": ""] }
+
+    /// Starts `nigh` with these arguments.
+    func start(_ arguments: String..., reads: Bool = false) throws -> Child {
+        try Child("nigh", arguments, environment: environment, reads: reads)
+    }
+
+    /// Runs `nigh` with these arguments to its end.
+    func run(_ arguments: String...) throws -> NighCall { try run(arguments) }
+
+    /// The same.
+    func run(_ arguments: [String]) throws -> NighCall { try NighCall(finishing: start(arguments)) }
+
+    func start(_ arguments: [String]) throws -> Child {
+        try Child("nigh", arguments, environment: environment)
+    }
+}
+
+/// What a finished call of `nigh` has said.
+struct NighCall {
+    let status: Int32
+    let lines: [String]
+    let errors: [String]
+
+    /// Waits for its end.
+    init(finishing child: Child) throws {
+        let (status, errors) = try child.end()
+        self.status = status
+        self.errors = errors
+        lines = child.lines
+    }
+
+    /// The one object of `--json`.
+    func object() throws -> [String: Any] { try #require(try Self.object(lines.first ?? "")) }
+
+    /// The objects of `--json-lines`.
+    func objects() throws -> [[String: Any]] {
+        try lines.map { try #require(try Self.object($0), "\($0)") }
+    }
+
+    private static func object(_ line: String) throws -> [String: Any]? {
+        try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+    }
+
+    /// Expects that what was said is what `docs/schemas/nigh-COMMAND.json` promises, by another program's judgement.
+    func expectSchema(_ command: String, lines isLines: Bool = false) throws {
+        let here = "\(#filePath)".split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" }
+        let root = here.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" }
+        let schema = "\(root)/docs/schemas/nigh-\(command).json"
+        let check = try Child(
+            "\(here)/check-json", [schema, isLines ? "lines" : "object"], reads: true)
+        for line in lines { check.type(line) }
+        check.closeInput()
+        let (status, errors) = try check.end()
+        #expect(status == 0, "\(check.lines.joined(separator: "\n"))\n\(errors)\n\(lines)")
+    }
+}
