@@ -36,9 +36,13 @@ public indirect enum JSON: Hashable, Sendable {
 extension JSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
     ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
+    /// A text.
     public init(stringLiteral value: String) { self = .text(value) }
+    /// A whole number.
     public init(integerLiteral value: Int) { self = .integer(value) }
+    /// True or false.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
+    /// A list.
     public init(arrayLiteral elements: JSON...) { self = .list(elements) }
     /// The members in the order in which they are written here.
     public init(dictionaryLiteral elements: (String, JSON)...) {

@@ -120,11 +120,12 @@ final class CommandSession: @unchecked Sendable {
         let done: @Sendable (Result<Peer, any Error>) -> Void
 
         init(
-            _ number: UInt64, _ choice: PeerChoice,
+            _ number: UInt64, _ choice: PeerChoice, _ purpose: Purpose?,
             _ done: @escaping @Sendable (Result<Peer, any Error>) -> Void
         ) {
             self.number = number
             self.choice = choice
+            self.purpose = purpose
             self.done = done
         }
     }

@@ -9,21 +9,23 @@ final class TransportTrial: TransportEvents, @unchecked Sendable {
     let loop: UVEventLoop
     private var condition = TransportCondition.up
     private var hasEnded = false
+    private let startedAt: Moment
 
     /// Starts it.
     init(of transport: any Transport) throws {
         self.transport = transport
         loop = try UVEventLoop.make()
+        startedAt = loop.now
         loop.execute { [self] in transport.start(on: loop, events: self) }
     }
 
-    /// Whether it works: as soon as it says that it does not, or when it has said nothing like it for `patience`.
+    /// Whether it works: as soon as it says that it does not, or when it has said nothing like it for `patience` from its start on.
     func condition(within patience: Moment.Span) async -> TransportCondition {
         await withCheckedContinuation { continuation in
             loop.execute { [self] in
                 waiting = continuation
                 if condition != .up { return answer() }
-                loop.schedule(at: loop.now + patience) { [self] in answer() }
+                loop.schedule(at: startedAt + patience) { [self] in answer() }
             }
         }
     }
