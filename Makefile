@@ -42,6 +42,11 @@ play: setup ## Play Four in a Row against the machine, found by mDNS and joined 
 	swift build $(FLAGS) -c release --product fourinarow
 	@.ci/play .build/release/fourinarow $(ARGUMENTS)
 
+.PHONY: nigh
+nigh: setup ## See what a link is doing: ARGUMENTS="doctor", ARGUMENTS="--help" and so on
+	@swift build $(FLAGS) -c release --product nigh >&2
+	@.build/release/nigh $(ARGUMENTS)
+
 .PHONY: greet
 greet: setup ## See two peers find each other over TCP and talk; ARGUMENTS="--name Puma" is one of several
 	swift run $(FLAGS) -c debug greet $(ARGUMENTS)

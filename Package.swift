@@ -56,7 +56,8 @@ let package = Package(
         .executableTarget(
             name: "nigh",
             dependencies: [
-                "Arguments", "JSONText", "Nigh", "NighCore", "NighMemory", "ProgramLife", "SessionArguments",
+                "Arguments", "JSONText", "Nigh", "NighCore", "NighMemory", "NighTestKit", "ProgramLife",
+                "SessionArguments",
                 "Terminal",
             ],
             path: "Sources/Tools/nigh"),

@@ -34,6 +34,10 @@ public struct Identity: Sendable {
         }
     }
 
+    /// The public key as other programs read it, such as `openssl pkey -pubin`: SubjectPublicKeyInfo in PEM. The SHA-256 of its DER
+    /// is the PeerID. Fails where libcrypto does.
+    public func publicKeyPEM() throws(NighError) -> String { try keyPair.publicPEM() }
+
     /// The identity that `seed` stands for, the same on every machine and in every run.
     ///
     /// **Insecure, for tests only**: whoever guesses the 64 bits of `seed` has the private key.

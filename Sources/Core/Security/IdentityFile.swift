@@ -46,6 +46,10 @@ public struct IdentityFile: Hashable, Sendable {
         throw file.refusal("it is a symbolic link to nothing", advice: "remove the link, or make its target")
     }
 
+    /// Moves the file out of the way, whatever is in it: the next `load` makes a new identity, and so a new peer. Returns where
+    /// it is kept now, beside where it was and with the day in its name; nil if there was no file.
+    public func setAside() throws(NighError) -> String? { try file.setAside(as: "\(CalendarDay.today())") }
+
     /// The identity in the file; nil if there is no file.
     private func read() throws(NighError) -> Identity? {
         guard let text = try file.read() else { return nil }

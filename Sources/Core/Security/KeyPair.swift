@@ -118,14 +118,22 @@ final class KeyPair: @unchecked Sendable {
 
     /// The pair as PKCS#8 in PEM, without a password.
     func pem() throws(NighError) -> SecretBytes {
+        try text(of: "PKCS#8") { PEM_write_bio_PKCS8PrivateKey($0, pointer, nil, nil, 0, nil, nil) }
+    }
+
+    /// The public key as SubjectPublicKeyInfo in PEM.
+    func publicPEM() throws(NighError) -> String {
+        try text(of: "SubjectPublicKeyInfo") { PEM_write_bio_PUBKEY($0, pointer) }
+            .withBytes { String(decoding: $0, as: UTF8.self) }
+    }
+
+    private func text(of form: String, _ write: (OpaquePointer?) -> Int32) throws(NighError) -> SecretBytes {
         let sink = BIO_new(BIO_s_mem())
         defer { BIO_free(sink) }
-        guard PEM_write_bio_PKCS8PrivateKey(sink, pointer, nil, nil, 0, nil, nil) == 1 else {
-            throw Self.failure("cannot write a key as PKCS#8")
-        }
+        guard write(sink) == 1 else { throw Self.failure("cannot write a key as \(form)") }
         let text = SecretBytes(count: BIO_ctrl_pending(sink))
         let count = text.withBytes { BIO_read(sink, $0.baseAddress, Int32($0.count)) }
-        guard count == text.count else { throw Self.failure("cannot write a key as PKCS#8") }
+        guard count == text.count else { throw Self.failure("cannot write a key as \(form)") }
         return text
     }
 

@@ -155,6 +155,24 @@ struct ProtectedFile: Hashable, Sendable {
         keepFolder()
     }
 
+    /// Gives the file another name, in the same folder, that ends with `suffix` and was free; returns the path it has then, or nil if there was
+    /// no file.
+    func setAside(as suffix: String) throws(NighError) -> String? {
+        for count in 1...1_000 {
+            let target = "\(path).\(suffix)\(count == 1 ? "" : "-\(count)")"
+            // Unlike a rename, a link never takes the place of what is there.
+            if link(path, target) != 0 {
+                if errno == ENOENT { return nil }
+                if errno == EEXIST { continue }
+                throw systemError(errno, "cannot move \(path) to \(target)")
+            }
+            guard unlink(path) == 0 else { throw systemError(errno, "cannot move \(path) to \(target)") }
+            keepFolder()
+            return target
+        }
+        throw refusal("too many of it were set aside", advice: "remove some of \(path).*")
+    }
+
     /// Calls `body` while no other process, and no other thread, is inside this call for the same path. Makes the
     /// file's folder where that is missing.
     func withLock<Result>(_ body: () throws(NighError) -> Result) throws(NighError) -> Result {

@@ -11,4 +11,13 @@ public enum IdentityClaim {
         close(descriptor)
         return false
     }
+
+    /// Whether a program has claimed the file now.
+    public static func isTaken(_ path: String) -> Bool {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return false }
+        // A claim of a moment: what another program makes of it, if it comes in between, is that somebody is there.
+        defer { close(descriptor) }
+        return flock(descriptor, LOCK_SH | LOCK_NB) != 0
+    }
 }

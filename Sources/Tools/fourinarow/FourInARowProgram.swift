@@ -64,7 +64,7 @@ enum FourInARowProgram {
         }
         let hub = MemoryHub()
         let ready = try PlayerSetup(player: player).make(
-            named: .ofThisDevice(), keepsIdentity: true, besides: [MemoryTransport(hub: hub)])
+            named: try .ofThisUser(), keepsIdentity: true, besides: [MemoryTransport(hub: hub)])
         let front: any Front
         let traits = TerminalTraits.ofThisProcess
         if looks.isPlain || traits.isDumb || !isTerminal(STDIN_FILENO) || !isTerminal(STDOUT_FILENO) {

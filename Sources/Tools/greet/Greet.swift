@@ -55,7 +55,7 @@ enum Greet {
         let transports = try options.makeTransports()
         let identity = try options.identity?.load() ?? .ephemeral()
         return Greeter(
-            options.name ?? .ofThisDevice(), role: .peer, service: options.service, identity: identity,
+            try options.name ?? .ofThisUser(), role: .peer, service: options.service, identity: identity,
             transports: transports, output: output)
     }
 

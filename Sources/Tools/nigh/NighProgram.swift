@@ -16,7 +16,9 @@ enum NighProgram {
                 one device while a program runs on the other; or `nigh host` on one and `nigh ping` on the other.
                 """,
             subcommands: [
-                TransportsErrand.description,
+                TransportsErrand.description, DiscoverErrand.description,
+                IdentityErrand.description, PeersErrand.description, PairErrand.description,
+                ConformanceErrand.description, ErrorsErrand.description,
                 PrintErrand.completion, PrintErrand.manual,
             ]),
         sections: [
@@ -49,7 +51,8 @@ enum NighProgram {
             return Misuse.status
         }
         let interruption = Interruption()
-        let results = Results(of: errand.command, errand.output, whenBroken: { interruption.come() })
+        let results = Results(
+            of: errand.command, errand.output, kinds: errand.kinds, whenBroken: { interruption.come() })
         do {
             return try await errand.run(results, interruption).rawValue
         } catch let misuse as Misuse {

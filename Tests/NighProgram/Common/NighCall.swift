@@ -22,8 +22,8 @@ final class NighUser {
     /// The same.
     func run(_ arguments: [String]) throws -> NighCall { try NighCall(finishing: start(arguments)) }
 
-    func start(_ arguments: [String]) throws -> Child {
-        try Child("nigh", arguments, environment: environment)
+    func start(_ arguments: [String], reads: Bool = false) throws -> Child {
+        try Child("nigh", arguments, environment: environment, reads: reads)
     }
 }
 

@@ -42,7 +42,7 @@ final class CommandSession: @unchecked Sendable {
         let (identity, trust, isOwn) = try Self.identity(options.identity, results)
         isOwnIdentity = isOwn
         var configuration = SessionConfiguration(
-            service: options.service, name: options.name ?? .ofThisDevice(), role: role)
+            service: options.service, name: try options.name ?? .ofThisUser(), role: role)
         configuration.security = options.security
         configuration.info = Purpose.info(taking: purposes)
         adjust(&configuration)
@@ -56,6 +56,7 @@ final class CommandSession: @unchecked Sendable {
     ) {
         switch choice {
         case .ephemeral: return (.ephemeral(), .ephemeral(), false)
+        case .anybody: return (.ephemeral(), try .standard(), false)
         case .file(let file): return (try file.load(), try .standard(), true)
         case nil:
             let file = try IdentityFile()
@@ -101,6 +102,9 @@ final class CommandSession: @unchecked Sendable {
         onEvent?(event)
         for search in Array(searches.values) { look(search) }
     }
+
+    /// Whether somebody named the transports, and so wants to hear when one does not work.
+    var transportsWereAskedFor: Bool { options.transports != nil }
 
     /// Why nothing works, where nothing does. Loop only.
     var groundlessness: TransportsUnavailable? {

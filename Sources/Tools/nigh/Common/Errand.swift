@@ -8,9 +8,16 @@ protocol Errand: Sendable {
     /// How its results are told.
     var output: OutputOptions { get }
 
+    /// What its results are of, so that a list of them is there where there are none.
+    var kinds: [Results.Kind] { get }
+
     /// Does it. What is thrown is told by the caller, in words and, where that was asked for, as JSON; a `Misuse` ends the
     /// program with the status of one.
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus
+}
+
+extension Errand {
+    var kinds: [Results.Kind] { [] }
 }
 
 /// How `nigh` ends; scripts rely on it.

@@ -77,5 +77,19 @@ struct Line: Hashable, Sendable {
 }
 
 extension Line: ExpressibleByStringInterpolation {
+    /// Puts lines into a line as they are, and everything else as plain words.
+    struct StringInterpolation: StringInterpolationProtocol {
+        fileprivate var line = Line("")
+
+        init(literalCapacity: Int, interpolationCount: Int) {}
+
+        mutating func appendLiteral(_ literal: String) { if !literal.isEmpty { line = line + Line(literal) } }
+        mutating func appendInterpolation(_ other: Line) { line = line + other }
+        mutating func appendInterpolation(_ value: some CustomStringConvertible) {
+            line = line + Line("\(value)" as String)
+        }
+    }
+
+    init(stringInterpolation: StringInterpolation) { self = stringInterpolation.line }
     init(stringLiteral value: String) { self.init(value) }
 }

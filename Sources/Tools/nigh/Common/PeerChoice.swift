@@ -13,10 +13,13 @@ enum PeerChoice: Hashable, Sendable {
     func means(_ peer: Peer) -> Bool {
         switch self {
         case .address(let address): peer.routes.contains { $0.address == address }
-        case .named(let text):
-            peer.name.description == text
-                || text.utf8.count >= Self.fewestCharacters && peer.id.description.hasPrefix(text)
+        case .named(let text): Self.means(text, peer.id, peer.name)
         }
+    }
+
+    /// Whether `text` means the peer of that PeerID and name.
+    static func means(_ text: String, _ id: PeerID, _ name: DisplayName) -> Bool {
+        name.description == text || text.utf8.count >= fewestCharacters && id.description.hasPrefix(text)
     }
 }
 

@@ -10,6 +10,8 @@ enum Purpose: String, CaseIterable, Sendable {
     case send
     /// Talking.
     case chat
+    /// Two people making sure that nobody is between their devices.
+    case pair
 
     private static let mark = "nigh/1 "
 

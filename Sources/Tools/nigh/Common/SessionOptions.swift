@@ -22,6 +22,8 @@ struct SessionOptions: Sendable {
     enum IdentityChoice: Sendable {
         case file(IdentityFile)
         case ephemeral
+        /// Somebody new, with what this user knows of others: for commands to which nobody proves anything.
+        case anybody
     }
 
     /// What sessions of `nigh` offer and look for, where nobody says otherwise.

@@ -1,7 +1,7 @@
 import Nigh
 import NighCore
 
-/// A transport that is started to see whether it works, without a session: it neither listens nor looks for anybody.
+/// A transport that is started to see whether it works, without a session: it looks for nobody, and listens where it is told to alone.
 ///
 /// `@unchecked Sendable`: what changes is confined to the loop.
 final class TransportTrial: TransportEvents, @unchecked Sendable {
@@ -37,6 +37,27 @@ final class TransportTrial: TransportEvents, @unchecked Sendable {
         waiting = nil
     }
 
+    /// Advertises a service; returns where it listens then, or nil if it does not within `patience`.
+    func listens(as service: ServiceName, within patience: Moment.Span) async -> TransportAddress? {
+        await withCheckedContinuation { continuation in
+            loop.execute { [self] in
+                listening = continuation
+                transport.advertise(
+                    Advertisement(
+                        service: service, peer: Identity.ephemeral().peerID,
+                        name: DisplayName(fitting: "nigh conformance")))
+                loop.schedule(at: loop.now + patience) { [self] in answer(listeningAt: nil) }
+            }
+        }
+    }
+
+    private var listening: CheckedContinuation<TransportAddress?, Never>?
+
+    private func answer(listeningAt address: TransportAddress?) {
+        listening?.resume(returning: address)
+        listening = nil
+    }
+
     /// What it says about itself.
     func diagnose() async -> [Diagnosis] {
         await withCheckedContinuation { continuation in
@@ -58,7 +79,10 @@ final class TransportTrial: TransportEvents, @unchecked Sendable {
 
     func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
         self.condition = condition
-        if condition != .up { answer() }
+        if condition != .up {
+            answer()
+            answer(listeningAt: nil)
+        }
     }
 
     func routeFound(_ sighting: Sighting, by transport: any Transport) {}
@@ -70,5 +94,8 @@ final class TransportTrial: TransportEvents, @unchecked Sendable {
     func advertised(as name: DisplayName, by transport: any Transport) {}
     func advertisingFailed(_ error: NighError, by transport: any Transport) {}
     func browsingFailed(_ error: NighError, by transport: any Transport) {}
-    func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {}
+    func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
+        if let address = addresses.first { answer(listeningAt: address) }
+    }
+
 }

@@ -22,7 +22,7 @@ struct TransportsErrand: Errand {
     ) { TransportsErrand(output: $0, transports: $1) }
 
     static let kind = Results.Kind("transport", plural: "transports")
-    static let kinds = [kind]
+    var kinds: [Results.Kind] { [Self.kind] }
 
     /// For how long a transport may find out that it does not work.
     private static let patience = Moment.Span.seconds(1)

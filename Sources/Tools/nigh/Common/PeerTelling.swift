@@ -1,0 +1,70 @@
+import JSONText
+import Nigh
+
+/// How commands tell of peers.
+enum PeerTelling {
+    /// A peer in all that is known of it, as members of a JSON object.
+    static func members(of peer: Peer) -> [JSON.Member] {
+        [
+            .init("id", .text(peer.id.description)), .init("short_id", .text(peer.id.short)),
+            .init("name", .text(peer.name.description)), .init("state", .text(peer.state.rawValue)),
+            .init("transport", JSON(peer.transport)),
+            .init(
+                "routes",
+                .list(
+                    peer.routes.map { route in
+                        [
+                            "address": .text(route.address.description),
+                            "transport": .text(route.address.scheme), "signal": JSON(route.quality),
+                        ]
+                    })),
+            .init(
+                "info",
+                .object(peer.info.pairs.sorted { $0.key < $1.key }.map { .init($0.key, .text($0.value)) })),
+            .init("trust", JSON(peer.trust.map(word))),
+        ]
+    }
+
+    /// What is known of a peer's key, in one word.
+    static func word(for trust: PeerTrust) -> String {
+        switch trust {
+        case .paired: "paired"
+        case .known: "known"
+        case .new: "new"
+        case .newWithKnownName: "new_with_known_name"
+        }
+    }
+
+    /// The same for a person to see.
+    static func line(for trust: PeerTrust?) -> Line {
+        switch trust {
+        case .paired: Line("paired", .good)
+        case .known: "known"
+        case .new: Line("new", .faint)
+        case .newWithKnownName: Line("new, with the name of somebody known", .doubtful)
+        case nil: Line("not proven", .faint)
+        }
+    }
+
+    /// What a peer advertises about itself, for a person to see.
+    static func line(for info: DiscoveryInfo) -> Line {
+        Line(info.pairs.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: " "))
+    }
+
+    /// Where a peer can be reached, for a person to see: a PeerID, which stands beside it, is not written out again.
+    static func ways(to peer: Peer) -> Line {
+        Line(
+            peer.routes.map { route in
+                route.address.value.contains(peer.id.description) ? route.address.scheme : "\(route.address)"
+            }.joined(separator: " "))
+    }
+
+    /// How long something has gone on, as short as it is to be read.
+    static func age(_ seconds: Int) -> String {
+        switch seconds {
+        case ..<120: "\(seconds) s"
+        case ..<7_200: "\(seconds / 60) min"
+        default: "\(seconds / 3_600) h"
+        }
+    }
+}

@@ -1,0 +1,124 @@
+import Arguments
+import JSONText
+import Nigh
+import NighTestKit
+import SessionArguments
+
+/// `nigh conformance`: holds a transport of this build to the contract of transports.
+struct ConformanceErrand: Errand {
+    let command = "conformance"
+    let output: OutputOptions
+    let rig: ConformanceRig
+    /// The checks to run; all when empty.
+    let names: [String]
+    /// Also, or only, lists the checks.
+    let onlyLists: Bool
+    /// Whether sessions over the transport are checked instead of the transport.
+    let isOfSessions: Bool
+
+    static let description = Command<any Errand>(
+        "conformance", "Holds a transport to the contract of transports",
+        text: """
+            For whoever writes a transport, or has doubts about one on this machine: runs every check of the conformance suite on transports \
+            that are made from SPEC, each on two or more of them that have to reach each other. Several SPECs are used in turns, for transports \
+            that need an adapter each. Where nobody listens is found out by having one listen and end.
+
+            Over a real network others may be disturbed: name an interface of your own, such as lo.
+            """,
+        OutputOptions.options,
+        Option(flag: "list", "lists the checks and runs none"),
+        Option(flag: "sessions", "checks what sessions over the transport promise, instead of the transport"),
+        Option(repeated: "only", .text("NAME"), "runs this check"),
+        ConformanceRig.options,
+        Operand(
+            repeated: "SPEC",
+            .text("SPEC", candidates: .words(TransportRegistry.standard.entries.map(\.scheme))),
+            "the transport, as --transport takes it elsewhere"),
+        examples: [
+            Example("memory", "the transport inside one process"),
+            Example("tcp:interface=lo,mdns=embedded", "TCP without leaving this machine"),
+            Example("bluetooth:adapter=hci0 bluetooth:adapter=hci1", "Bluetooth between two adapters"),
+        ]
+    ) { output, onlyLists, isOfSessions, names, settings, specs in
+        let known = (isOfSessions ? SessionConformance.checks : TransportConformance.checks).map(\.name)
+        if let unknown = names.first(where: { !known.contains($0) }) {
+            throw Misuse("there is no check \"\(unknown)\": --list shows them")
+        }
+        if specs.isEmpty, !onlyLists {
+            throw Misuse("SPEC is missing: the transport, such as tcp:interface=lo")
+        }
+        return ConformanceErrand(
+            output: output, rig: ConformanceRig(specs: specs, settings: settings), names: names,
+            onlyLists: onlyLists, isOfSessions: isOfSessions)
+    }
+
+    static let kind = Results.Kind("check", plural: "checks")
+    var kinds: [Results.Kind] { [Self.kind] }
+
+    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+        let all = isOfSessions ? SessionConformance.checks : TransportConformance.checks
+        let checks = all.filter { names.isEmpty || names.contains($0.name) }
+        if onlyLists {
+            list(checks, results)
+            return .well
+        }
+        let maker = try await rig.maker()
+        var counts = (passed: 0, failed: 0, skipped: 0)
+        for (number, check) in checks.enumerated() {
+            if interruption.isRequested { break }
+            results.live.show([Line("\(number + 1) of \(checks.count): \(check.name)", .faint)])
+            let outcome = await withCheckedContinuation { continuation in
+                // The suite waits inside its checks.
+                BlockingTask.run { continuation.resume(returning: check.run(maker)) }
+            }
+            switch outcome.verdict {
+            case .passed: counts.passed += 1
+            case .failed: counts.failed += 1
+            case .skipped: counts.skipped += 1
+            }
+            tell(outcome, results)
+        }
+        results.sumUp(
+            [
+                .init("passed", .integer(counts.passed)), .init("failed", .integer(counts.failed)),
+                .init("skipped", .integer(counts.skipped)),
+                .init("not_run", .integer(checks.count - counts.passed - counts.failed - counts.skipped)),
+            ],
+            words: [
+                "\(counts.passed) passed, \(counts.failed) failed, \(counts.skipped) skipped of \(checks.count)."
+            ])
+        return counts.failed == 0 && counts.passed > 0 && !interruption.isRequested ? .well : .failed
+    }
+
+    private func list(_ checks: [ConformanceCheck], _ results: Results) {
+        let width = checks.map(\.name.count).max() ?? 0
+        for check in checks {
+            results.tell(
+                Self.kind, [.init("name", .text(check.name)), .init("summary", .text(check.summary))],
+                words: [Line(check.name, .strong).padded(to: width) + "  " + Line(check.summary)])
+        }
+        results.sumUp([.init("count", .integer(checks.count))], words: [])
+    }
+
+    private func tell(_ outcome: ConformanceReport.Outcome, _ results: Results) {
+        let (word, detail, line): (String, String?, Line) =
+            switch outcome.verdict {
+            case .passed: ("passed", nil, Line("pass", .good) + "  " + Line(outcome.name))
+            case .failed(let why):
+                (
+                    "failed", why,
+                    Line("FAIL", .bad) + "  " + Line(outcome.name, .strong)
+                        + Line(": \(why). What must hold: \(outcome.summary)")
+                )
+            case .skipped(let why):
+                ("skipped", why, Line("skip", .doubtful) + "  " + Line(outcome.name) + Line(": \(why)"))
+            }
+        results.tell(
+            Self.kind,
+            [
+                .init("name", .text(outcome.name)), .init("summary", .text(outcome.summary)),
+                .init("verdict", .text(word)), .init("detail", JSON(detail)),
+                .init("duration_ms", .number(outcome.duration.milliseconds)),
+            ], words: [line])
+    }
+}

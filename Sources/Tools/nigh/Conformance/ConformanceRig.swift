@@ -1,0 +1,123 @@
+import Arguments
+import Nigh
+import NighCore
+import NighTestKit
+
+/// Makes rigs for the conformance suite out of specs of transports.
+struct ConformanceRig: Sendable {
+    /// What the suite has to know of a transport, and cannot find out.
+    struct Settings: Sendable {
+        var patience: Duration
+        var quietTime: Duration
+        var bulk: Int
+        var pipesAtOnce: Int
+        var refused: TransportAddress?
+        var silent: TransportAddress?
+    }
+
+    let specs: [String]
+    let settings: Settings
+
+    static let options = OptionGroup(
+        "What the transport is like",
+        Option(
+            "patience", .duration(in: .milliseconds(10) ... .seconds(3_600)), default: .seconds(10),
+            "for how long an outcome is waited for"),
+        Option(
+            "quiet", .duration(in: .milliseconds(1) ... .seconds(3_600)), default: .milliseconds(100),
+            "for how long nothing must happen before it counts as nothing"),
+        Option(
+            "bulk", .size(in: 1_024...1 << 30), default: 32 << 20,
+            "how much is written where it has to be a lot"),
+        Option(
+            "pipes", .integer(in: 1...1_000), default: 20,
+            "how many pipes there can be at once between two of it"),
+        Option("refused", .transportAddress, "where nobody listens; found out without it"),
+        Option(
+            "silent", .transportAddress,
+            "where nobody answers; the checks that need it are skipped without it")
+    ) {
+        Settings(
+            patience: $0, quietTime: $1, bulk: $2, pipesAtOnce: $3, refused: $4, silent: $5)
+    }
+
+    /// For how long a transport may take to listen.
+    private static let listening = Moment.Span.seconds(20)
+
+    /// What makes a rig for each check. Fails for specs that are wrong, and where nothing listens.
+    func maker() async throws -> @Sendable () throws -> TransportRig {
+        var parsed: [TransportSpec] = []
+        for spec in specs {
+            do throws(NighError) {
+                let list = try TransportSpec.list(parsing: spec)
+                guard list.count == 1 else { throw NighError(.configuring, .invalid("spec \"\(spec)\"")) }
+                _ = try TransportRegistry.standard.make(list[0])
+                parsed += list
+            } catch {
+                throw Misuse("SPEC: \(error)")
+            }
+        }
+        guard Set(parsed.map(\.scheme)).count == 1 else {
+            throw Misuse("the SPECs must be of one transport")
+        }
+        let refused: TransportAddress
+        if let given = settings.refused {
+            refused = given
+        } else {
+            refused = try await abandonedAddress(parsed[0])
+        }
+        let name = specs.joined(separator: " ")
+        let settings = settings
+        return { [parsed] in
+            let turns = SpecTurns(parsed)
+            var rig = TransportRig(
+                name, refusedAddress: refused, silentAddress: settings.silent,
+                makeLoop: { UVEventLoop() }, stopLoop: { ($0 as? UVEventLoop)?.shutdown() },
+                makeTransport: { turns.make() })
+            rig.service = Self.service()
+            rig.patience = settings.patience
+            rig.quietTime = settings.quietTime
+            rig.bulkByteCount = settings.bulk
+            rig.pipesAtOnce = settings.pipesAtOnce
+            return rig
+        }
+    }
+
+    /// A service that nobody else offers.
+    private static func service() -> ServiceName {
+        ServiceName("check-\(String(UInt32.random(in: .min ... .max), radix: 36))") ?? "conformance"
+    }
+
+    /// Where somebody has listened, and nobody does any more.
+    private func abandonedAddress(_ spec: TransportSpec) async throws -> TransportAddress {
+        let trial = try TransportTrial(of: TransportRegistry.standard.make(spec))
+        let address = await trial.listens(as: Self.service(), within: Self.listening)
+        let condition = await trial.condition(within: .zero)
+        await trial.end()
+        guard let address else {
+            if case .down(let error) = condition { throw TransportsUnavailable(errors: [error]) }
+            throw NighError(
+                .advertising, .timedOut, transport: spec.scheme,
+                advice: "name an address where nobody listens with --refused")
+        }
+        return address
+    }
+}
+
+/// Makes transports from one spec after another, and again from the first.
+private final class SpecTurns {
+    private let specs: [TransportSpec]
+    private var count = 0
+
+    init(_ specs: [TransportSpec]) { self.specs = specs }
+
+    func make() -> any Transport {
+        defer { count += 1 }
+        do throws(NighError) {
+            return try TransportRegistry.standard.make(specs[count % specs.count])
+        } catch {
+            // It could be made when the command began.
+            fatalError("\(error)")
+        }
+    }
+}

@@ -1,0 +1,115 @@
+import Glibc
+import JSONText
+import Nigh
+import NighCore
+
+/// A pairing as it goes: finds the other, shows the digits, asks the person.
+///
+/// `@unchecked Sendable`: what changes is confined to the session's loop.
+final class PairingTalk: @unchecked Sendable {
+    private let mine: CommandSession
+    private let results: Results
+    private var waiting: CheckedContinuation<Peer, any Error>?
+    private var outcome: Result<Peer, any Error>?
+
+    static let digitsKind = Results.Kind("digits", plural: "digits")
+
+    init(_ mine: CommandSession, _ results: Results) {
+        self.mine = mine
+        self.results = results
+    }
+
+    /// Pairs with `choice`, or with whoever asks; returns who that is.
+    func run(with choice: PeerChoice?, within patience: Duration, _ interruption: Interruption) async throws
+        -> Peer
+    {
+        mine.start(onEvent: { [self] in took($0) })
+        interruption.onRequest { [self] in
+            mine.loop.execute { [self] in end(.failure(Interrupted())) }
+        }
+        if let choice {
+            let finding = Task { [self] in
+                do { try await ask(choice, within: patience) } catch {
+                    mine.loop.execute { [self] in end(.failure(error)) }
+                }
+            }
+            interruption.onRequest { finding.cancel() }
+        } else {
+            mine.loop.execute { [self] in
+                mine.loop.schedule(at: mine.loop.now + Moment.Span(patience)) { [self] in
+                    guard !isBusy else { return }
+                    end(.failure(mine.groundlessness ?? NighError(.pairing, .timedOut, advice: Self.advice)))
+                }
+            }
+            results.live.show([
+                "Waiting for somebody who wants to be paired; on the other device: "
+                    + Line("nigh pair \(mine.session.configuration.name)", .strong)
+            ])
+        }
+        return try await withCheckedThrowingContinuation { continuation in
+            mine.loop.execute { [self] in
+                waiting = continuation
+                if let outcome { end(outcome) }
+            }
+        }
+    }
+
+    private static let advice =
+        "start `nigh pair` on the other device, too, and let both look at the same network"
+
+    /// Whether two people are at it, who have time of their own.
+    private var isBusy = false
+
+    private func ask(_ choice: PeerChoice, within patience: Duration) async throws {
+        switch choice {
+        case .named:
+            let peer = try await mine.find(choice, for: .pair, within: patience)
+            try await mine.session.pair(peer.id)
+        case .address(let address):
+            // Who is there is known once there is a conversation.
+            let id = try await mine.session.invite(
+                at: address, context: Purpose.pair.context, timeout: patience)
+            try await mine.session.pair(id)
+        }
+    }
+
+    private func end(_ result: Result<Peer, any Error>) {
+        outcome = outcome ?? result
+        guard let outcome else { return }
+        waiting?.resume(with: outcome)
+        waiting = nil
+    }
+
+    private func took(_ event: SessionEvent) {
+        switch event {
+        case .pairing(let peer, let code): show(code, of: peer)
+        case .paired(let peer): end(.success(peer))
+        case .pairingEnded(let peer, let cause):
+            isBusy = false
+            results.remark("no pairing with \(peer.name): \(cause)")
+            end(.failure(cause))
+        case .invited(let invitation): mine.session.accept(invitation)
+        default: break
+        }
+    }
+
+    private func show(_ code: PairingCode, of peer: Peer) {
+        isBusy = true
+        results.live.show([])
+        results.tell(
+            Self.digitsKind,
+            [.init("digits", .text(code.digits))] + PeerTelling.members(of: peer),
+            words: [
+                Line(peer.name.description, .strong) + " (\(peer.id.short)) should show the same digits:",
+                "    " + Line(code.description, .strong),
+            ])
+        if !results.isInWords { results.remark("\(peer.name) (\(peer.id.short)) should show \(code)") }
+        // A person takes their time, and nobody may wait for them on the loop. Nothing ends this thread but the program's end.
+        let mine = mine
+        let results = results
+        BlockingTask.run {
+            let agree = Question.isAgreed("Are they the same on both devices?", results)
+            mine.session.confirmPairing(with: peer.id, digitsAgree: agree)
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import Testing
+
+@testable import Arguments
+@testable import nigh
+
+/// Help, on every level, as a user asks for it.
+@Suite struct HelpTests {
+    private static let commands = NighProgram.table.outline.all.filter { !$0.isHidden }
+    private static let withoutResults: Set = ["completion", "manual"]
+
+    @Test("Each command tells what it does and takes, with an example")
+    func everyCommand() throws {
+        let user = NighUser()
+        for command in Self.commands {
+            let path = Array(command.path.dropFirst())
+            let call = try user.run(path + ["--help"])
+            #expect(call.status == 0 && call.errors.isEmpty, "\(path): \(call.errors)")
+            let text = call.lines.joined(separator: "\n")
+            #expect(text.hasPrefix("usage: nigh"), "\(path)")
+            #expect(call.lines.allSatisfy { $0.count <= 80 }, "\(path)")
+            if command.isComplete, path != ["manual"] {
+                #expect(text.contains("Examples:"), "\(path)")
+            }
+            let hasResults = command.isComplete && !Self.withoutResults.contains(path.last ?? "")
+            if !path.isEmpty { #expect(text.contains("--json-lines") == hasResults, "\(path)") }
+            if path.count == 1 {
+                #expect(try user.run(["help"] + path).lines == call.lines)
+            }
+        }
+    }
+
+    @Test("Without a command, or with one that there is not, the status is 2 and help is pointed to")
+    func noCommand() throws {
+        let user = NighUser()
+        for arguments in [[], ["doktor"], ["--nonsense"], ["peers", "forget"], ["help", "doktor"]] {
+            let call = try user.run(arguments)
+            #expect(call.status == 2 && call.lines.isEmpty, "\(arguments)")
+            #expect(
+                call.errors.count == 1 && call.errors[0].hasPrefix("nigh: "), "\(arguments): \(call.errors)")
+            #expect(call.errors.first?.contains("--help") == true, "\(arguments): \(call.errors)")
+        }
+    }
+
+    @Test("The manual and the completion scripts name every command")
+    func generated() throws {
+        let user = NighUser()
+        let texts = try ["manual", "completion bash", "completion zsh", "completion fish"].map { line in
+            let call = try user.run(line.split(separator: " ").map(String.init))
+            #expect(call.status == 0)
+            return call.lines.joined(separator: "\n")
+        }
+        for command in Self.commands where command.path.count == 2 {
+            for text in texts { #expect(text.contains(command.path[1])) }
+        }
+    }
+}

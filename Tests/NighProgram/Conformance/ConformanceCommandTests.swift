@@ -1,0 +1,74 @@
+import Testing
+
+@testable import nigh
+
+/// `nigh conformance`, as whoever writes a transport calls it.
+@Suite struct ConformanceCommandTests {
+    private let user = NighUser()
+
+    @Test("The transport in memory passes, and what is said keeps to the schema")
+    func memory() throws {
+        let call = try user.run("conformance", "memory", "--json", "--quiet", "10ms")
+        #expect(call.status == 0)
+        try call.expectSchema("conformance")
+        let object = try call.object()
+        #expect(object["failed"] as? Int == 0)
+        #expect(try #require(object["passed"] as? Int) > 30)
+        try user.run("conformance", "memory", "--json-lines", "--only", "dial-refused").expectSchema(
+            "conformance", lines: true)
+    }
+
+    @Test("TCP is tried on loopback, with the addresses it finds out itself")
+    func tcp() throws {
+        let call = try user.run(
+            "conformance", "tcp:interface=lo,mdns=embedded", "--only", "listen-and-dial", "--only",
+            "dial-refused")
+        #expect(call.status == 0, "\(call)")
+        #expect(
+            call.lines == [
+                "pass  listen-and-dial", "pass  dial-refused", "2 passed, 0 failed, 0 skipped of 2.",
+            ])
+    }
+
+    @Test("A check that fails is named with what must hold, and the status is 1")
+    func failure() throws {
+        // Nobody answers where nobody listens: the check that wants a timeout there gets a refusal.
+        let call = try user.run(
+            "conformance", "memory", "--silent", "memory://nobody", "--only", "dial-timeout")
+        #expect(call.status == 1)
+        #expect(call.lines.first?.hasPrefix("FAIL  dial-timeout: ") == true, "\(call)")
+        #expect(call.lines.first?.contains("What must hold: ") == true)
+    }
+
+    @Test("The checks are listed without being run, of transports and of sessions")
+    func list() throws {
+        let transports = try user.run("conformance", "--list", "--json")
+        #expect(transports.status == 0)
+        try transports.expectSchema("conformance")
+        let sessions = try user.run("conformance", "--list", "--sessions")
+        #expect(sessions.status == 0 && sessions.lines.count > 40)
+    }
+
+    @Test("What sessions promise is checked over it, too")
+    func sessions() throws {
+        let call = try user.run("conformance", "memory", "--sessions", "--only", "leave")
+        #expect(call.status == 0, "\(call)")
+    }
+
+    @Test("Where the transport does not work the status is 3")
+    func unavailable() throws {
+        let call = try user.run("conformance", "bluetooth:adapter=hci60000")
+        #expect(call.status == 3 && call.lines.isEmpty, "\(call)")
+    }
+
+    @Test(
+        "A wrong call ends with status 2, in one sentence",
+        arguments: [
+            [], ["pigeon"], ["memory", "tcp"], ["memory", "--only", "nothing"], ["tcp:port=x"],
+            ["memory", "--pipes", "0"],
+        ])
+    func misuse(_ arguments: [String]) throws {
+        let call = try user.run(["conformance"] + arguments)
+        #expect(call.status == 2 && call.lines.isEmpty && call.errors.count == 1, "\(call)")
+    }
+}

@@ -1,0 +1,73 @@
+import ChildPrograms
+import Glibc
+import Testing
+
+@testable import nigh
+
+/// `nigh discover`, with another program to be seen.
+@Suite struct DiscoverTests {
+    private let user = NighUser()
+    private let other = NighUser()
+    private static let loopback = ["-t", "tcp:interface=lo,mdns=embedded"]
+    private let service = "d\(UInt32.random(in: .min ... .max))"
+
+    private func peer() throws -> Child {
+        try other.start(["pair", "--name", "Puma", "-s", service, "-v", "--timeout", "1h"] + Self.loopback)
+    }
+
+    @Test("Who comes is told, who goes is told, and Ctrl-C ends it with a summary")
+    func live() throws {
+        let watching = try user.start(["discover", service, "--json-lines"] + Self.loopback)
+        let puma = try peer()
+        try watching.line(with: "\"event\":\"found\"", "\"name\":\"Puma\"")
+        puma.send(SIGINT)
+        try watching.line(with: "\"event\":\"lost\"", "\"name\":\"Puma\"")
+        watching.send(SIGINT)
+        let call = try NighCall(finishing: watching)
+        #expect(call.status == 0)
+        try call.expectSchema("discover", lines: true)
+        #expect(try #require(call.objects().last)["peers"] as? [String] == [])
+        #expect(try puma.end().status == 1)
+    }
+
+    @Test("Once: a table for people, an object for programs, with the name of whoever is there")
+    func once() throws {
+        let puma = try peer()
+        let table = try user.run(["discover", service, "--once", "--timeout", "5s"] + Self.loopback)
+        #expect(table.status == 0, "\(table)")
+        #expect(table.lines.first?.hasPrefix("NAME") == true)
+        #expect(table.lines.dropFirst().first?.hasPrefix("Puma  ") == true, "\(table)")
+        let whole = try user.run(
+            ["discover", service, "--once", "--timeout", "5s", "--json"] + Self.loopback)
+        try whole.expectSchema("discover")
+        let peers = try #require(try whole.object()["peers"] as? [[String: Any]])
+        #expect(peers.map { $0["name"] as? String } == ["Puma"])
+        puma.send(SIGTERM)
+        _ = try puma.end()
+    }
+
+    @Test("Nobody there: status 1, and doctor is pointed to")
+    func nobody() throws {
+        let call = try user.run(
+            ["discover", service, "--once", "--timeout", "100ms", "--json"] + Self.loopback)
+        #expect(call.status == 1)
+        try call.expectSchema("discover")
+        #expect(call.errors.count == 1 && call.errors[0].contains("nigh doctor"), "\(call)")
+    }
+
+    @Test("No transport works: status 3, with the reason")
+    func unavailable() throws {
+        let call = try user.run(
+            "discover", "--once", "--timeout", "1s", "-t", "bluetooth:adapter=hci60000", "--json")
+        #expect(call.status == 3)
+        try call.expectSchema("discover")
+        #expect(try call.object()["error"] != nil)
+    }
+
+    @Test(
+        "A wrong call ends with status 2", arguments: [["No_Service"], ["a", "b"], ["--timeout", "soon"]])
+    func misuse(_ arguments: [String]) throws {
+        let call = try user.run(["discover"] + arguments)
+        #expect(call.status == 2 && call.lines.isEmpty && call.errors.count == 1, "\(call)")
+    }
+}

@@ -1,0 +1,91 @@
+import ChildPrograms
+import Glibc
+import NighCore
+import NighTestKit
+import Testing
+
+@testable import nigh
+
+/// `nigh identity`: who one is.
+@Suite struct IdentityCommandTests {
+    private let user = NighUser()
+
+    @Test("Shown twice it is the same peer, and what is said keeps to the schema")
+    func show() throws {
+        let first = try user.run("identity", "--json")
+        #expect(first.status == 0)
+        try first.expectSchema("identity")
+        let id = try #require(try first.object()["id"] as? String)
+        #expect(try user.run("identity").lines.contains("PeerID  \(id)"))
+        #expect(try first.object()["file"] as? String == "\(user.dataFolder)/identity.pem")
+        #expect(try first.object()["in_use"] as? Bool == false)
+    }
+
+    @Test("A name that is chosen stays, and what is no name is refused")
+    func rename() throws {
+        let call = try user.run("identity", "rename", "Puma in the kitchen", "--json")
+        #expect(call.status == 0)
+        try call.expectSchema("identity")
+        #expect(try user.run("identity", "--json").object()["name"] as? String == "Puma in the kitchen")
+        #expect(try user.run("identity", "rename", String(repeating: "x", count: 64)).status == 2)
+        #expect(TemporaryFolder.mode(of: "\(user.dataFolder)/name") == 0o600)
+    }
+
+    @Test("A new identity is another peer; the old one is kept, and nobody becomes one by mistake")
+    func new() throws {
+        let old = try #require(try user.run("identity", "--json").object()["id"] as? String)
+        let asked = try user.run("identity", "new")
+        #expect(asked.status == 1)
+        #expect(try user.run("identity", "--json").object()["id"] as? String == old)
+        let call = try user.run("identity", "new", "--yes", "--json")
+        #expect(call.status == 0)
+        try call.expectSchema("identity")
+        let new = try #require(try call.object()["id"] as? String)
+        #expect(new != old)
+        let kept = try #require(try call.object()["old_file"] as? String)
+        #expect(try user.run("identity", "--identity", kept, "--json").object()["id"] as? String == old)
+        let again = try user.run("identity", "new", "--yes", "--json")
+        #expect(try again.object()["old_file"] as? String != kept)
+    }
+
+    @Test("The exported key makes the PeerID, by another program's count")
+    func export() throws {
+        let id = try #require(try user.run("identity", "--json").object()["id"] as? String)
+        let call = try user.run("identity", "export")
+        #expect(call.status == 0)
+        let file = user.folder.file("key.pem", call.lines.joined(separator: "\n") + "\n")
+        let digest = try Child("/bin/sh", ["-c", "openssl pkey -pubin -in \(file) -outform DER | sha256sum"])
+        #expect(try digest.end().status == 0)
+        let sum = try #require(digest.lines.first).prefix(64)
+        let bytes = stride(from: 0, to: 64, by: 2).compactMap {
+            UInt8(sum.dropFirst($0).prefix(2), radix: 16)
+        }
+        #expect(PeerID(bytes: bytes)?.description == id)
+        try user.run("identity", "export", "--json").expectSchema("identity")
+        let nobody = NighUser()
+        let none = try nobody.run("identity", "export")
+        #expect(none.status == 1 && none.errors.count == 1, "nothing is made by asking")
+    }
+
+    @Test("A file that others may read is refused, with what helps")
+    func exposed() throws {
+        #expect(try user.run("identity").status == 0)
+        #expect(chmod("\(user.dataFolder)/identity.pem", 0o644) == 0)
+        let call = try user.run("identity", "--json")
+        #expect(call.status == 1)
+        try call.expectSchema("identity")
+        #expect(call.errors.first?.contains("chmod 600") == true, "\(call)")
+    }
+
+    @Test("While a program goes by it, it says so, and is not replaced")
+    func inUse() throws {
+        let waiting = try user.start("pair", "-t", "tcp:interface=lo,mdns=off", "-v", reads: true)
+        // What it says of itself it says to the standard error; the claim is there once the identity file is.
+        while try user.run("identity", "--json").object()["in_use"] as? Bool != true {}
+        let call = try user.run("identity", "new", "--yes")
+        #expect(call.status == 1)
+        #expect(call.errors.first?.contains("end it first") == true, "\(call)")
+        waiting.send(SIGINT)
+        #expect(try waiting.end().status == 1)
+    }
+}
