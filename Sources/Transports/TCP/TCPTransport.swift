@@ -253,7 +253,7 @@ public final class TCPTransport: @unchecked Sendable {
     private func addresses(of peer: PeerID) -> [SocketAddress] {
         guard let running, let finder = running.finder else { return [] }
         return finder.addresses(
-            of: peer, ownHosts: Set(running.network.addresses.map(\.address.host)), ownPort: listener?.port)
+            of: peer, ownHosts: Set(running.network.assigned.map(\.address.host)), ownPort: listener?.port)
     }
 }
 

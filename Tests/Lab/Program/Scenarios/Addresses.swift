@@ -52,34 +52,13 @@ enum Addresses {
             "own-address-elsewhere", "of another's addresses, one that is also one's own is never dialled"
         ) {
             lab throws(Failure) in
-            let pumaHost = try lab.host("puma", addresses: .version4)
-            let lynxHost = try lab.host("lynx", addresses: .none)
-            try addBridge(to: pumaHost)
-            // Avahi speaks from the address that came last, and what came from the other would be no packet of
-            // another's to puma's kernel.
-            try lynxHost.ip([
-                "link set eth0 addrgenmode none", "addr add 172.17.0.1/16 dev eth0",
-                "addr add \(lynxHost.address())/24 dev eth0", "link set eth0 up",
-            ])
-            let puma = try pumaHost.peer("Puma", Findings.embedded)
-            let lynx = try lynxHost.peer("Lynx", Findings.embedded)
-            try lab.find(puma, lynx)
-            lab.step("the one way there that is right is closed")
-            try pumaHost.filter(
-                out: """
-                    ip daddr \(lynxHost.address()) meta l4proto tcp reject with tcp reset
-                    ip daddr 172.17.0.0/16 tcp flags & (syn|ack) == syn counter name marked
-                    """)
-            puma.invite(lynx)
-            try lab.wait(for: "the invitation to fail") { !puma.failures.isEmpty }
-            try lab.check("the right one was dialled", puma.failures[0].contains(lynxHost.address()))
-            try lab.check("nothing else was", pumaHost.markedPackets() == 0)
-            lab.step("and opened again")
-            try pumaHost.filter()
-            try lab.find(puma, lynx, within: .seconds(20))
-            puma.invite(lynx)
-            try lab.connection(of: puma, lynx)
-            try lab.talk(puma, lynx)
+            try ownElsewhere(lab, isBridgeUsed: true)
+        },
+        Scenario(
+            "own-address-unused", "the same where that one is on a bridge of one's own that nobody is on"
+        ) {
+            lab throws(Failure) in
+            try ownElsewhere(lab, isBridgeUsed: false)
         },
         Scenario("same-bridge-address", "both hosts have a bridge of their own with the same address") {
             lab throws(Failure) in try sameBridge(lab, daemon: false)
@@ -96,13 +75,49 @@ enum Addresses {
         }
     }
 
-    /// As with containers on it: a bridge that is up and has somebody on it.
-    private static func addBridge(to host: Host) throws(Failure) {
-        try host.ip([
-            "link add docker0 type bridge", "addr add 172.17.0.1/16 dev docker0",
-            "link add inside0 type veth peer name inside1", "link set inside0 master docker0 up",
-            "link set inside1 up", "link set docker0 up",
+    /// As with containers: a bridge that is up and has somebody on it. Where nobody is, it has no carrier.
+    private static func addBridge(to host: Host, isUsed: Bool = true) throws(Failure) {
+        try host.ip(
+            [
+                "link add docker0 type bridge", "addr add 172.17.0.1/16 dev docker0",
+                "link add inside0 type veth peer name inside1", "link set inside0 master docker0 up",
+                "link set docker0 up",
+            ] + (isUsed ? ["link set inside1 up"] : []))
+        // The kernel takes some time to say that there is no carrier.
+        while !isUsed, try host.run(["cat", "/sys/class/net/docker0/operstate"]) != ["down"] {
+            try host.lab.pass(.milliseconds(50))
+        }
+    }
+
+    private static func ownElsewhere(_ lab: Lab, isBridgeUsed: Bool) throws(Failure) {
+        let pumaHost = try lab.host("puma", addresses: .version4)
+        let lynxHost = try lab.host("lynx", addresses: .none)
+        try addBridge(to: pumaHost, isUsed: isBridgeUsed)
+        // Avahi speaks from the address that came last, and what came from the other would be no packet of
+        // another's to puma's kernel.
+        try lynxHost.ip([
+            "link set eth0 addrgenmode none", "addr add 172.17.0.1/16 dev eth0",
+            "addr add \(lynxHost.address())/24 dev eth0", "link set eth0 up",
         ])
+        let puma = try pumaHost.peer("Puma", Findings.embedded)
+        let lynx = try lynxHost.peer("Lynx", Findings.embedded)
+        try lab.find(puma, lynx)
+        lab.step("the one way there that is right is closed")
+        try pumaHost.filter(
+            out: """
+                ip daddr \(lynxHost.address()) meta l4proto tcp reject with tcp reset
+                ip daddr 172.17.0.0/16 tcp flags & (syn|ack) == syn counter name marked
+                """)
+        puma.invite(lynx)
+        try lab.wait(for: "the invitation to fail") { !puma.failures.isEmpty }
+        try lab.check("the right one was dialled", puma.failures[0].contains(lynxHost.address()))
+        try lab.check("nothing else was", pumaHost.markedPackets() == 0)
+        lab.step("and opened again")
+        try pumaHost.filter()
+        try lab.find(puma, lynx, within: .seconds(20))
+        puma.invite(lynx)
+        try lab.connection(of: puma, lynx)
+        try lab.talk(puma, lynx)
     }
 
     private static func sameBridge(_ lab: Lab, daemon: Bool) throws(Failure) {
