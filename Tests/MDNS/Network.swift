@@ -153,9 +153,30 @@ final class FakeCheck: MulticastChecking {
     func shutdown() {}
 }
 
+/// A loop on a machine where its thread waits for a processor: what is due runs later than that.
+///
+/// `@unchecked Sendable`: the loop below is confined to the test's thread, and so is how late it comes.
+final class LateLoop: EventLoop, @unchecked Sendable {
+    private let punctual: VirtualEventLoop
+    var lateness = Moment.Span.zero
+
+    init(_ punctual: VirtualEventLoop) { self.punctual = punctual }
+
+    var now: Moment { punctual.now }
+    var isCurrent: Bool { punctual.isCurrent }
+    func execute(_ work: @escaping @Sendable () -> Void) { punctual.execute(work) }
+
+    func schedule(at moment: Moment, _ work: @escaping @Sendable () -> Void) -> LoopTimer {
+        punctual.schedule(at: moment + lateness, work)
+    }
+
+    func cancel(_ timer: LoopTimer) { punctual.cancel(timer) }
+}
+
 /// A `ServiceDiscovery` over fakes in virtual time, and what it tells.
 final class Network: ServiceDiscoveryEvents {
     let loop = VirtualEventLoop()
+    let lateLoop: LateLoop
     let daemon: FakeBackend
     private(set) var embedded: [FakeBackend] = []
     let asking = FakeAsking()
@@ -169,8 +190,9 @@ final class Network: ServiceDiscoveryEvents {
         limit: Int = 100
     ) {
         self.daemon = daemon
+        lateLoop = LateLoop(loop)
         let ground = ServiceDiscovery.Ground(
-            loop: loop, loopback: 1, daemon: { daemon },
+            loop: lateLoop, loopback: 1, daemon: { daemon },
             embedded: { [unowned self] in
                 embedded.append(FakeBackend(.embedded, limit: limit, upAs: "nigh-1.local"))
                 return embedded[embedded.count - 1]

@@ -43,6 +43,28 @@ struct ServicePublisherTests {
         #expect(network.asking.asked == ["Puma", "Puma #2", "Puma #3"])
     }
 
+    /// Whoever has the name may be kept from running as well.
+    @Test func whoIsKeptFromRunningHearsLonger() throws {
+        network.lateLoop.lateness = .milliseconds(100)
+        network.publish("Puma")
+        // The hearing ends after 140 ms in place of 40, so that four times as long as it was late is added.
+        try network.run(.milliseconds(630))
+        #expect(try network.told() == ["up daemon"])
+        network.asking.answer(.service, claim())
+        network.asking.answer(.text, [5, 105, 100, 61, 104, 105])
+        try network.run(.seconds(2))
+        #expect(try network.told() == ["published Puma #2"])
+    }
+
+    @Test func whoIsKeptFromRunningForLongHearsASecondLonger() throws {
+        network.lateLoop.lateness = .milliseconds(300)
+        network.publish("Puma")
+        try network.run(.milliseconds(40 + 300 + 1_000 + 300 - 1))
+        #expect(try network.told() == ["up daemon"])
+        try network.run(.milliseconds(1))
+        #expect(try network.told() == ["published Puma"])
+    }
+
     @Test func anEarlierLifeIsTakenOver() throws {
         network.publish("Puma")
         network.asking.answer(.service, claim(4_000, host: "nigh-old.local"))

@@ -10,6 +10,13 @@ import NighCore
 final class ServicePublisher: @unchecked Sendable {
     /// How long to wait for somebody to claim the name.
     static let hearing = Moment.Span.milliseconds(40)
+    /// How many times as long as this was kept from running it waits in addition: on a machine where everybody waits for a
+    /// processor, whoever has the name does so too, if it is on this machine, and takes several turns to answer.
+    private static let patience = 4
+    /// And how long at most.
+    static let longestPatience = Moment.Span.seconds(1)
+    /// What counts as not being kept from running.
+    private static let punctual = Moment.Span.milliseconds(10)
     /// How long until a failed attempt is repeated.
     static let retry = Moment.Span.seconds(10)
     /// Where answers count as heard that came past the backend.
@@ -30,7 +37,7 @@ final class ServicePublisher: @unchecked Sendable {
         let name: DomainName
         let service: UInt64
         let text: UInt64
-        let timer: LoopTimer
+        var timer: LoopTimer
         var claims = RecordSet()
         var texts = RecordSet()
     }
@@ -167,7 +174,8 @@ final class ServicePublisher: @unchecked Sendable {
         }
         let service = number()
         let text = number()
-        let timer = loop.schedule(at: loop.now + Self.hearing) { self.heardEnough() }
+        let due = loop.now + Self.hearing
+        let timer = loop.schedule(at: due) { self.hearingEnds(due) }
         phase = .asking(Inquiry(name: name, service: service, text: text, timer: timer))
         backend.watch(Question(name: name, type: .service), as: service)
         backend.watch(Question(name: name, type: .text), as: text)
@@ -184,6 +192,16 @@ final class ServicePublisher: @unchecked Sendable {
         loop.cancel(inquiry.timer)
         backend?.unwatch(inquiry.service)
         backend?.unwatch(inquiry.text)
+    }
+
+    /// The time for claims is over, and was to be at `due`.
+    private func hearingEnds(_ due: Moment) {
+        guard case .asking(var inquiry) = phase else { return }
+        let late = loop.now - due
+        guard late > Self.punctual else { return heardEnough() }
+        let wait = min(Moment.Span(late.duration * Self.patience), Self.longestPatience)
+        inquiry.timer = loop.schedule(at: loop.now + wait) { self.heardEnough() }
+        phase = .asking(inquiry)
     }
 
     private func heardEnough() {
