@@ -53,15 +53,16 @@ import Testing
     }
 }
 
-/// Looks again until `condition` holds: that processes are gone is nothing one is told.
+/// Looks again until `condition` holds, for half a minute as `Pace` counts: that processes are gone is nothing one is told.
 func until(
     _ words: String, sourceLocation: SourceLocation = #_sourceLocation, _ condition: () -> Bool
 ) async throws {
-    let deadline = ContinuousClock.now + .seconds(30)
+    let pace = Pace()
     while !condition() {
         try #require(
-            ContinuousClock.now < deadline, "waited in vain until \(words)", sourceLocation: sourceLocation)
+            pace.spent < .seconds(30), "waited in vain until \(words)", sourceLocation: sourceLocation)
         try await Task.sleep(for: .milliseconds(20))
+        pace.advance()
     }
 }
 

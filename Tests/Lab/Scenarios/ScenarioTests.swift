@@ -11,14 +11,37 @@ import Testing
         let scenario = try #require(Scenario.all.first { $0.name == name })
         try await Self.permits.run {
             let lab = try LabProcess([name])
-            let ending = await lab.end(within: scenario.limit + .seconds(30))
+            // It ends by itself at its limit, and each counts for itself how much time that is.
+            let ending = await lab.end(within: scenario.limit * 2 + .seconds(30))
             #expect(ending == .exited(0), "\(name):\n\(lab.output)")
         }
     }
 
+    /// Also one that is no word of the program, which would do something else then, and outside of any enclosure.
     @Test func eachHasANameOfItsOwn() {
         #expect(Set(Scenario.all.map(\.name)).count == Scenario.all.count)
+        let words = [CrowdProgram.name, "peer", "machine", Enclosure.insideMark]
+        #expect(!Scenario.callable.contains { words.contains($0.name) })
     }
+
+    /// What is to happen within some time may take longer on a machine on which many want to run, but not for ever.
+    @Test func timeIsCountedByWhatIsHadOfIt() {
+        let start = ContinuousClock.now
+        var wanting = 1
+        let pace = Pace(from: start, processors: 2) { wanting }
+        let steps: [(wanting: Int, spent: Duration)] = [
+            (1, .seconds(1)), (3, .seconds(2)), (5, .milliseconds(2_500)), (9, .milliseconds(2_750)),
+            (1_000, .milliseconds(2_875)), (0, .milliseconds(3_875)),
+        ]
+        for (second, step) in steps.enumerated() {
+            wanting = step.wanting
+            pace.advance(to: start + .seconds(second + 1))
+            #expect(pace.spent == step.spent)
+        }
+    }
+
+    /// The one who asks wants to run, so there is always one.
+    @Test func theKernelSaysHowManyWantToRun() { #expect(Pace.runnable() >= 1) }
 
     /// What fails inside must be seen outside, or every scenario would pass.
     @Test func aFailureIsSeenOutside() async throws {

@@ -9,12 +9,13 @@ final class Supervisor {
 
     private var children: [Child] = []
     private let environment: [String]
-    private let end: ContinuousClock.Instant
+    private let pace = Pace()
+    private let end: Duration
 
-    /// - Parameter limit: when this has passed, whatever is waited for then fails.
+    /// - Parameter limit: when this has passed, as `Pace` counts, whatever is waited for then fails.
     init(journal: Journal, limit: Duration) {
         self.journal = journal
-        end = ContinuousClock.now + limit
+        end = limit
         environment = Spawning.ownEnvironment.filter { !$0.hasPrefix("PATH=") } + ["PATH=\(Tools.path)"]
     }
 
@@ -47,16 +48,25 @@ final class Supervisor {
         return output
     }
 
-    /// Reads and reaps until `condition` holds. Fails when it does not within `limit`, or when a process ended that
-    /// should not have.
+    /// The time so far that a program has had which wanted to run all the while.
+    var spent: Duration {
+        pace.advance()
+        return pace.spent
+    }
+
+    /// Reads and reaps until `condition` holds. Fails when it does not within `limit`, as `Pace` counts, or when a process
+    /// ended that should not have.
     func wait(_ words: String, within limit: Duration, until condition: () -> Bool) throws(Failure) {
-        let deadline = min(ContinuousClock.now + limit, end)
+        let start = journal.now
+        let deadline = min(spent + limit, end)
         while true {
             if let accident = accidents.first { throw Failure(accident) }
             if condition() { return }
-            let left = deadline - ContinuousClock.now
+            let left = deadline - spent
             guard left > .zero else {
-                throw Failure("waited \(Journal.seconds(limit).drop { $0 == " " }) s in vain for \(words)")
+                let passed = Journal.seconds(journal.now - start).drop { $0 == " " }
+                let allowed = Journal.seconds(limit).drop { $0 == " " }
+                throw Failure("waited \(passed) s in vain for \(words), where \(allowed) s are allowed")
             }
             turn(atMost: min(left, .milliseconds(50)))
         }

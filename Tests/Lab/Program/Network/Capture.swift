@@ -45,7 +45,7 @@ final class Capture {
         )
         program.onLine = { [unowned self] stream, line in if stream == .output { noteSegment(line) } }
         // The file is opened once the interface is.
-        try lab.wait(for: "the capture to begin") { access(path, F_OK) == 0 }
+        try lab.wait(for: "the capture to begin", within: .seconds(20)) { access(path, F_OK) == 0 }
     }
 
     private static func fields(_ names: [String]) -> [String] {

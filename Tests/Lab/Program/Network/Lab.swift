@@ -95,6 +95,9 @@ final class Lab {
         journal.note("lab", "\(words): after \(Journal.seconds(journal.now - start).drop { $0 == " " }) s")
     }
 
+    /// The time so far that a program has had which wanted to run all the while: what is to happen soon is measured in this.
+    var spent: Duration { supervisor.spent }
+
     /// Fails unless `condition` holds now.
     func check(_ words: String, _ condition: Bool) throws(Failure) {
         guard condition else { throw Failure("it does not hold that \(words)") }

@@ -60,8 +60,6 @@ final class PeerProcess {
     unowned let host: Host
     let options: Options
     let label: String
-    /// When it was started.
-    let started: Duration
     private(set) var id = ""
     private(set) var run = ""
     private(set) var views: [String: View] = [:]
@@ -87,7 +85,6 @@ final class PeerProcess {
         self.host = host
         self.child = child
         self.label = label
-        started = host.lab.journal.now
     }
 
     convenience init(_ name: String, _ options: Options, on host: Host) throws(Failure) {

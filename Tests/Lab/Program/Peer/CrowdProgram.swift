@@ -7,7 +7,7 @@ import Synchronization
 /// One session with a thousand conversations, all cut at once, three times over, in one process: afterwards descriptors and
 /// memory are what they were. Prints what it counts, and ends with 1 where something stays.
 enum CrowdProgram {
-    static let name = "crowd"
+    static let name = "hold-crowd"
     static let peers = 1_000
     private static let rounds = 3
     /// So many are calling at once; a session lets only so many in that it does not know yet.
@@ -129,6 +129,10 @@ private final class Member: Sendable {
             service: "crowd", name: DisplayName(fitting: name), role: .client)
         configuration.limits.peers = CrowdProgram.peers
         configuration.timings.grace = .seconds(1)
+        // So many greet each other at once that on a busy machine the last ones wait.
+        configuration.timings.dial = .seconds(60)
+        configuration.timings.handshake = .seconds(60)
+        configuration.timings.loseAfter = .seconds(60)
         session = Session(configuration, identity: .ephemeral(), transports: [transport], loop: loop)
         session.start(onEvent: { [weak self] in self?.told($0) }, onMessage: { _, _ in })
     }

@@ -58,23 +58,34 @@ enum Discovery {
         // Nobody repeats a record within a second of having sent it. Who comes sooner may not hear that a name is taken,
         // and then either gives way.
         try lab.pass(.seconds(2))
-        let second = try lab.host("two", daemon: daemon).peer("Puma", Findings.byItself.kept(in: "two.pem"))
+        let host = try lab.host("two", daemon: daemon)
+        let (start, spent) = (lab.journal.now, lab.spent)
+        let second = try host.peer("Puma", Findings.byItself.kept(in: "two.pem"))
         try lab.wait(for: "Lynx to see both, under two names", within: .seconds(20)) {
             lynx.finds(first) && lynx.finds(second)
                 && Set([lynx.view(of: first).name, lynx.view(of: second).name]) == ["Puma", "Puma #2"]
         }
+        try lab.wait(for: "both to be told which name is theirs") {
+            [first, second].allSatisfy { $0.advertisedName == lynx.view(of: $0).name }
+        }
+        // Who comes listens for some hundredths of a second alone, and hears nobody who gets no processor in them.
+        let share = (lab.journal.now - start) / (lab.spent - spent)
+        let isFirstKept = lynx.view(of: first).name == "Puma"
         try lab.check(
-            "both were told which name is theirs",
-            first.advertisedName == "Puma" && second.advertisedName == "Puma #2")
-        try lab.check(
-            "the first was never lost", !lynx.view(of: first).states.contains { $0.state == "unavailable" })
-        try lab.check("the first kept its name", lynx.view(of: first).name == "Puma")
+            "the first kept its name, or does not get to speak, at a pace of 1 in \(share)",
+            isFirstKept || share > 1.5)
+        if isFirstKept {
+            try lab.check(
+                "the first was never lost",
+                !lynx.view(of: first).states.contains { $0.state == "unavailable" })
+        }
+        let name = lynx.view(of: second).name
         try lab.find(first, second)
         try lab.meet(lynx, first)
         try lab.meet(lynx, second)
         try lab.check("Lynx knows two peers", lynx.views.count == 2)
         try lab.check(
-            "they are told apart also once they are connected", lynx.view(of: second).name == "Puma #2")
+            "they are told apart also once they are connected", lynx.view(of: second).name == name)
     }
 
     private static func ordinary(_ lab: Lab) throws(Failure) {
