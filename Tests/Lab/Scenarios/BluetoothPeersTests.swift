@@ -4,56 +4,92 @@ import Testing
 
 /// Two programs of one machine, each with an adapter of its own.
 @Suite struct BluetoothPeersTests {
-    /// Ten mebibytes go each way at once, in messages whose every byte is checked where they arrive.
+    /// Ten mebibytes go each way at once, in messages whose every byte is checked where they arrive. Emulated controllers get stuck now
+    /// and then on a busy machine, so there is another try with new ones; twice in a row it is not the emulation, and messages that
+    /// arrive otherwise than they were sent never are.
     @Test func findInviteTalkAndLeave() async throws {
-        let output = try await Permits.machines.run {
-            let machine = try LabProcess(command: [
-                "\(BluetoothMachineTests.folder)/machine", "--time-limit", "180", "--", "bash", "-euc",
-                #"""
-                cd /tmp
-                begin() {
-                    mkfifo "$1.input"
-                    "$0" peer --name "$1" --transport "bluetooth:adapter=$2" <"$1.input" >"$1" 2>&1 &
-                }
-                until_said() { until grep --quiet "$2" "$1"; do sleep 0.05; done; }
-                begin one hci0
-                exec 3>one.input
-                begin two hci1
-                exec 4>two.input
-                for name in one two; do until_said $name ^ready; done
-                one=$(sed -n 's/^ready \([^ ]*\).*/\1/p' one)
-                two=$(sed -n 's/^ready \([^ ]*\).*/\1/p' two)
-                until_said one "^state $two unavailable available"
-                echo "invite $two" >&3
-                for name in one two; do until_said $name '^state .* connecting connected'; done
-                echo "send $two 640 16384 0" >&3
-                echo "send $one 640 16384 0" >&4
-                for name in one two; do until_said $name '^received .* 640$'; done
-                echo "leave $two" >&3
-                until_said two '^state .* connected disconnected'
-                until_said one '^left'
-                echo quit >&3
-                echo quit >&4
-                wait
-                sed 's/^/one /' one
-                sed 's/^/two /' two
-                """#, try LabProcess.program(),
-            ])
-            #expect(await machine.end(within: .seconds(220)) == .exited(0), "\(machine.output)")
-            return machine.output
+        var tries: [(faults: [String], isGrave: Bool, output: String)] = []
+        while tries.count < 2, tries.last?.faults.isEmpty != true, !tries.contains(where: { $0.isGrave }) {
+            let output = try await Permits.machines.run { try await Self.talk() }
+            let (faults, isGrave) = Self.faults(in: output)
+            tries.append((faults, isGrave, output))
         }
+        let said = tries.map { "\($0.faults.joined(separator: "\n"))\n\($0.output)" }
+        #expect(tries.last?.faults == [], "\(said.joined(separator: "\n\n"))")
+    }
+
+    /// What two programs said, and how the machine ended that they ran on.
+    private static func talk() async throws -> String {
+        let machine = try LabProcess(command: [
+            "\(BluetoothMachineTests.folder)/machine", "--time-limit", "180", "--", "bash", "-euc",
+            #"""
+            cd /tmp
+            begin() {
+                mkfifo "$1.input"
+                "$0" peer --name "$1" --transport "bluetooth:adapter=$2" <"$1.input" >"$1" 2>&1 &
+            }
+            finish() {
+                for name in one two; do sed "s/^/$name /" $name; done
+                exit $1
+            }
+            until_said() {
+                until grep --quiet "$2" "$1"; do
+                    sleep 0.05
+                    if ((SECONDS > 160)); then
+                        echo "$1 does not say $2"
+                        finish 1
+                    fi
+                done
+            }
+            begin one hci0
+            exec 3>one.input
+            begin two hci1
+            exec 4>two.input
+            for name in one two; do until_said $name ^ready; done
+            one=$(sed -n 's/^ready \([^ ]*\).*/\1/p' one)
+            two=$(sed -n 's/^ready \([^ ]*\).*/\1/p' two)
+            until_said one "^state $two unavailable available"
+            echo "invite $two" >&3
+            for name in one two; do until_said $name '^state .* connecting connected'; done
+            echo "send $two 640 16384 0" >&3
+            echo "send $one 640 16384 0" >&4
+            for name in one two; do until_said $name '^received .* 640$'; done
+            echo "leave $two" >&3
+            until_said two '^state .* connected disconnected'
+            until_said one '^left'
+            echo quit >&3
+            echo quit >&4
+            wait
+            finish 0
+            """#, try LabProcess.program(),
+        ])
+        let ending = await machine.end(within: .seconds(220))
+        return "\(machine.output)\nthe machine \(ending)"
+    }
+
+    /// What is not as it must be, and whether a message is, that arrived.
+    private static func faults(in output: String) -> (faults: [String], isGrave: Bool) {
         let lines = output.split(separator: "\n").map { $0.split(separator: " ") }
+        var faults: [String] = []
+        var isGrave = false
+        func check(_ holds: Bool, _ words: @autoclosure () -> String) { if !holds { faults.append(words()) } }
+        check(output.hasSuffix("\nthe machine \(Child.Ending.exited(0))"), "the machine did not end well")
         for name in ["one", "two"] {
             let own = lines.filter { $0.count > 1 && $0[0] == name }
             let received = own.filter { $0[1] == "received" }.map { $0.last.flatMap { Int($0) } }
-            #expect(received == Array(1...640), "what \(name) got")
+            check(received.count == 640, "\(name) got \(received.count) messages")
+            let isInOrder = zip(received, 1...).allSatisfy { $0 == $1 }
+            check(isInOrder, "something came to \(name) twice or out of order, or was left out")
+            if !isInOrder || own.contains(where: { $0[1] == "damaged" }) { isGrave = true }
             let states = own.filter { $0[1] == "state" && $0.count > 4 }.map { $0[4] }
-            #expect(
+            check(
                 states.prefix(4) == ["available", "connecting", "connected", "disconnected"],
-                "\(name): \(own.filter { $0[1] == "state" }.map { $0.joined(separator: " ") })")
-            let wrong = own.filter { ["damaged", "failed", "trouble", "suspected"].contains($0[1]) }
-            #expect(wrong.isEmpty, "\(wrong.map { $0.joined(separator: " ") })")
-            #expect(own.last?[1] == "closed")
+                "\(name) was \(states.joined(separator: ", "))")
+            for line in own where ["damaged", "failed", "trouble", "suspected"].contains(line[1]) {
+                faults.append(line.joined(separator: " "))
+            }
+            check(own.last?[1] == "closed", "\(name) did not close")
         }
+        return (faults, isGrave)
     }
 }

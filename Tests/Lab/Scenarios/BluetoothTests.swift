@@ -29,7 +29,7 @@ import Testing
     @Test(arguments: Load.all)
     func allGoesAsItShould(_ load: Load) async throws {
         try await Permits.machines.run {
-            let limit = 400
+            let limit = 800
             let machine = try LabProcess(
                 command: [
                     BluetoothMachineTests.machine, "--adapters", "\(load.adapters)", "--time-limit",
