@@ -26,6 +26,14 @@ struct TerminalWindowsTests {
             return text
         }
 
+        /// Waits until the window shows that screen, and fails with the one it shows instead.
+        func see(
+            _ screen: String, in window: String, sourceLocation: SourceLocation = #_sourceLocation
+        ) throws {
+            try? windows.wait("the screen of \(window)") { try self.screen(window) == screen }
+            #expect(try self.screen(window) == screen, sourceLocation: sourceLocation)
+        }
+
         /// Opens a table, and sits down at it.
         func meet(_ looks: String = "") throws {
             try windows.open("host", "host --name \(host) \(player) \(looks)")
@@ -52,19 +60,19 @@ struct TerminalWindowsTests {
         let windows = try TerminalWindows()
         let players = Players(windows: windows)
         try players.meet()
-        #expect(try players.screen("host") == Self.begun)
+        try players.see(Self.begun, in: "host")
         try players.play("4455667")
         try windows.wait("host", shows: "You win")
         try windows.wait("guest", shows: "r play again")
-        #expect(try players.screen("host") == Self.won)
-        #expect(try players.screen("guest") == Self.lost)
+        try players.see(Self.won, in: "host")
+        try players.see(Self.lost, in: "guest")
         // The loser moves first in the next game.
         try windows.press("guest", "r")
         try windows.wait("guest", shows: "It's your turn")
         try windows.wait("host", shows: "game 2")
         try windows.press("host", "q", "y")
         try windows.wait("guest", shows: "has closed the table")
-        #expect(try windows.text("guest").contains("Games near you"))
+        try windows.wait("guest", shows: "Games near you")
         for window in ["host", "guest"] {
             try windows.press(window, "q")
             try windows.wait(window, shows: "ended with 0")
@@ -89,11 +97,13 @@ struct TerminalWindowsTests {
                 == "This game needs 80 x 24 characters, and this terminal shows\n60 x 20. Ctrl-C quits.")
         try windows.resize("host", 110, 40)
         try windows.wait("host", shows: "┬───────┬")
-        let large = try windows.text("host")
-        #expect(large.contains("│ █████ │") || large.contains("│(█████)│"))
+        try windows.wait("large discs") {
+            let large = try windows.text("host")
+            return large.contains("│ █████ │") || large.contains("│(█████)│")
+        }
         try windows.resize("host", 80, 24)
         try windows.wait("host", shows: "┬───┬")
-        #expect(try players.screen("host") == usual)
+        try players.see(usual, in: "host")
     }
 
     @Test("Without Unicode the board is drawn with letters, and Ctrl-C ends the program from anywhere")
