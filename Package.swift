@@ -9,11 +9,13 @@ let package = Package(
         .library(name: "NighBluetooth", targets: ["NighBluetooth"]),
         .library(name: "NighTCP", targets: ["NighTCP"]),
         .library(name: "NighUV", targets: ["NighUV"]),
+        .library(name: "NighRecord", targets: ["NighRecord"]),
         .library(name: "NighTestKit", targets: ["NighTestKit"]),
     ],
     targets: [
         .systemLibrary(name: "COpenSSL", path: "Sources/Transports/COpenSSL"),
         .target(name: "NighCore", dependencies: ["COpenSSL"], path: "Sources/Core"),
+        .target(name: "NighRecord", dependencies: ["NighCore"], path: "Sources/Record"),
         .target(name: "NighMemory", dependencies: ["NighCore"], path: "Sources/Transports/Memory"),
         .systemLibrary(name: "CUV", path: "Sources/Transports/CUV"),
         .target(name: "NighUV", dependencies: ["CUV", "NighCore"], path: "Sources/Transports/UV"),
@@ -38,13 +40,13 @@ let package = Package(
         .target(name: "FourInARow", dependencies: ["NighCore"], path: "Sources/FourInARow"),
         .target(name: "Arguments", path: "Sources/Tools/Arguments"),
         .target(
-            name: "SessionArguments", dependencies: ["Arguments", "Nigh"],
+            name: "SessionArguments", dependencies: ["Arguments", "Nigh", "NighRecord"],
             path: "Sources/Tools/SessionArguments"),
         .target(name: "ProgramLife", dependencies: ["NighCore"], path: "Sources/Tools/ProgramLife"),
         .executableTarget(
             name: "fourinarow",
             dependencies: [
-                "Arguments", "FourInARow", "Nigh", "NighCore", "NighMemory", "ProgramLife",
+                "Arguments", "FourInARow", "Nigh", "NighCore", "NighMemory", "NighRecord", "ProgramLife",
                 "SessionArguments",
                 "Terminal",
             ],
@@ -56,14 +58,13 @@ let package = Package(
         .executableTarget(
             name: "nigh",
             dependencies: [
-                "Arguments", "JSONText", "Nigh", "NighCore", "NighMemory", "NighTestKit", "ProgramLife",
-                "SessionArguments",
-                "Terminal",
+                "Arguments", "JSONText", "Nigh", "NighCore", "NighMemory", "NighRecord", "NighTestKit", "ProgramLife",
+                "SessionArguments", "Terminal",
             ],
             path: "Sources/Tools/nigh"),
         .executableTarget(
             name: "greet",
-            dependencies: ["Arguments", "Nigh", "NighCore", "ProgramLife", "SessionArguments"],
+            dependencies: ["Arguments", "Nigh", "NighCore", "NighRecord", "ProgramLife", "SessionArguments"],
             path: "Sources/Tools/greet"),
         .target(name: "CAllocationCounter", path: "Sources/Tools/CAllocationCounter"),
         .executableTarget(
@@ -75,7 +76,9 @@ let package = Package(
         .executableTarget(name: "bench", dependencies: ["CBenchmark"], path: "Benchmarks/Driver"),
         .executableTarget(
             name: "fuzz",
-            dependencies: ["FourInARow", "NighBluetooth", "NighCore", "NighMDNS", "NighTCP", "NighTestKit"],
+            dependencies: [
+                "FourInARow", "NighBluetooth", "NighCore", "NighMDNS", "NighRecord", "NighTCP", "NighTestKit",
+            ],
             path: "Sources/Tools/fuzz"),
         .systemLibrary(name: "CHeap", path: "Tests/CHeap"),
         .executableTarget(
@@ -95,6 +98,9 @@ let package = Package(
             name: "BluetoothTests",
             dependencies: ["CSystemBus", "Nigh", "NighBluetooth", "NighCore", "NighTestKit", "NighUV"],
             path: "Tests/Bluetooth"),
+        .testTarget(
+            name: "RecordTests", dependencies: ["NighCore", "NighMemory", "NighRecord", "NighTestKit"],
+            path: "Tests/Record"),
         .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"], path: "Tests/Arguments"),
         .testTarget(
             name: "FourInARowTests",
@@ -119,7 +125,10 @@ let package = Package(
             path: "Tests/Greet"),
         .testTarget(
             name: "NighProgramTests",
-            dependencies: ["Arguments", "ChildPrograms", "JSONText", "NighCore", "NighTestKit", "nigh"],
+            dependencies: [
+                "Arguments", "ChildPrograms", "JSONText", "NighCore", "NighMemory", "NighRecord", "NighTestKit",
+                "nigh",
+            ],
             path: "Tests/NighProgram", exclude: ["Common/check-json"]),
         .testTarget(
             name: "LabTests", dependencies: ["NighTestKit", "fourinarow", "lab"], path: "Tests/Lab/Scenarios"),

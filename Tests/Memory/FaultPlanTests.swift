@@ -6,7 +6,7 @@ struct FaultPlanTests {
     @Test func aSpecIsReadAndWrittenBack() throws {
         let text =
             "delay=200ms,jitter=50us,rate=65536,split=7,flip=1/100000,stall-after=1s,stall-for=2m,"
-            + "vanish-after=3s,cut-after=5s,cut-after-bytes=1024,direction=out,refuse=1/3,hang=all,"
+            + "vanish-after=3s,cut=1/20,cut-after=5s,cut-after-bytes=1024,direction=out,refuse=1/3,hang=all,"
             + "dial-delay=1s,seed=7"
         let plan = try FaultPlan(parsing: text)
         #expect(plan.delay == .milliseconds(200))
@@ -18,19 +18,40 @@ struct FaultPlanTests {
         #expect(try FaultPlan(parsing: "rate=64k,split=1m").description == "rate=65536,split=1048576")
     }
 
+    @Test func bitsASecondAndPercentagesAreUnderstood() throws {
+        let plan = try FaultPlan(parsing: "rate=64kbit,cut=5%,flip=0.01%,refuse=100%")
+        #expect(plan.bytesPerSecond == 8_000)
+        #expect(plan.cut == .init(1, outOf: 20))
+        #expect(plan.flip == .init(1, outOf: 10_000))
+        #expect(plan.refuse == .all)
+        #expect(try FaultPlan(parsing: "rate=1mbit").bytesPerSecond == 125_000)
+    }
+
+    @Test func everyKeyIsExplained() throws {
+        #expect(FaultPlan.guide.count == 16)
+        #expect(FaultPlan.guide.allSatisfy { !$0.value.isEmpty && !$0.meaning.isEmpty })
+    }
+
     @Test func nothingIsNoFault() throws {
         #expect(try FaultPlan(parsing: "") == .none)
         #expect(FaultPlan.none.description == "")
     }
 
     @Test(arguments: [
-        ("dely=5s", "known are: cut-after, cut-after-bytes, delay,"),
+        ("dely=5s", "known are: cut, cut-after, cut-after-bytes, delay,"),
         ("delay", "faults are written key=value"),
         ("delay=5", "write a time such as 200ms"),
         ("delay=-5s", "write a time"),
         ("delay=99999999999999999m", "write a time"),
         ("rate=0", "at least 1"),
-        ("rate=9999999999999999m", "write a number of bytes"),
+        ("rate=9999999999999999m", "write bytes a second"),
+        ("rate=7bit", "at least 1 byte"),
+        ("rate=64kbps", "or bits as in 64kbit"),
+        ("cut=0%", "write odds such as 1/100"),
+        ("cut=101%", "write odds such as 1/100"),
+        ("cut=5.%", "write odds such as 1/100"),
+        ("cut=.5%", "write odds such as 1/100"),
+        ("cut=%", "write odds such as 1/100"),
         ("flip=2/1", "write odds such as 1/100"),
         ("direction=up", "write out, in or both"),
         ("seed=x", "write a whole number"),

@@ -92,6 +92,9 @@ package final class LinkMachine {
     var nextAutomaticPing = LinkMachine.firstAutomaticPing
     static let firstAutomaticPing: UInt64 = 1 << 63
 
+    /// What an observer is to be told; nil, and one look a batch of bytes, where there is none.
+    @exclusivity(unchecked) package private(set) var tap: LinkTap?
+
     /// When the other side gets a ticket: one costs an eighth of the handshake, for which no message should wait.
     @exclusivity(unchecked) private var ticketDueAt = Moment.never
     private static let ticketDelay = Moment.Span.milliseconds(100)
@@ -116,6 +119,13 @@ package final class LinkMachine {
         if side == .dialling, settings.offer.accepted == .tls13 { beginSecuring(.tls13) }
     }
 
+    /// Begins to note in `tap` what passes. To be called before anything has.
+    func observe() {
+        let tap = LinkTap()
+        tap.note(.sent(ByteSlice(ownPreface.bytes)))
+        self.tap = tap
+    }
+
     // MARK: Receiving
 
     /// Takes what the pipe brought. Follow with `next` until it is nil.
@@ -124,6 +134,7 @@ package final class LinkMachine {
         statistics.bytesReceived &+= bytes.count
         if keepAlive.heard(at: now) { heardAgain = true }
         if phase == .open, isPlain {
+            tap?.note(.received(bytes))
             decoder.feed(bytes)
         } else if phase != .preface, let channel {
             feed(bytes, through: channel)
@@ -140,6 +151,7 @@ package final class LinkMachine {
         let missing = Preface.byteCount - prefaceBytes.count
         prefaceBytes += bytes[0..<min(missing, bytes.count)].bytes
         guard prefaceBytes.count == Preface.byteCount else { return }
+        tap?.note(.received(ByteSlice(prefaceBytes)))
         do throws(WireError) {
             let preface = try ByteSlice(prefaceBytes).withUnsafeBytes { bytes throws(WireError) in
                 try Preface(reading: bytes)
@@ -183,7 +195,11 @@ package final class LinkMachine {
                 owesSecured = true
             }
             control.write(.hello, payload: hello.payload)
+            if let peer = channel.provenPeer {
+                tap?.note(.secured(peer: peer, wasResumed: channel.wasResumed))
+            }
         }
+        tap?.note(plain, as: LinkEvent.received)
         while let slice = plain.popFirst() { decoder.feed(slice) }
     }
 
@@ -331,6 +347,7 @@ package final class LinkMachine {
         self.version = version
         decoder.maximumPayload = settings.limits.frame
         phase = .open
+        tap?.note(greetingBy: hello)
         if side == .accepting, provenPeer != nil { ticketDueAt = now + Self.ticketDelay }
         sendAutomaticPing(now: now)
     }
@@ -376,10 +393,13 @@ package final class LinkMachine {
         let before = queue.byteCount
         defer { statistics.bytesSent &+= queue.byteCount &- before }
         queue.append(contentsOf: &wire)
-        if isPlain { return gatherPlain(into: &queue, budget: budget, conversation: conversation) }
+        if isPlain, tap == nil {
+            return gatherPlain(into: &queue, budget: budget, conversation: conversation)
+        }
         guard let channel, channel.isEstablished, damage == nil else { return }
         gatherPlain(into: &plain, budget: budget, conversation: conversation)
         if !plain.isEmpty {
+            tap?.note(plain, as: LinkEvent.sent)
             do throws(NighError) {
                 try channel.seal(&plain, into: &queue)
             } catch {

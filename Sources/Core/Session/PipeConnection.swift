@@ -20,8 +20,10 @@ final class PipeConnection: PipeHandler {
         let now = driver.loop.now
         driver.inTurn {
             driver.machine.received(bytes, on: link, now: now)
+            if link.machine.tap != nil { driver.observe(link) }
             if link.isHeld { return }
             driver.deliver(from: self, now: now)
+            if link.machine.tap != nil { driver.observe(link) }
         }
     }
 
@@ -132,6 +134,40 @@ extension SessionDriver {
         }
         guard remove(connection.link) != nil else { return }
         machine.pipeClosed(connection.link, error: error, now: loop.now)
+        observeEnd(of: connection.link, cause: error?.cause)
+    }
+}
+
+extension SessionDriver {
+    /// Tells the observer what a link has noted for it.
+    @inline(never)
+    func observe(_ link: Link) {
+        guard let observer, let tap = link.machine.tap else { return }
+        let now = loop.now
+        for event in tap.take() { observer.link(link.number, event, at: now) }
+    }
+
+    private func observeBeginning(of connection: PipeConnection, scheme: String) {
+        guard let observer else { return }
+        connection.link.machine.observe()
+        let opening = LinkOpening(
+            isDialled: connection.link.machine.side == .dialling, scheme: scheme,
+            localAddress: connection.pipe.localAddress, remoteAddress: connection.pipe.remoteAddress)
+        observer.link(connection.link.number, .opened(opening), at: loop.now)
+        observe(connection.link)
+    }
+
+    /// Tells the observer that a link is over, which was forgotten here before; the cause is the link's own where none is given.
+    func observeEnd(of link: Link, cause: NighError.Cause? = nil) {
+        guard let observer, link.machine.tap != nil else { return }
+        observe(link)
+        let end = link.machine.end
+        var told = cause ?? end?.cause ?? .closed
+        // A link that this side ends as it likes always has the same cause; the code says more.
+        if cause == nil, told == .left, let code = end?.code { told = LinkClose(code).cause }
+        let ending = LinkEnding(
+            words: "\(told)", code: end?.code?.rawValue, isByPeer: end?.saidByPeer ?? false)
+        observer.link(link.number, .ended(ending), at: loop.now)
     }
 }
 
@@ -153,6 +189,7 @@ extension SessionDriver {
             case nil: break
             }
             deliver(from: connection, now: loop.now)
+            if connection.link.machine.tap != nil { observe(connection.link) }
             guard connection.isPaused, connection.link.machine.wantsToRead else { return }
             connection.isPaused = false
             connection.pipe.resumeReading()
@@ -190,6 +227,7 @@ extension SessionDriver: TransportEvents {
         else { return pipe.close(.now) }
         let connection = PipeConnection(pipe: pipe, link: link, driver: self)
         connections[link.number] = connection
+        observeBeginning(of: connection, scheme: transport.scheme)
         pipe.start(handler: connection)
         inTurn {}
     }

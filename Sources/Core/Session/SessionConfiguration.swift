@@ -45,6 +45,9 @@ public struct SessionConfiguration: Sendable {
     /// two runs with one seed would look like one and the same run to their peers.
     public var seed: UInt64?
 
+    /// Sees every byte of every link in the clear, for tracing; costs nothing where there is none. The session holds it.
+    public var observer: (any LinkObserver)?
+
     /// A session of `service` called `name`, with defaults for the rest.
     public init(
         service: ServiceName, name: DisplayName, role: SessionRole = .peer, info: DiscoveryInfo = .none

@@ -12,6 +12,7 @@ final class SessionDriver: @unchecked Sendable {
     let events = Inbox<SessionEvent>()
     private(set) var advertisement: Advertisement
     private let role: SessionRole
+    let observer: (any LinkObserver)?
 
     private(set) var messageDoor: MessageDoor?
     private var onEvent: EventHandler?
@@ -57,7 +58,8 @@ final class SessionDriver: @unchecked Sendable {
     init(
         machine: SessionMachine, loop: any EventLoop, transports: [any Transport],
         advertisement: Advertisement,
-        role: SessionRole, directory: PortDirectory, access: Access, attention: Attention
+        role: SessionRole, observer: (any LinkObserver)?, directory: PortDirectory, access: Access,
+        attention: Attention
     ) {
         self.machine = machine
         self.access = access
@@ -69,6 +71,7 @@ final class SessionDriver: @unchecked Sendable {
         self.transports = transports
         self.advertisement = advertisement
         self.role = role
+        self.observer = observer
         trustKeeper = TrustKeeper(machine.trust, loop: loop) { [access] in
             access.driver?.tell(.trustNotKept($0))
         }
@@ -156,7 +159,10 @@ final class SessionDriver: @unchecked Sendable {
         guard !isClosed else { return }
         isClosed = true
         partingPipes.removeAll()
-        for (_, connection) in connections { connection.pipe.close(.now) }
+        for (_, connection) in connections.sorted(by: { $0.key < $1.key }) {
+            connection.pipe.close(.now)
+            observeEnd(of: connection.link, cause: .closed)
+        }
         connections.removeAll()
         lastWritten = nil
         group = RecipientGroup()
@@ -275,6 +281,7 @@ final class SessionDriver: @unchecked Sendable {
                 break
             }
             link.machine.gather(into: &outgoing, budget: room, conversation: link.conversation)
+            if link.machine.tap != nil { observe(link) }
             let count = outgoing.byteCount
             guard count > 0 else { break }
             share &-= count
@@ -333,6 +340,7 @@ final class SessionDriver: @unchecked Sendable {
         if !outgoing.isEmpty { connection.pipe.write(&outgoing) }
         outgoing.removeAll()
         connection.pipe.close(.afterWriting)
+        observeEnd(of: link)
         partingPipes.removeAll { $0.counters.bytesWaiting == 0 }
         if connection.pipe.counters.bytesWaiting > 0 { partingPipes.append(connection.pipe) }
     }

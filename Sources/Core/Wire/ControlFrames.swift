@@ -1,13 +1,13 @@
 /// Where one side of a conversation stands: sent with the first frames on a link and from time to time after.
-struct Standing: Equatable {
+package struct Standing: Equatable {
     static let byteCount = 32
 
     /// How many messages of each lane have come whole, since the conversation began.
-    var received: InlineArray<2, UInt64> = [0, 0]
+    package var received: InlineArray<2, UInt64> = [0, 0]
     /// How many bytes of lane frames may have been sent on this link in all, for each lane.
-    var granted: InlineArray<2, UInt64> = [0, 0]
+    package var granted: InlineArray<2, UInt64> = [0, 0]
 
-    static func == (left: Standing, right: Standing) -> Bool {
+    package static func == (left: Standing, right: Standing) -> Bool {
         left.received[0] == right.received[0] && left.received[1] == right.received[1]
             && left.granted[0] == right.granted[0] && left.granted[1] == right.granted[1]
     }
@@ -44,14 +44,14 @@ struct Standing: Equatable {
 /// Asks for a conversation (`invite`), or for one to go on over this link (`resume`). The dialling side sends it.
 package struct ConversationRequest: Equatable {
     /// Chosen at random by who invites.
-    var conversation: UInt64
+    package var conversation: UInt64
     /// Counts the sender's requests, to whomever; one not above what was already seen is out of date.
-    var attempt: UInt64
-    var standing: Standing
+    package var attempt: UInt64
+    package var standing: Standing
     /// How long the inviter waits for an answer; zero when resuming.
-    var timeoutMilliseconds: UInt32 = 0
+    package var timeoutMilliseconds: UInt32 = 0
     /// What the inviting program says to the invited; empty when resuming.
-    var context: [UInt8] = []
+    package var context: [UInt8] = []
 
     var payload: [UInt8] {
         var writer = FieldWriter()
@@ -81,10 +81,10 @@ extension ConversationRequest {
 
 /// The yes to a request.
 package struct ConversationAcceptance: Equatable {
-    var conversation: UInt64
+    package var conversation: UInt64
     /// The accepting side's own count of requests, so that its earlier ones are known to be out of date.
-    var attempt: UInt64
-    var standing: Standing
+    package var attempt: UInt64
+    package var standing: Standing
 
     var payload: [UInt8] {
         var writer = FieldWriter()
@@ -107,7 +107,7 @@ extension ConversationAcceptance {
 
 /// The no to a request.
 package struct ConversationRefusal: Equatable {
-    enum Code: UInt8 {
+    package enum Code: UInt8 {
         /// The program or person said no.
         case declined = 0
         /// As many peers as `maxPeers` allows.
@@ -120,11 +120,11 @@ package struct ConversationRefusal: Equatable {
         case outOfDate = 4
     }
 
-    var conversation: UInt64
-    var code: Code
+    package var conversation: UInt64
+    package var code: Code
     /// Not before this many seconds should the invitation be repeated; zero says nothing.
-    var retryAfterSeconds: UInt32 = 0
-    var words: String = ""
+    package var retryAfterSeconds: UInt32 = 0
+    package var words: String = ""
 
     var payload: [UInt8] {
         var writer = FieldWriter()
@@ -174,8 +174,8 @@ package struct LinkClose: Hashable {
         case prefaceChanged = 18
     }
 
-    var code: Code
-    var words: String = ""
+    package var code: Code
+    package var words: String = ""
 
     var payload: [UInt8] {
         var writer = FieldWriter()

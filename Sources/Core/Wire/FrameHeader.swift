@@ -30,7 +30,7 @@ struct FrameHeader: Equatable {
 
 /// The kinds of frames. Types from 0x80 on are optional: who does not know one skips it. An unknown type below 0x80
 /// ends the link.
-enum FrameType: UInt8, CaseIterable {
+package enum FrameType: UInt8, CaseIterable {
     case hello = 0x01
     case close = 0x02
     case ping = 0x03
@@ -53,7 +53,7 @@ enum FrameType: UInt8, CaseIterable {
     case unreliable = 0x20
 
     /// From this value on an unknown type is skipped.
-    static let firstOptional: UInt8 = 0x80
+    package static let firstOptional: UInt8 = 0x80
 
     /// Whether a frame of this type is a message by itself.
     @inline(__always)

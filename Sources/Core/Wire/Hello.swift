@@ -1,22 +1,22 @@
 /// The first frame on a link, both ways: who speaks, for which service, and what the sender can take.
-struct Hello: Equatable {
+package struct Hello: Equatable {
     /// The versions of the protocol this code speaks.
     static let spokenVersions: ClosedRange<UInt8> = 1...1
 
-    var versions: ClosedRange<UInt8> = Self.spokenVersions
+    package var versions: ClosedRange<UInt8> = Self.spokenVersions
     /// Optional abilities, a bit each; none is defined in version 1.
-    var abilities: UInt32 = 0
-    var peer: PeerID
-    var incarnation: UInt64
-    var service: ServiceName
-    var name: DisplayName
+    package var abilities: UInt32 = 0
+    package var peer: PeerID
+    package var incarnation: UInt64
+    package var service: ServiceName
+    package var name: DisplayName
     /// The longest frame payload the sender takes.
-    var maximumFrame: Int
+    package var maximumFrame: Int
     /// The longest message the sender takes.
-    var maximumMessage: Int
+    package var maximumMessage: Int
     /// The dialling side's preface and the accepting side's, as the sender of the hello knows them: prefaces go unprotected,
     /// so that both sides compare what they sent and saw once nobody can change it any more. Nil in plaintext.
-    var prefaces: [UInt8]?
+    package var prefaces: [UInt8]?
 
     /// The highest version in both ranges.
     func commonVersion(with other: Hello) -> UInt8? {

@@ -1,15 +1,18 @@
 /// The first eight bytes of a pipe, both ways: that this is Nigh, and which kinds of security the sender would accept.
-struct Preface: Equatable {
-    static let byteCount = 8
+package struct Preface: Equatable {
+    package static let byteCount = 8
     static let magic: [UInt8] = Array("NIGH".utf8)
     /// The layout of these eight bytes; it is not the protocol version, which the hellos settle.
     static let layout: UInt8 = 1
 
     /// The kinds of security, the stronger the higher the bit.
-    struct Security: OptionSet {
-        let rawValue: UInt8
-        static let plaintext = Security(rawValue: 1)
-        static let tls13 = Security(rawValue: 2)
+    package struct Security: OptionSet {
+        package let rawValue: UInt8
+
+        package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+        package static let plaintext = Security(rawValue: 1)
+        package static let tls13 = Security(rawValue: 2)
 
         /// The strongest kind both sides accept.
         func strongestCommon(with other: Security) -> Security? {
@@ -19,14 +22,14 @@ struct Preface: Equatable {
         }
     }
 
-    var security: Security
+    package var security: Security
 
     var bytes: [UInt8] { Self.magic + [Self.layout, security.rawValue, 0, 0] }
 
     init(security: Security) { self.security = security }
 
     /// Reads eight bytes. Bits and bytes without a meaning yet are ignored, so that they can get one.
-    init(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
+    package init(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
         guard bytes.count == Self.byteCount, bytes.prefix(4).elementsEqual(Self.magic) else {
             throw .malformed("the other side does not speak Nigh")
         }

@@ -42,6 +42,8 @@ enum Errand: Sendable {
         var transports: String?
         /// Nil for the user's own.
         var identity: IdentityChoice?
+        /// Where what passes on its links is written down; nil for nowhere.
+        var record: RecordChoice?
     }
 
     /// Which key pair a player has.
@@ -180,11 +182,12 @@ extension Errand {
         Option(
             "identity", .identityFile,
             "who you are to others: a file, or ephemeral for somebody new; your own of this device without it"
-        )
-    ) { name, transports, identity in
+        ),
+        RecordChoice.options
+    ) { name, transports, identity, record in
         Player(
             name: name, transports: transports,
-            identity: identity.map { $0.map { .file($0) } ?? .ephemeral })
+            identity: identity.map { $0.map { .file($0) } ?? .ephemeral }, record: record)
     }
 
     private static let lookOptions = OptionGroup(

@@ -53,6 +53,7 @@ final class PersonalGame: @unchecked Sendable {
         await machine?.close()
         await lobby.close()
         loop.shutdown()
+        ready.finishRecord()
     }
 
     // MARK: What happens

@@ -3,6 +3,8 @@ import FourInARow
 import Nigh
 import NighCore
 import NighMemory
+import NighRecord
+import ProgramLife
 import SessionArguments
 
 /// Makes the lobby that a command line asks for.
@@ -11,6 +13,13 @@ struct PlayerSetup {
     struct Ready {
         let lobby: Lobby
         let loop: UVEventLoop
+        /// Writes down what passes, where that was asked for.
+        let recorder: LinkRecorder?
+        /// Closes the record, where one was asked for, once the session has closed; tells what is wrong with it.
+        func finishRecord() {
+            if let error = recorder?.finish() { LineOutput.complain("\(error)", by: "fourinarow") }
+        }
+
         /// What to say about who one is, if anything.
         var remark: String?
         /// What carries the player's games beyond this program.
@@ -38,10 +47,12 @@ struct PlayerSetup {
         var remark: String?
         let (identity, trust) = try chosenIdentity(keepsIdentity, &remark)
         let loop = try UVEventLoop.make()
+        let recorder = try player.record?.begin()
         let lobby = Lobby(
-            name: player.name ?? name, identity: identity, trust: trust, transports: all, loop: loop)
+            name: player.name ?? name, identity: identity, trust: trust, transports: all, loop: loop
+        ) { $0.observer = recorder }
         return Ready(
-            lobby: lobby, loop: loop, remark: remark, schemes: transports.map(\.scheme),
+            lobby: lobby, loop: loop, recorder: recorder, remark: remark, schemes: transports.map(\.scheme),
             optionalSchemes: player.transports == nil ? schemes : [])
     }
 

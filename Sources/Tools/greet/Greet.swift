@@ -56,7 +56,7 @@ enum Greet {
         let identity = try options.identity?.load() ?? .ephemeral()
         return Greeter(
             try options.name ?? .ofThisUser(), role: .peer, service: options.service, identity: identity,
-            transports: transports, output: output)
+            transports: transports, output: output, recorder: try options.record?.begin())
     }
 
     /// One that is found and one that finds it.

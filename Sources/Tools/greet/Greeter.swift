@@ -1,4 +1,5 @@
 import Nigh
+import NighRecord
 import ProgramLife
 
 /// A session that invites everybody it finds, says hello to everybody it is connected to, and tells what happens.
@@ -10,6 +11,7 @@ final class Greeter: @unchecked Sendable {
     let loop: UVEventLoop
     private let output: LineOutput
     private let transports: [any Transport]
+    private let recorder: LinkRecorder?
     /// Called on the loop when somebody's greeting has come, and the way there and back was measured.
     private let whenGreeted: @Sendable () -> Void
 
@@ -36,16 +38,18 @@ final class Greeter: @unchecked Sendable {
 
     init(
         _ name: DisplayName, role: SessionRole, service: ServiceName, identity: Identity,
-        transports: [any Transport], output: LineOutput, whenGreeted: @escaping @Sendable () -> Void = {}
+        transports: [any Transport], output: LineOutput, recorder: LinkRecorder? = nil,
+        whenGreeted: @escaping @Sendable () -> Void = {}
     ) {
         self.name = name.description
         self.output = output
         self.transports = transports
         self.whenGreeted = whenGreeted
+        self.recorder = recorder
         loop = UVEventLoop()
-        session = Session(
-            SessionConfiguration(service: service, name: name, role: role), identity: identity,
-            transports: transports, loop: loop)
+        var configuration = SessionConfiguration(service: service, name: name, role: role)
+        configuration.observer = recorder
+        session = Session(configuration, identity: identity, transports: transports, loop: loop)
     }
 
     func start() {
@@ -63,6 +67,7 @@ final class Greeter: @unchecked Sendable {
         loop.execute { self.isLeaving = true }
         await session.close()
         loop.shutdown()
+        if let error = recorder?.finish() { say("has trouble: \(error)") }
         say("has left")
     }
 

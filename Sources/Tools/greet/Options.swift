@@ -12,6 +12,8 @@ struct Options: Sendable {
     /// Nil for a new one each time.
     var identity: IdentityFile?
     var addresses: [TransportAddress]
+    /// Where what passes on its links is written down; nil for nowhere.
+    var record: RecordChoice?
 
     /// Whether this is one program of several, which stays until it is told to leave.
     var stays: Bool { name != nil || identity != nil || !addresses.isEmpty || namesHost }
@@ -46,15 +48,20 @@ struct Options: Sendable {
             Option(
                 repeated: "connect", .transportAddress,
                 "whom to call without looking for anybody, as in tcp://192.168.1.7:4000"),
+            RecordChoice.options,
             examples: [
                 Example("", "two in one program, that meet and leave"),
                 Example("--name Puma", "one of several, that finds the others by itself"),
                 Example("--name Lynx --connect tcp://192.168.1.7:4000", "one that knows where somebody is"),
             ]
-        ) { name, transports, service, identity, addresses in
-            Options(
-                name: name, transports: transports, service: service, identity: identity, addresses: addresses
-            )
+        ) { name, transports, service, identity, addresses, record in
+            let options = Options(
+                name: name, transports: transports, service: service, identity: identity,
+                addresses: addresses, record: record)
+            if record != nil, !options.stays {
+                throw Misuse("--record is for one of several: give it a --name, too")
+            }
+            return options
         },
         sections: [
             Section(

@@ -33,6 +33,7 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
     private var lingerTimer: LoopTimer?
     private var bytesReceived = 0
     private var bytesWritten = 0
+    private var random: SeededGenerator
 
     init(
         _ inner: any Pipe, number: Int, isInbound: Bool, scheme: String, on loop: any EventLoop,
@@ -47,6 +48,7 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
         opened = loop.now
         outgoing = FaultLane(.outgoing, on: loop, random: random.fork())
         incoming = FaultLane(.incoming, on: loop, random: random.fork())
+        self.random = random.fork()
         outgoing.emit = { [unowned self] in goOut($0) }
         incoming.emit = { [unowned self] in comeIn($0) }
         outgoing.didRelease = { [unowned self] in tellRoom() }
@@ -162,6 +164,7 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
         }
         let lanes = [outgoing, incoming].filter { plan.direction.covers($0.direction) }
         if let age = plan.cutAfter { at(opened + Moment.Span(age)) { self.cut() } }
+        if let odds = plan.cut { drawCut(odds) }
         if let age = plan.vanishAfter {
             let start = opened + Moment.Span(age)
             if start <= now { for lane in lanes { lane.vanish() } }
@@ -176,6 +179,16 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
             if end != .never { at(end) { for lane in lanes { lane.setStalledByPlan(false) } } }
         }
     }
+
+    /// Has the pipe break in the second from now on in which the odds strike first.
+    private func drawCut(_ odds: FaultPlan.Odds) {
+        for second in 1...Self.longestDraw where Int.random(in: 0..<odds.outOf, using: &random) < odds.hits {
+            return at(loop.now + .seconds(second)) { self.cut() }
+        }
+    }
+
+    /// For so many seconds a cut is drawn, which is longer than anybody waits for one.
+    private static let longestDraw: Int64 = 100_000
 
     private func at(_ moment: Moment, _ act: @escaping @Sendable () -> Void) {
         timers.append(loop.schedule(at: moment, act))

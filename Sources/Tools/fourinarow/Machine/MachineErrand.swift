@@ -36,19 +36,25 @@ struct MachineErrand {
         for seat in seats.reversed() {
             await seat.player.close()
             seat.loop.shutdown()
+            seat.ready.finishRecord()
         }
         return status
     }
 
     private struct Seat {
         let player: MachinePlayer
-        let loop: UVEventLoop
+        let ready: PlayerSetup.Ready
         let name: String
+
+        var loop: UVEventLoop { ready.loop }
     }
 
     private func seat(_ name: String, _ level: Int, _ seed: UInt64, reports: Bool) throws -> Seat {
         var player = player
-        if !reports { player.name = nil }
+        if !reports {
+            player.name = nil
+            player.record = nil
+        }
         let ready = try PlayerSetup(player: player).make(
             named: DisplayName(fitting: name), keepsIdentity: false)
         let ownName = (player.name ?? DisplayName(fitting: name)).description
@@ -65,6 +71,6 @@ struct MachineErrand {
             player: MachinePlayer(
                 .init(level: level, seed: seed, games: machine.games, pause: machine.pause),
                 lobby: ready.lobby, listener: listener),
-            loop: ready.loop, name: ownName)
+            ready: ready, name: ownName)
     }
 }

@@ -1,5 +1,6 @@
 import Nigh
 import NighCore
+import NighRecord
 import SessionArguments
 
 /// The session of one command, on a loop of its own: it knows who is there, finds whom the command is about, and tells what it
@@ -19,7 +20,9 @@ final class CommandSession: @unchecked Sendable {
 
     private let options: SessionOptions
     private let purposes: [Purpose]
+    private let takesAnything: Bool
     private let results: Results
+    private let recorder: LinkRecorder?
     /// Everybody seen or connected now. Loop only.
     private(set) var peers: [PeerID: Peer] = [:]
     /// Why transports do not work now, by scheme. Loop only.
@@ -30,13 +33,17 @@ final class CommandSession: @unchecked Sendable {
 
     /// Nothing happens before `start`. Fails for transports that cannot be made, and for an identity that cannot be read.
     ///
-    /// - Parameter purposes: what others may invite it for; the command gets those invitations, and answers them.
+    /// - Parameters:
+    ///   - purposes: what others may invite it for; the command gets those invitations, and answers them.
+    ///   - takesAnything: the command gets every invitation, also those of other programs.
     init(
-        _ options: SessionOptions, role: SessionRole, taking purposes: [Purpose] = [], results: Results,
+        _ options: SessionOptions, role: SessionRole, taking purposes: [Purpose] = [],
+        takesAnything: Bool = false, results: Results,
         adjust: (inout SessionConfiguration) -> Void = { _ in }
     ) throws {
         self.options = options
         self.purposes = purposes
+        self.takesAnything = takesAnything
         self.results = results
         transports = try options.makeTransports()
         let (identity, trust, isOwn) = try Self.identity(options.identity, results)
@@ -46,6 +53,10 @@ final class CommandSession: @unchecked Sendable {
         configuration.security = options.security
         configuration.info = Purpose.info(taking: purposes)
         adjust(&configuration)
+        recorder = try options.record?.begin()
+        if let recorder {
+            configuration.observer = configuration.observer.map { ObserverPair($0, recorder) } ?? recorder
+        }
         loop = try UVEventLoop.make()
         session = Session(
             configuration, identity: identity, trust: trust, transports: transports, loop: loop)
@@ -81,6 +92,7 @@ final class CommandSession: @unchecked Sendable {
     func close() async {
         await session.close()
         loop.shutdown()
+        if let error = recorder?.finish() { results.remark("\(error)") }
     }
 
     // MARK: What happens
@@ -94,7 +106,8 @@ final class CommandSession: @unchecked Sendable {
         case .transportChanged(let scheme, .down(let error)): downs[scheme] = error
         case .transportChanged(let scheme, .up): downs[scheme] = nil
         case .invited(let invitation):
-            guard let purpose = Purpose(context: invitation.context), purposes.contains(purpose) else {
+            let purpose = Purpose(context: invitation.context)
+            guard takesAnything || purpose.map(purposes.contains) == true else {
                 return session.decline(invitation, words: Purpose.refusal(taking: purposes))
             }
         default: break

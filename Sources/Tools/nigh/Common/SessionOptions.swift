@@ -15,6 +15,8 @@ struct SessionOptions: Sendable {
     var security: SessionSecurity
     /// What is done to everything that passes; nil for nothing.
     var faults: FaultPlan?
+    /// Where what passes on its links is written down; nil for nowhere.
+    var record: RecordChoice?
     /// Whether it is told what the session hears.
     var isTalkative: Bool
 
@@ -46,13 +48,14 @@ struct SessionOptions: Sendable {
             "encrypted; with paired peers only; or none, for measurements among those who say so"),
         Option(
             "inject", .faults,
-            "makes the link worse, as in delay=200ms,rate=64k; see `nigh help inject`"),
+            "makes the link worse, as in delay=200ms,rate=64kbit; see `nigh help inject`"),
+        RecordChoice.options,
         Option(flag: "verbose", short: "v", "tells on the standard error what the session hears")
-    ) { transports, service, name, identity, security, faults, isTalkative in
+    ) { transports, service, name, identity, security, faults, record, isTalkative in
         SessionOptions(
             transports: transports, service: service, name: name,
             identity: identity.map { $0.map(IdentityChoice.file) ?? .ephemeral }, security: security,
-            faults: faults, isTalkative: isTalkative)
+            faults: faults, record: record, isTalkative: isTalkative)
     }
 
     /// Everything that reaches beyond this program.

@@ -1,0 +1,91 @@
+/// What one whole frame says, for whoever looks at frames without being at either end of the link.
+package enum FrameContent {
+    case hello(Hello)
+    case close(LinkClose)
+    /// A ping or pong, with its token and how much more it carries.
+    case ping(token: UInt64, extra: Int)
+    case pong(token: UInt64, extra: Int)
+    case acknowledge(Standing)
+    case invite(ConversationRequest)
+    case resume(ConversationRequest)
+    case accept(ConversationAcceptance)
+    case decline(ConversationRefusal)
+    case pair(PairingMessage)
+    /// A message of so many bytes.
+    case message(Lane, size: Int)
+    /// A message of so many bytes that follows in pieces.
+    case begin(Lane, size: Int)
+    case piece(Lane, size: Int)
+    case unreliable(size: Int)
+    /// Of a later version, and to be skipped.
+    case unknown(type: UInt8)
+
+    /// Reads the payload of a frame of that type; fails as the receiver of such a frame does.
+    package init(type: UInt8, reading bytes: UnsafeRawBufferPointer) throws(WireError) {
+        guard let known = FrameType(rawValue: type) else {
+            guard type >= FrameType.firstOptional else { throw .unknownCritical(type: type) }
+            self = .unknown(type: type)
+            return
+        }
+        switch known {
+        case .hello: self = .hello(try Hello(reading: bytes))
+        case .close: self = .close(try LinkClose(reading: bytes))
+        case .ping:
+            let (token, extra) = try Self.token(bytes, "a ping")
+            self = .ping(token: token, extra: extra)
+        case .pong:
+            let (token, extra) = try Self.token(bytes, "a pong")
+            self = .pong(token: token, extra: extra)
+        case .acknowledge:
+            var reader = FieldReader(bytes)
+            self = .acknowledge(try Standing(reading: &reader))
+            try reader.finish("an acknowledgement")
+        case .invite: self = .invite(try ConversationRequest(reading: bytes))
+        case .resume: self = .resume(try ConversationRequest(reading: bytes))
+        case .accept: self = .accept(try ConversationAcceptance(reading: bytes))
+        case .decline: self = .decline(try ConversationRefusal(reading: bytes))
+        case .pair: self = .pair(try PairingMessage(reading: bytes))
+        case .message: self = .message(.main, size: bytes.count)
+        case .bulkMessage: self = .message(.bulk, size: bytes.count)
+        case .begin, .bulkBegin:
+            var reader = FieldReader(bytes)
+            let size = Int(clamping: try reader.number(UInt32.self, "a message's size"))
+            try reader.finish("a message's beginning")
+            guard size > 0 else { throw .malformed("a message of no bytes in pieces") }
+            self = .begin(known == .begin ? .main : .bulk, size: size)
+        case .piece, .bulkPiece:
+            guard !bytes.isEmpty else { throw .malformed("a piece without bytes") }
+            self = .piece(known == .piece ? .main : .bulk, size: bytes.count)
+        case .unreliable: self = .unreliable(size: bytes.count)
+        }
+    }
+
+    private static func token(_ bytes: UnsafeRawBufferPointer, _ what: String) throws(WireError) -> (
+        UInt64, Int
+    ) {
+        var reader = FieldReader(bytes)
+        let token = try reader.number(UInt64.self, "\(what)'s token")
+        guard reader.remaining <= LinkMachine.pingPayloadLimit else {
+            throw .malformed("\(what) of \(bytes.count) bytes")
+        }
+        return (token, reader.remaining)
+    }
+}
+
+extension FrameType {
+    /// The type's name in docs/PROTOCOL.md, a word; for an unknown one its number, as in `0x93`.
+    package static func name(of type: UInt8) -> String {
+        switch FrameType(rawValue: type) {
+        case .bulkMessage: "message-bulk"
+        case .bulkBegin: "begin-bulk"
+        case .bulkPiece: "piece-bulk"
+        case let known?: "\(known)"
+        case nil: "0x\(type < 16 ? "0" : "")\(String(type, radix: 16))"
+        }
+    }
+}
+
+extension LinkClose {
+    /// The code's name in docs/PROTOCOL.md; those of later versions count as `other`.
+    package static func name(of code: UInt16) -> String { "\(Code(rawValue: code) ?? .other)" }
+}

@@ -1,0 +1,92 @@
+import NighCore
+
+/// Cuts one direction of a link into its preface and frames, of which it keeps as many bytes as are wanted.
+///
+/// It believes no length before the bytes have come: what it holds is never more than that, and a frame that is longer than any link
+/// allows only makes it skip. What it has once cut wrongly it goes on cutting wrongly, but a link ends where that happens.
+struct FrameCutter {
+    enum Piece: Equatable {
+        case preface(ByteSlice)
+        case frame(RecordedFrame)
+    }
+
+    private let direction: PacketDirection
+    /// The most payload bytes of a frame that are kept.
+    private let headLimit: Int
+    private var head: [UInt8] = []
+    private var isBehindPreface = false
+    /// The type and length of the frame that is coming.
+    private var header: (type: UInt8, length: Int)?
+    private var missing = 0
+    private var kept: [UInt8] = []
+
+    private static let prefaceByteCount = Preface.byteCount
+    private static let headerByteCount = 4
+
+    init(_ direction: PacketDirection, headLimit: Int) {
+        self.direction = direction
+        self.headLimit = headLimit
+    }
+
+    /// Takes what passed, and hands out each piece that is complete with it.
+    mutating func take(_ bytes: ByteSlice, _ piece: (Piece) -> Void) {
+        var position = 0
+        while position < bytes.count {
+            guard isBehindPreface else {
+                position += fillHead(to: Self.prefaceByteCount, from: bytes, at: position)
+                guard head.count == Self.prefaceByteCount else { return }
+                isBehindPreface = true
+                piece(.preface(ByteSlice(head)))
+                head.removeAll(keepingCapacity: true)
+                continue
+            }
+            guard let header else {
+                position += fillHead(to: Self.headerByteCount, from: bytes, at: position)
+                guard head.count == Self.headerByteCount else { return }
+                let length = Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2])
+                self.header = (head[3], length)
+                missing = length
+                head.removeAll(keepingCapacity: true)
+                if length == 0 { finish(ByteSlice([]), piece) }
+                continue
+            }
+            let available = min(missing, bytes.count - position)
+            if kept.isEmpty, missing == header.length, available == missing {
+                // All of it lies here: nothing is copied.
+                missing = 0
+                finish(bytes[position..<position + min(available, headLimit)], piece)
+            } else {
+                let wanted = min(available, max(headLimit - kept.count, 0))
+                bytes[position..<position + wanted].withUnsafeBytes { kept.append(contentsOf: $0) }
+                missing -= available
+                if missing == 0 { finish(ByteSlice(kept), piece) }
+            }
+            position += available
+        }
+    }
+
+    /// The frame that has begun and will not be complete any more.
+    func rest() -> RecordedFrame? {
+        header.map {
+            RecordedFrame(
+                direction: direction, type: $0.type, length: $0.length, payload: ByteSlice(kept),
+                isCutOff: true)
+        }
+    }
+
+    private mutating func fillHead(to count: Int, from bytes: ByteSlice, at position: Int) -> Int {
+        let taken = min(count - head.count, bytes.count - position)
+        bytes[position..<position + taken].withUnsafeBytes { head.append(contentsOf: $0) }
+        return taken
+    }
+
+    private mutating func finish(_ payload: ByteSlice, _ piece: (Piece) -> Void) {
+        guard let header else { return }
+        self.header = nil
+        kept.removeAll(keepingCapacity: kept.capacity <= 1 << 16)
+        piece(
+            .frame(
+                RecordedFrame(
+                    direction: direction, type: header.type, length: header.length, payload: payload)))
+    }
+}

@@ -1,0 +1,214 @@
+import Glibc
+import NighCore
+
+/// Writes down what passes on a session's links: give it to the session as its observer, and `finish` it after the session has
+/// closed. A record holds what was said **in plain text**; its file can be read by its owner alone.
+///
+/// What happens on the session's loop is short and never waits: entries go into a queue of at most `queueLimit` bytes, from where a thread of the
+/// recorder's own writes them. While the disk is too slow for that, entries are left out, and an entry says how many.
+///
+/// `@unchecked Sendable`: `transcript` belongs to the loop, what both threads touch is in the queue, the rest never changes.
+public final class LinkRecorder: LinkObserver, @unchecked Sendable {
+    /// The most bytes of entries that wait for the disk.
+    public static let queueLimit = 8 << 20
+
+    private let queue: RecordQueue
+    private let thread = LoopThread()
+    private let descriptor: Int32
+    private let path: String
+    private var transcript: LinkTranscript
+    private var scratch: [UInt8] = []
+
+    /// Makes the file, and begins. It is readable and writable by its owner alone, and must not be there before, unless it may be
+    /// overwritten; then a new file takes its place.
+    ///
+    /// - Parameter headLimit: how many bytes of each payload are recorded; nil for all.
+    public convenience init(path: String, headLimit: Int? = nil, overwrites: Bool = false) throws(NighError) {
+        let descriptor = try Self.makeFile(path, overwrites: overwrites)
+        try self.init(descriptor: descriptor, path: path, headLimit: headLimit, queueLimit: Self.queueLimit)
+    }
+
+    /// Writes to what is open already, and closes it at the end.
+    package init(
+        descriptor: Int32, path: String = "the record", headLimit: Int? = nil,
+        queueLimit: Int = LinkRecorder.queueLimit
+    ) throws(NighError) {
+        self.descriptor = descriptor
+        self.path = path
+        let start = Self.wallClock()
+        queue = RecordQueue(
+            limit: queueLimit, beginning: RecordFormat.header(time: start, headLimit: headLimit))
+        transcript = LinkTranscript(headLimit: headLimit ?? .max, wallClock: Self.wallClock)
+        do throws(NighError) {
+            try thread.start { [queue] in Self.write(from: queue, to: descriptor) }
+        } catch {
+            close(descriptor)
+            throw error
+        }
+    }
+
+    private static func makeFile(_ path: String, overwrites: Bool) throws(NighError) -> Int32 {
+        if overwrites { unlink(path) }
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor < 0 else { return descriptor }
+        let number = errno
+        throw NighError(
+            .configuring, .system(number, "making the record \(path): \(String(cString: strerror(number)))"),
+            advice: number == EEXIST
+                ? "name another file, or have this one overwritten"
+                : "name a file in a folder that you may write to")
+    }
+
+    private static func wallClock() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+
+    /// On the session's loop.
+    public func link(_ link: UInt64, _ event: LinkEvent, at moment: Moment) {
+        transcript.take(event, on: link, at: moment) { entry in
+            scratch.removeAll(keepingCapacity: true)
+            RecordFormat.write(entry, to: &scratch)
+            queue.add(scratch, of: entry)
+        }
+        if scratch.capacity > 1 << 20 { scratch = [] }
+    }
+
+    /// Writes what is left and closes the file; waits for the disk, so it is not for a loop. To be called once the session has closed.
+    /// Tells why the record is not whole where the disk failed.
+    public func finish() -> NighError? {
+        queue.end()
+        thread.join()
+        guard let number = queue.failure else { return nil }
+        return NighError(
+            .conversing, .system(number, "writing the record \(path): \(String(cString: strerror(number)))"),
+            advice: "it is whole up to there; make room, or record heads only")
+    }
+
+    private static func write(from queue: RecordQueue, to descriptor: Int32) {
+        var bytes: [UInt8] = []
+        while queue.take(into: &bytes) {
+            if let number = write(bytes, to: descriptor) { queue.fail(number) }
+        }
+        // The file is whole before anybody is told that it is finished; a pipe has nothing to wait for.
+        fsync(descriptor)
+        close(descriptor)
+    }
+
+    /// Why it could not be written; nil where it was.
+    private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int32? {
+        bytes.withUnsafeBytes { all in
+            var rest = all[...]
+            while !rest.isEmpty {
+                let part = UnsafeRawBufferPointer(rebasing: rest)
+                let count = Glibc.write(descriptor, part.baseAddress, part.count)
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { return count < 0 ? errno : EIO }
+                rest = rest.dropFirst(count)
+            }
+            return nil
+        }
+    }
+}
+
+/// Entries on their way from a loop to a disk: bounded, and never waited for by who adds.
+///
+/// `@unchecked Sendable`: what changes is guarded by the mutex.
+final class RecordQueue: @unchecked Sendable {
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private let limit: Int
+    private var waiting: [UInt8]
+    private var missing = (entries: 0 as UInt64, bytes: 0 as UInt64)
+    private var hasEnded = false
+    private var failed: Int32?
+
+    init(limit: Int, beginning: [UInt8]) {
+        self.limit = limit
+        waiting = beginning
+        pthread_mutex_init(mutex, nil)
+        pthread_cond_init(changed, nil)
+    }
+
+    deinit {
+        pthread_cond_destroy(changed)
+        pthread_mutex_destroy(mutex)
+        changed.deallocate()
+        mutex.deallocate()
+    }
+
+    /// Adds the bytes of an entry; where there is no room, or a gap has begun that cannot be told yet, it counts as missing.
+    func add(_ bytes: [UInt8], of entry: RecordEntry) {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        guard failed == nil else { return }
+        if missing.entries > 0, waiting.count + Self.gapByteCount + bytes.count <= limit {
+            closeGap(at: entry.time)
+        }
+        guard missing.entries == 0, waiting.count + bytes.count <= limit else {
+            missing.entries += 1
+            missing.bytes += UInt64(entry.linkByteCount)
+            return
+        }
+        let wakes = waiting.isEmpty
+        waiting += bytes
+        lastTime = entry.time
+        if wakes { pthread_cond_signal(changed) }
+    }
+
+    private static let gapByteCount = 37
+    private var lastTime: Int64 = 0
+
+    private func closeGap(at time: Int64) {
+        RecordFormat.write(
+            RecordEntry(time: time, link: 0, .gap(entries: missing.entries, bytes: missing.bytes)),
+            to: &waiting)
+        missing = (0, 0)
+    }
+
+    /// Nothing is added any more.
+    func end() {
+        pthread_mutex_lock(mutex)
+        if missing.entries > 0 { closeGap(at: lastTime) }
+        hasEnded = true
+        pthread_cond_signal(changed)
+        pthread_mutex_unlock(mutex)
+    }
+
+    /// Waits for bytes and puts all there are in place of those in `bytes`; false at the end.
+    func take(into bytes: inout [UInt8]) -> Bool {
+        bytes.removeAll(keepingCapacity: true)
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        while waiting.isEmpty, !hasEnded { pthread_cond_wait(changed, mutex) }
+        swap(&waiting, &bytes)
+        return !bytes.isEmpty
+    }
+
+    /// Writing has failed: all that comes is dropped.
+    func fail(_ number: Int32) {
+        pthread_mutex_lock(mutex)
+        failed = failed ?? number
+        waiting.removeAll()
+        pthread_mutex_unlock(mutex)
+    }
+
+    /// Why writing has failed, if it has.
+    var failure: Int32? {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return failed
+    }
+}
+
+extension RecordEntry {
+    /// How many bytes of a link it stands for.
+    fileprivate var linkByteCount: Int {
+        switch content {
+        case .preface(_, let bytes): bytes.count
+        case .frame(let frame): 4 + frame.length
+        case .opened, .secured, .greeted, .ended, .gap: 0
+        }
+    }
+}

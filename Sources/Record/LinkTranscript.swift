@@ -1,0 +1,65 @@
+import NighCore
+
+/// Makes entries of what a `LinkObserver` is told: cuts the bytes of each link into frames, and puts times on the clock people
+/// go by. A value for one session; on its loop only.
+public struct LinkTranscript {
+    private let headLimit: Int
+    private let wallClock: () -> Int64
+    private var origin: (moment: Moment, time: Int64)?
+    private var links: [UInt64: (incoming: FrameCutter, outgoing: FrameCutter)] = [:]
+
+    /// - Parameters:
+    ///   - headLimit: of how many bytes of each payload the entries tell.
+    ///   - wallClock: what time it is, in nanoseconds since 1970; asked once. From then on the session's own clock counts, which
+    ///     nobody sets.
+    public init(headLimit: Int = .max, wallClock: @escaping () -> Int64) {
+        self.headLimit = headLimit
+        self.wallClock = wallClock
+    }
+
+    /// Hands out the entries that follow from `event`, mostly one or none.
+    public mutating func take(
+        _ event: LinkEvent, on link: UInt64, at moment: Moment, _ tell: (RecordEntry) -> Void
+    ) {
+        let time = time(of: moment)
+        switch event {
+        case .opened(let opening):
+            links[link] = (
+                FrameCutter(.incoming, headLimit: headLimit), FrameCutter(.outgoing, headLimit: headLimit)
+            )
+            tell(RecordEntry(time: time, link: link, .opened(opening)))
+        case .secured(let peer, let wasResumed):
+            tell(RecordEntry(time: time, link: link, .secured(peer, wasResumed: wasResumed)))
+        case .greeted(let greeting): tell(RecordEntry(time: time, link: link, .greeted(greeting)))
+        case .received(let bytes):
+            links[link]?.incoming.take(bytes) { tell(Self.entry(of: $0, .incoming, time, link)) }
+        case .sent(let bytes):
+            links[link]?.outgoing.take(bytes) { tell(Self.entry(of: $0, .outgoing, time, link)) }
+        case .ended(let ending):
+            if let cutters = links.removeValue(forKey: link) {
+                for cutter in [cutters.incoming, cutters.outgoing] {
+                    if let rest = cutter.rest() {
+                        tell(RecordEntry(time: time, link: link, .frame(rest)))
+                    }
+                }
+            }
+            tell(RecordEntry(time: time, link: link, .ended(ending)))
+        }
+    }
+
+    /// The time that `moment` is on the clock people go by.
+    public mutating func time(of moment: Moment) -> Int64 {
+        let origin = origin ?? (moment, wallClock())
+        self.origin = origin
+        return origin.time &+ (moment - origin.moment).nanoseconds
+    }
+
+    private static func entry(
+        of piece: FrameCutter.Piece, _ direction: PacketDirection, _ time: Int64, _ link: UInt64
+    ) -> RecordEntry {
+        switch piece {
+        case .preface(let bytes): RecordEntry(time: time, link: link, .preface(direction, bytes))
+        case .frame(let frame): RecordEntry(time: time, link: link, .frame(frame))
+        }
+    }
+}

@@ -1,0 +1,121 @@
+import NighCore
+
+/// The bytes of a record, as docs/nigh/trace.md has them: how entries are written. `RecordReader` reads them.
+public enum RecordFormat {
+    /// How a record begins: `NIGHREC` and a line's end, so that nobody takes it for text.
+    public static let magic: [UInt8] = Array("NIGHREC\n".utf8)
+    /// What changes when entries change in a way that readers do not pass over by themselves.
+    public static let version: UInt16 = 1
+    /// The bytes before the first entry.
+    public static let headerByteCount = 24
+    /// More is no entry: the longest frame, and what stands before it.
+    public static let longestEntry = (1 << 24) + 64
+
+    enum Kind: UInt8 {
+        case opened = 1
+        case secured = 2
+        case greeted = 3
+        case preface = 4
+        case frame = 5
+        case ended = 6
+        case gap = 7
+    }
+
+    /// What stands in the header where whole payloads are recorded.
+    static let noHeadLimit = UInt32.max
+    /// What stands in an ending without a close frame's code.
+    static let noCode = UInt16.max
+
+    /// The header of a record that begins at `time` and has at most `headLimit` bytes of each payload.
+    public static func header(time: Int64, headLimit: Int?) -> [UInt8] {
+        var writer = RecordWriter()
+        writer.write(raw: magic)
+        writer.write(version)
+        writer.write(0 as UInt16)
+        writer.write(headLimit.map { UInt32(clamping: $0) } ?? noHeadLimit)
+        writer.write(UInt64(bitPattern: time))
+        return writer.bytes
+    }
+
+    /// Appends an entry to `bytes`.
+    public static func write(_ entry: RecordEntry, to bytes: inout [UInt8]) {
+        var writer = RecordWriter(bytes: consume bytes)
+        let start = writer.bytes.count
+        writer.write(0 as UInt32)
+        writer.write(kind(of: entry.content).rawValue)
+        writer.write(UInt64(bitPattern: entry.time))
+        writer.write(entry.link)
+        switch entry.content {
+        case .opened(let opening):
+            writer.write(UInt8(opening.isDialled ? 1 : 0))
+            writer.write(text: opening.scheme)
+            writer.write(text: opening.localAddress?.description ?? "")
+            writer.write(text: opening.remoteAddress?.description ?? "")
+        case .secured(let peer, let wasResumed):
+            writer.write(raw: peer.bytes)
+            writer.write(UInt8(wasResumed ? 1 : 0))
+        case .greeted(let greeting):
+            writer.write(raw: greeting.peer.bytes)
+            writer.write(greeting.incarnation)
+            writer.write(text: greeting.service.description)
+            writer.write(text: greeting.name.description)
+        case .preface(let direction, let preface):
+            writer.write(direction.rawValue)
+            preface.withUnsafeBytes { writer.write(raw: $0) }
+        case .frame(let frame):
+            writer.write(frame.direction.rawValue | (frame.isCutOff ? cutOffBit : 0))
+            writer.write(frame.type)
+            writer.write(UInt32(clamping: frame.length))
+            frame.payload.withUnsafeBytes { writer.write(raw: $0) }
+        case .ended(let ending):
+            writer.write(UInt8(ending.isByPeer ? 1 : 0))
+            writer.write(ending.code ?? noCode)
+            writer.write(text: ending.words)
+        case .gap(let entries, let missing):
+            writer.write(entries)
+            writer.write(missing)
+        }
+        writer.patch(UInt32(writer.bytes.count - start - 4), at: start)
+        bytes = writer.bytes
+    }
+
+    /// What is added to a frame's direction where its link ended in the middle of it.
+    static let cutOffBit: UInt8 = 0x80
+
+    private static func kind(of content: RecordEntry.Content) -> Kind {
+        switch content {
+        case .opened: .opened
+        case .secured: .secured
+        case .greeted: .greeted
+        case .preface: .preface
+        case .frame: .frame
+        case .ended: .ended
+        case .gap: .gap
+        }
+    }
+}
+
+/// Writes fields in network order.
+private struct RecordWriter {
+    private(set) var bytes: [UInt8]
+
+    init(bytes: consuming [UInt8] = []) { self.bytes = bytes }
+
+    mutating func write<Number: FixedWidthInteger>(_ number: Number) {
+        withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    mutating func write(raw: some Collection<UInt8>) { bytes.append(contentsOf: raw) }
+
+    /// Text behind its length as two bytes; what is too long for that, which none of ours is, is cut.
+    mutating func write(text: String) {
+        var kept = text
+        while kept.utf8.count > Int(UInt16.max) { kept.removeLast() }
+        write(UInt16(kept.utf8.count))
+        write(raw: Array(kept.utf8))
+    }
+
+    mutating func patch(_ number: UInt32, at position: Int) {
+        withUnsafeBytes(of: number.bigEndian) { bytes.replaceSubrange(position..<position + 4, with: $0) }
+    }
+}

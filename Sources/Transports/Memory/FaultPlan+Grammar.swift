@@ -1,0 +1,212 @@
+import NighCore
+
+// How a plan is written: its keys, what kind of value each takes, and how that reads.
+
+extension FaultPlan {
+    enum Kind {
+        case time
+        case bytes
+        case rate
+        case odds
+        case direction
+        case number
+
+        var advice: String {
+            switch self {
+            case .time: "write a time such as 200ms, 5s or 2m"
+            case .bytes: "write a number of bytes such as 1500, 64k or 2m, at least 1"
+            case .rate:
+                "write bytes a second such as 1500 or 64k, or bits as in 64kbit or 1mbit, at least 1 byte"
+            case .odds: "write odds such as 1/100, 5% or 0.1%, or all"
+            case .direction: "write out, in or both"
+            case .number: "write a whole number"
+            }
+        }
+    }
+
+    enum Key: String, CaseIterable {
+        case delay, jitter, rate, split, flip
+        case stallAfter = "stall-after"
+        case stallFor = "stall-for"
+        case vanishAfter = "vanish-after"
+        case cut
+        case cutAfter = "cut-after"
+        case cutAfterBytes = "cut-after-bytes"
+        case direction, refuse, hang
+        case dialDelay = "dial-delay"
+        case seed
+
+        var kind: Kind {
+            switch self {
+            case .delay, .jitter, .stallAfter, .stallFor, .vanishAfter, .cutAfter, .dialDelay: .time
+            case .split, .cutAfterBytes: .bytes
+            case .rate: .rate
+            case .flip, .cut, .refuse, .hang: .odds
+            case .direction: .direction
+            case .seed: .number
+            }
+        }
+    }
+
+    /// False when `text` is not of the kind that `key` takes.
+    mutating func set(_ key: Key, to text: String) -> Bool {
+        switch key.kind {
+        case .time:
+            guard let time = Self.time(text) else { return false }
+            switch key {
+            case .delay: delay = time
+            case .jitter: jitter = time
+            case .stallAfter: stallAfter = time
+            case .stallFor: stallFor = time
+            case .vanishAfter: vanishAfter = time
+            case .cutAfter: cutAfter = time
+            default: dialDelay = time
+            }
+        case .bytes:
+            guard let bytes = Self.bytes(text) else { return false }
+            switch key {
+            case .split: splitLimit = bytes
+            default: cutAfterBytes = bytes
+            }
+        case .rate:
+            guard let bytes = Self.rate(text) else { return false }
+            bytesPerSecond = bytes
+        case .odds:
+            guard let odds = Self.odds(text) else { return false }
+            switch key {
+            case .flip: flip = odds
+            case .cut: cut = odds
+            case .refuse: refuse = odds
+            default: hang = odds
+            }
+        case .direction:
+            guard let direction = Direction(rawValue: text) else { return false }
+            self.direction = direction
+        case .number:
+            guard let seed = UInt64(text) else { return false }
+            self.seed = seed
+        }
+        return true
+    }
+
+    func text(of key: Key) -> String? {
+        switch key {
+        case .delay: Self.text(delay == .zero ? nil : delay)
+        case .jitter: Self.text(jitter == .zero ? nil : jitter)
+        case .rate: bytesPerSecond.map { "\($0)" }
+        case .split: splitLimit.map { "\($0)" }
+        case .flip: flip?.description
+        case .stallAfter: Self.text(stallAfter)
+        case .stallFor: Self.text(stallFor)
+        case .vanishAfter: Self.text(vanishAfter)
+        case .cut: cut?.description
+        case .cutAfter: Self.text(cutAfter)
+        case .cutAfterBytes: cutAfterBytes.map { "\($0)" }
+        case .direction: direction == .both ? nil : direction.rawValue
+        case .refuse: refuse?.description
+        case .hang: hang?.description
+        case .dialDelay: Self.text(dialDelay == .zero ? nil : dialDelay)
+        case .seed: seed == 1 ? nil : "\(seed)"
+        }
+    }
+
+    private static let timeUnits: [(name: String, microseconds: Int64)] = [
+        ("us", 1), ("ms", 1_000), ("s", 1_000_000), ("m", 60_000_000),
+    ]
+
+    private static func time(_ text: String) -> Duration? {
+        let digits = text.prefix { ("0"..."9").contains($0) }
+        guard let count = Int64(digits),
+            let unit = timeUnits.first(where: { $0.name == text.dropFirst(digits.count) })
+        else { return nil }
+        let (microseconds, overflow) = count.multipliedReportingOverflow(by: unit.microseconds)
+        return overflow ? nil : .microseconds(microseconds)
+    }
+
+    private static func text(_ time: Duration?) -> String? {
+        guard let time else { return nil }
+        let microseconds = Moment.Span(time).nanoseconds / 1_000
+        let unit = timeUnits.last { microseconds % $0.microseconds == 0 } ?? timeUnits[0]
+        return "\(microseconds / unit.microseconds)\(unit.name)"
+    }
+
+    private static func bytes(_ text: String) -> Int? {
+        let digits = text.prefix { ("0"..."9").contains($0) }
+        let factors: [Substring: Int] = ["": 1, "k": 1024, "m": 1024 * 1024]
+        guard let count = Int(digits), let factor = factors[text.dropFirst(digits.count)] else { return nil }
+        let (bytes, overflow) = count.multipliedReportingOverflow(by: factor)
+        return overflow || bytes < 1 ? nil : bytes
+    }
+
+    /// Bytes a second; bits are rounded down to whole bytes.
+    private static func rate(_ text: String) -> Int? {
+        let digits = text.prefix { ("0"..."9").contains($0) }
+        let bits: [Substring: Int] = ["bit": 1, "kbit": 1_000, "mbit": 1_000_000]
+        guard let factor = bits[text.dropFirst(digits.count)] else { return bytes(text) }
+        guard let count = Int(digits) else { return nil }
+        let (product, overflow) = count.multipliedReportingOverflow(by: factor)
+        return overflow || product < 8 ? nil : product / 8
+    }
+
+    /// Hundredths with as many as six decimals, as odds.
+    private static func percentage(_ text: Substring) -> Odds? {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard let whole = parts.first, !whole.isEmpty, parts.count <= 2 else { return nil }
+        let fraction = parts.count == 2 ? parts[1] : ""
+        guard parts.count == 1 || !fraction.isEmpty, fraction.count <= 6,
+            (whole + fraction).allSatisfy({ ("0"..."9").contains($0) }), let hits = Int(whole + fraction)
+        else { return nil }
+        let outOf = fraction.reduce(100) { scale, _ in scale * 10 }
+        return hits > 0 && hits <= outOf ? Odds(hits, outOf: outOf).reduced : nil
+    }
+
+    private static func odds(_ text: String) -> Odds? {
+        if text == "all" { return .all }
+        if text.last == "%" { return percentage(text.dropLast()) }
+        let halves = text.split(separator: "/", omittingEmptySubsequences: false)
+        guard halves.count == 2, let hits = Int(halves[0]), let outOf = Int(halves[1]), hits > 0,
+            outOf >= hits
+        else { return nil }
+        return Odds(hits, outOf: outOf)
+    }
+}
+
+extension FaultPlan.Key {
+    /// What follows the key, and what it does, for people.
+    fileprivate var guide: (value: String, meaning: String) {
+        switch self {
+        case .delay: ("TIME", "every byte takes this much longer, each way")
+        case .jitter: ("TIME", "and up to this much more, drawn for each piece; the order stays")
+        case .rate: ("RATE", "no more than this passes, each way")
+        case .split: ("BYTES", "cut into pieces of a random size up to this")
+        case .flip: ("ODDS", "a bit is wrong in so many bytes")
+        case .stallAfter: ("TIME", "from this age of a connection on, bytes are held; nothing is lost")
+        case .stallFor: ("TIME", "and let go after so long; for ever when left out")
+        case .vanishAfter: ("TIME", "from this age of a connection on, bytes vanish without a word")
+        case .cut: ("ODDS", "in each second of its life a connection breaks with these odds")
+        case .cutAfter: ("TIME", "at this age a connection breaks")
+        case .cutAfterBytes: ("BYTES", "after so many bytes in one direction a connection breaks")
+        case .direction: ("out|in|both", "to which bytes all of this happens; both when left out")
+        case .refuse: ("ODDS", "so many attempts to connect are refused")
+        case .hang: ("ODDS", "so many attempts to connect are never answered")
+        case .dialDelay: ("TIME", "connecting takes this much longer")
+        case .seed: ("NUMBER", "decides all that is random; 1 when left out")
+        }
+    }
+}
+
+extension FaultPlan {
+    /// All keys, each with what follows it and what it does, for a program's help.
+    public static var guide: [(key: String, value: String, meaning: String)] {
+        Key.allCases.map { ($0.rawValue, $0.guide.value, $0.guide.meaning) }
+    }
+}
+
+extension FaultPlan.Odds {
+    /// The same odds in the smallest numbers.
+    fileprivate var reduced: Self {
+        var (divisor, rest) = (hits, outOf)
+        while rest > 0 { (divisor, rest) = (rest, divisor % rest) }
+        return Self(hits / divisor, outOf: outOf / divisor)
+    }
+}
