@@ -99,6 +99,24 @@ struct FaultyTransportTests {
         #expect(server.received.count == Self.payload.count)
     }
 
+    @Test func chanceCutsInSomeSecondOfALife() throws {
+        func age(_ spec: String) throws -> Int? {
+            let (pair, control) = try makePair(spec)
+            _ = try pair.connect()
+            for second in 0..<2_000 {
+                guard !control.pipes.isEmpty else { return second }
+                try pair.loop.run(for: .seconds(1))
+            }
+            return nil
+        }
+        let ages = try (1...60).compactMap { try age("cut=5%,seed=\($0)") }
+        #expect(ages.count == 60)
+        // A mean of 20 s; of so many draws it is hardly ever outside this.
+        #expect((14...27).contains(ages.reduce(0, +) / 60), "\(ages)")
+        #expect(try age("cut=all") == 1)
+        #expect(try age("") == nil)
+    }
+
     @Test func oneSeedGivesTheSameFaultsTwice() throws {
         func run(_ seed: Int) throws -> ([UInt8], Int) {
             let (pair, _) = try makePair("flip=1/100,split=50,jitter=5ms,seed=\(seed)")

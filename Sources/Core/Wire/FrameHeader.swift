@@ -86,7 +86,7 @@ package enum WireError: Error, Hashable {
     var asViolation: NighError.Cause { .protocolViolation(words) }
 
     /// What is wrong, without saying who did it: both sides are told the same.
-    var words: String {
+    package var words: String {
         switch self {
         case .oversize(let type, let length, let limit):
             "a frame of type \(type) announces \(length) bytes, the limit is \(limit)"

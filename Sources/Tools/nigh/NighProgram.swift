@@ -16,9 +16,14 @@ enum NighProgram {
                 one device while a program runs on the other; or `nigh host` on one and `nigh ping` on the other.
                 """,
             subcommands: [
-                TransportsErrand.description, DiscoverErrand.description,
-                IdentityErrand.description, PeersErrand.description, PairErrand.description,
-                ConformanceErrand.description, ErrorsErrand.description,
+                TransportsErrand.description,
+                DiscoverErrand.description,
+                TraceErrand.description,
+                IdentityErrand.description,
+                PairErrand.description,
+                PeersErrand.description,
+                ConformanceErrand.description,
+                ErrorsErrand.description,
                 PrintErrand.completion, PrintErrand.manual,
             ]),
         sections: [

@@ -1,0 +1,185 @@
+import JSONText
+import NighCore
+import NighRecord
+
+/// What one recorded frame says, in words and as JSON.
+struct FrameSummary {
+    var words: String
+    var details: [JSON.Member] = []
+    /// Why it is none that may be sent.
+    var fault: String?
+    /// The lane it belongs to, where it belongs to one.
+    var lane: Lane?
+    /// The number of the message it is or belongs to, where that is known.
+    var message: UInt64?
+    /// From a ping to its pong, for a pong whose ping was seen.
+    var roundTrip: Moment.Span?
+
+    init(words: String) { self.words = words }
+
+    /// Reads `frame`, and takes it into `state`, the link's.
+    init(of frame: RecordedFrame, at time: Int64, in state: inout LinkState) {
+        words = ""
+        if let known = FrameType(rawValue: frame.type), readSize(of: known, frame, &state) { return }
+        guard frame.isWhole else {
+            words =
+                frame.isCutOff
+                ? "the link ended in the middle of it"
+                : "only its first \(frame.payload.count) bytes were recorded"
+            return
+        }
+        do throws(WireError) {
+            let content = try frame.payload.withUnsafeBytes { bytes throws(WireError) in
+                try FrameContent(type: frame.type, reading: bytes)
+            }
+            read(content, frame, at: time, &state)
+        } catch {
+            fault = error.words
+            words = "breaks the protocol: \(error.words)"
+        }
+    }
+
+    /// Those of which the size alone is told, so that it does not matter how much was recorded.
+    private mutating func readSize(
+        of type: FrameType, _ frame: RecordedFrame, _ state: inout LinkState
+    ) -> Bool {
+        switch type {
+        case .message, .bulkMessage:
+            let lane: Lane = type == .message ? .main : .bulk
+            self.lane = lane
+            message = state.numberOfNext(frame.direction, lane)
+            words = "\(lane)\(message.map { " \($0)" } ?? "")"
+        case .piece, .bulkPiece:
+            guard frame.length > 0 else { return false }
+            let lane: Lane = type == .piece ? .main : .bulk
+            self.lane = lane
+            if let progress = state.piece(of: frame.length, frame.direction, lane) {
+                message = progress.number
+                words = "\(lane)\(message.map { " \($0)" } ?? ""), \(progress.done) of \(progress.size) bytes"
+                details = [
+                    .init("bytes_done", .integer(progress.done)),
+                    .init("message_bytes", .integer(progress.size)),
+                ]
+                if progress.done > progress.size { fault = "more bytes than the message was to have" }
+            } else {
+                words = "\(lane)"
+            }
+        case .unreliable: words = ""
+        default: return false
+        }
+        return true
+    }
+
+    private mutating func read(
+        _ content: FrameContent, _ frame: RecordedFrame, at time: Int64, _ state: inout LinkState
+    ) {
+        switch content {
+        case .hello(let hello): read(hello)
+        case .close(let close):
+            let name = LinkClose.name(of: close.code.rawValue)
+            words = name + (close.words.isEmpty ? "" : ": \(close.words)")
+            details = [
+                .init("code", .integer(Int(close.code.rawValue))), .init("code_name", .text(name)),
+                .init("words", .text(close.words)),
+            ]
+        case .ping(let token, let extra):
+            state.pings[LinkState.Ping(direction: frame.direction, token: token)] = time
+            read(token: token, extra: extra)
+        case .pong(let token, let extra):
+            let asked: PacketDirection = frame.direction == .incoming ? .outgoing : .incoming
+            let sent = state.pings.removeValue(forKey: LinkState.Ping(direction: asked, token: token))
+            roundTrip = sent.map { Moment.Span(nanoseconds: time &- $0) }
+            read(token: token, extra: extra)
+            if let roundTrip { words += ", \(roundTrip.milliseconds) ms after its ping" }
+        case .acknowledge(let standing): read(standing)
+        case .invite(let request): read(request, frame, &state)
+        case .resume(let request): read(request, frame, &state)
+        case .accept(let acceptance):
+            state.begin(numberedBy: acceptance.standing, said: frame.direction)
+            read(acceptance.standing)
+            words = "conversation \(Self.hex(acceptance.conversation)), \(words)"
+            details += [
+                .init("conversation", .text(Self.hex(acceptance.conversation))),
+                .init("attempt", .integer(Int(clamping: acceptance.attempt))),
+            ]
+        case .decline(let refusal):
+            words = "\(refusal.code)" + (refusal.words.isEmpty ? "" : ": \(refusal.words)")
+            if refusal.retryAfterSeconds > 0 { words += ", not again before \(refusal.retryAfterSeconds) s" }
+            details = [
+                .init("conversation", .text(Self.hex(refusal.conversation))),
+                .init("code_name", .text("\(refusal.code)")), .init("words", .text(refusal.words)),
+                .init("retry_after_s", .integer(Int(refusal.retryAfterSeconds))),
+            ]
+        case .pair(let message):
+            words = message.name
+            details = [.init("step", .text(message.name))]
+        case .begin(let lane, let size):
+            self.lane = lane
+            message = state.numberOfNext(frame.direction, lane)
+            state.began(message, of: size, frame.direction, lane)
+            words = "\(lane)\(message.map { " \($0)" } ?? ""), \(size) bytes follow"
+            details = [.init("message_bytes", .integer(size))]
+        case .unknown: words = "of a later version, and skipped"
+        // Those were read by their size.
+        case .message, .piece, .unreliable: break
+        }
+    }
+
+    private mutating func read(_ hello: Hello) {
+        words =
+            "\(hello.name) (\(hello.peer.short)), \(hello.service), protocol \(Self.range(hello.versions)), "
+            + "frames to \(hello.maximumFrame), messages to \(hello.maximumMessage)"
+        details = [
+            .init("peer", .text(hello.peer.description)), .init("name", .text(hello.name.description)),
+            .init("service", .text(hello.service.description)),
+            .init("lowest_version", .integer(Int(hello.versions.lowerBound))),
+            .init("highest_version", .integer(Int(hello.versions.upperBound))),
+            .init("abilities", .integer(Int(hello.abilities))),
+            .init("incarnation", .text(Self.hex(hello.incarnation))),
+            .init("maximum_frame_bytes", .integer(hello.maximumFrame)),
+            .init("maximum_message_bytes", .integer(hello.maximumMessage)),
+        ]
+    }
+
+    private mutating func read(
+        _ request: ConversationRequest, _ frame: RecordedFrame, _ state: inout LinkState
+    ) {
+        state.begin(numberedBy: request.standing, said: frame.direction)
+        read(request.standing)
+        words = "conversation \(Self.hex(request.conversation)), attempt \(request.attempt), \(words)"
+        if request.timeoutMilliseconds > 0 { words += ", waits \(request.timeoutMilliseconds) ms" }
+        if !request.context.isEmpty { words += ", \"\(String(decoding: request.context, as: UTF8.self))\"" }
+        details += [
+            .init("conversation", .text(Self.hex(request.conversation))),
+            .init("attempt", .integer(Int(clamping: request.attempt))),
+            .init("timeout_ms", .integer(Int(request.timeoutMilliseconds))),
+            .init("context", .text(String(decoding: request.context, as: UTF8.self))),
+        ]
+    }
+
+    private mutating func read(_ standing: Standing) {
+        let (received, granted) = (standing.received, standing.granted)
+        words =
+            "has \(received[0]) main and \(received[1]) bulk, grants \(granted[0]) and \(granted[1]) bytes"
+        details = [
+            .init("received_main", .integer(Int(clamping: received[0]))),
+            .init("received_bulk", .integer(Int(clamping: received[1]))),
+            .init("granted_main_bytes", .integer(Int(clamping: granted[0]))),
+            .init("granted_bulk_bytes", .integer(Int(clamping: granted[1]))),
+        ]
+    }
+
+    private mutating func read(token: UInt64, extra: Int) {
+        words = "token \(Self.hex(token))" + (extra > 0 ? ", and \(extra) bytes" : "")
+        details = [.init("token", .text(Self.hex(token))), .init("extra_bytes", .integer(extra))]
+    }
+
+    private static func hex(_ number: UInt64) -> String {
+        let digits = String(number, radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
+    }
+
+    private static func range(_ versions: ClosedRange<UInt8>) -> String {
+        versions.count == 1 ? "\(versions.lowerBound)" : "\(versions.lowerBound) to \(versions.upperBound)"
+    }
+}

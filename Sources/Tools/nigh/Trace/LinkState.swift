@@ -1,0 +1,84 @@
+import NighCore
+import NighRecord
+
+/// What is known of a link from what has passed on it so far.
+struct LinkState {
+    /// A ping that waits for its pong.
+    struct Ping: Hashable {
+        let direction: PacketDirection
+        let token: UInt64
+    }
+
+    /// A message that is coming in pieces.
+    private struct Pieces {
+        let number: UInt64?
+        let size: Int
+        var done = 0
+    }
+
+    private struct Row: Hashable {
+        let direction: PacketDirection
+        let lane: Lane
+    }
+
+    var opening: LinkOpening?
+    var provenPeer: PeerID?
+    var greeting: LinkGreeting?
+    /// When pings were seen that have no pong yet.
+    var pings: [Ping: Int64] = [:] {
+        didSet { if pings.count > Self.pingLimit { pings.removeAll() } }
+    }
+    /// The number of the next message, where a request or an answer has told it.
+    private var next: [Row: UInt64] = [:]
+    private var pieces: [Row: Pieces] = [:]
+
+    /// More pings than any link waits for at once.
+    private static let pingLimit = 1_024
+
+    /// Who is at the other end, as far as that is known.
+    var peer: PeerID? { greeting?.peer ?? provenPeer }
+
+    /// How the other end is called in a line.
+    var label: String {
+        if let greeting { return "\(greeting.name) (\(greeting.peer.short))" }
+        if let provenPeer { return provenPeer.short }
+        return opening?.remoteAddress?.description ?? "?"
+    }
+
+    /// One side has said what it has: so is known how the other goes on counting.
+    mutating func begin(numberedBy standing: Standing, said direction: PacketDirection) {
+        let other: PacketDirection = direction == .incoming ? .outgoing : .incoming
+        for lane in Lane.allCases {
+            next[Row(direction: other, lane: lane)] = standing.received[Int(lane.rawValue)] &+ 1
+            pieces[Row(direction: other, lane: lane)] = nil
+        }
+    }
+
+    /// Counts one more message.
+    mutating func numberOfNext(_ direction: PacketDirection, _ lane: Lane) -> UInt64? {
+        let row = Row(direction: direction, lane: lane)
+        guard let number = next[row] else { return nil }
+        next[row] = number &+ 1
+        return number
+    }
+
+    mutating func began(_ number: UInt64?, of size: Int, _ direction: PacketDirection, _ lane: Lane) {
+        pieces[Row(direction: direction, lane: lane)] = Pieces(number: number, size: size)
+    }
+
+    /// How far a message has come with a piece of `count` bytes; nil where its beginning was not seen.
+    mutating func piece(
+        of count: Int, _ direction: PacketDirection, _ lane: Lane
+    ) -> (number: UInt64?, done: Int, size: Int)? {
+        let row = Row(direction: direction, lane: lane)
+        guard var known = pieces[row] else { return nil }
+        known.done += count
+        pieces[row] = known.done < known.size ? known : nil
+        return (known.number, known.done, known.size)
+    }
+    /// After a gap nothing is known of what is counted.
+    mutating func lostTrack() {
+        next = [:]
+        pieces = [:]
+    }
+}

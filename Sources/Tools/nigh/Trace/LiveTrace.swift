@@ -1,0 +1,104 @@
+import Glibc
+import JSONText
+import Nigh
+import NighCore
+import NighRecord
+
+/// A session whose own links are traced while they pass. What is seen on the session's loop goes through a recorder into a pipe, so that a
+/// slow terminal holds up this command and never the session.
+struct LiveTrace: Sendable {
+    let errand: TraceErrand
+    let results: Results
+    let interruption: Interruption
+
+    /// For how long somebody is looked for, or waited for.
+    private static let patience = Duration.seconds(30)
+
+    func run() async throws -> ExitStatus {
+        var ends: [Int32] = [-1, -1]
+        let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+        guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else {
+            throw NighError(.starting, .system(errno, String(cString: strerror(errno))))
+        }
+        let (near, far) = (ends[0], ends[1])
+        let recorder: LinkRecorder
+        do {
+            recorder = try LinkRecorder(descriptor: far, path: "the trace")
+        } catch {
+            close(near)
+            throw error
+        }
+        let session: CommandSession
+        do {
+            session = try CommandSession(
+                errand.session, role: .peer, takesAnything: errand.manner.accepts, results: results
+            ) { $0.observer = recorder }
+        } catch {
+            _ = recorder.finish()
+            close(near)
+            throw error
+        }
+        let errand = errand
+        let results = results
+        // To the end, whatever was asked for: the recorder must get rid of what it has.
+        let shown = Task.detached {
+            errand.show(
+                RecordSource(descriptor: near, follows: false, isRequestedToEnd: { false }), results)
+        }
+        let failure = await talk(over: session)
+        await session.close()
+        let end = Task.detached { recorder.finish() }
+        let status = await shown.value
+        _ = await end.value
+        if let failure { throw failure }
+        return status
+    }
+
+    /// Until it is to end; why it did before.
+    private func talk(over session: CommandSession) async -> (any Error)? {
+        session.start(onEvent: { event in took(event, session) })
+        let (peer, duration) = (errand.manner.peer, errand.manner.duration)
+        do {
+            try await interruption.cancels {
+                if let peer {
+                    _ = try await session.connect(to: peer, for: .ping, within: Self.patience)
+                }
+                if let duration {
+                    try await Task.sleep(for: duration)
+                } else {
+                    // Nobody finishes it but the interruption.
+                    while true { try await Task.sleep(for: .seconds(3_600)) }
+                }
+            }
+            return nil
+        } catch {
+            return interruption.isRequested ? nil : error
+        }
+    }
+
+    /// On the session's loop.
+    private func took(_ event: SessionEvent, _ session: CommandSession) {
+        switch event {
+        case .invited(let invitation): session.session.accept(invitation)
+        case .listening(let scheme, let addresses) where !addresses.isEmpty:
+            let results = results
+            // What is written may be held up, and the loop may not.
+            Task.detached {
+                let list = addresses.map(\.description)
+                results.tell(
+                    Self.listeningKind,
+                    [
+                        .init("transport", .text(scheme)),
+                        .init("addresses", .list(list.map(JSON.text))),
+                        .init("peer", .text(session.session.id.description)),
+                    ],
+                    words: [
+                        Line("\(session.session.id.short) can be called at \(list.joined(separator: ", "))")
+                    ])
+            }
+        default: break
+        }
+    }
+
+    static let listeningKind = Results.Kind("listening", plural: "listening")
+}

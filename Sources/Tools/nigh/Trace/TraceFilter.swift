@@ -1,0 +1,60 @@
+import Arguments
+import NighCore
+import NighRecord
+
+/// Which of all that a trace could show is shown.
+struct TraceFilter: Sendable {
+    var peer: String?
+    var link: UInt64?
+    /// Names of frame types; empty for all, and for what is no frame.
+    var types: Set<String> = []
+    var direction: PacketDirection?
+    /// From the beginning of the record.
+    var since: Duration?
+    var until: Duration?
+
+    static let options = OptionGroup(
+        "What is shown",
+        Option("peer", .text("PEER"), "only links to whom this is the name of, or how the PeerID begins"),
+        Option("link", .integer("NUMBER", in: 1 ... .max), "only this link"),
+        Option(
+            repeated: "type", .choice(typeNames, "TYPE"), "only frames of this type"),
+        Option(
+            "direction", .choice(of: Way.self), "only what came, or only what was sent"),
+        Option("since", .duration(), "only from so long after the beginning on"),
+        Option("until", .duration(), "only up to so long after the beginning")
+    ) { peer, link, types, direction, since, until in
+        TraceFilter(
+            peer: peer, link: link.map { UInt64($0) }, types: Set(types),
+            direction: direction.map { $0 == .in ? .incoming : .outgoing }, since: since, until: until)
+    }
+
+    enum Way: String, CaseIterable, Sendable {
+        case `in`
+        case out
+    }
+
+    static let typeNames = ["preface"] + FrameType.allCases.map { FrameType.name(of: $0.rawValue) }
+
+    /// Whether it is about frames alone.
+    var isAboutFrames: Bool { !types.isEmpty || direction != nil }
+
+    /// Whether frames like that are shown, whoever is at the other end.
+    func lets(_ direction: PacketDirection, _ type: String) -> Bool {
+        (self.direction == nil || self.direction == direction) && (types.isEmpty || types.contains(type))
+    }
+
+    /// Whether what happens then is shown.
+    func lets(elapsed: Moment.Span) -> Bool {
+        if let since, elapsed < Moment.Span(since) { return false }
+        if let until, elapsed > Moment.Span(until) { return false }
+        return true
+    }
+
+    /// Whether the peer is meant.
+    func means(_ state: LinkState) -> Bool {
+        guard let peer else { return true }
+        if let greeting = state.greeting, greeting.name.description == peer { return true }
+        return peer.utf8.count >= 4 && state.peer?.description.hasPrefix(peer) == true
+    }
+}

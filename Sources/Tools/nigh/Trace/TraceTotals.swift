@@ -1,0 +1,82 @@
+import JSONText
+import NighRecord
+
+/// How much of what has passed in a trace.
+struct TraceTotals {
+    private struct Count {
+        var frames = [0, 0]
+        var bytes = [0, 0]
+    }
+
+    /// What one thing that was told adds to them.
+    enum Tally {
+        case nothing
+        case link
+        case frame(String, PacketDirection, bytes: Int, isFault: Bool)
+    }
+
+    private var links = 0
+    /// Frames that break the protocol.
+    private var faults = 0
+    private var byType: [String: Count] = [:]
+    private var missing = (entries: 0 as UInt64, bytes: 0 as UInt64)
+
+    mutating func count(_ tally: Tally) {
+        switch tally {
+        case .nothing: break
+        case .link: links += 1
+        case .frame(let type, let direction, let bytes, let isFault):
+            count(type, direction, bytes)
+            if isFault { faults += 1 }
+        }
+    }
+
+    private mutating func count(_ type: String, _ direction: PacketDirection, _ bytes: Int) {
+        byType[type, default: Count()].frames[Int(direction.rawValue)] += 1
+        byType[type, default: Count()].bytes[Int(direction.rawValue)] += bytes
+    }
+
+    mutating func gap(entries: UInt64, bytes: UInt64) {
+        missing.entries &+= entries
+        missing.bytes &+= bytes
+    }
+
+    private var sorted: [(key: String, value: Count)] {
+        byType.sorted { left, right in
+            let places = [left.key, right.key].map { TraceFilter.typeNames.firstIndex(of: $0) ?? .max }
+            return places[0] == places[1] ? left.key < right.key : places[0] < places[1]
+        }
+    }
+
+    var members: [JSON.Member] {
+        [
+            .init("link_count", .integer(links)), .init("fault_count", .integer(faults)),
+            .init("missing_entries", .integer(Int(clamping: missing.entries))),
+            .init("missing_bytes", .integer(Int(clamping: missing.bytes))),
+            .init(
+                "totals",
+                .list(
+                    sorted.map { type, count in
+                        [
+                            "frame": .text(type), "frames_in": .integer(count.frames[0]),
+                            "bytes_in": .integer(count.bytes[0]), "frames_out": .integer(count.frames[1]),
+                            "bytes_out": .integer(count.bytes[1]),
+                        ]
+                    })),
+        ]
+    }
+
+    var words: [Line] {
+        guard !byType.isEmpty else { return ["nothing has passed"] }
+        var table = TextTable([
+            ("frames", .left), ("in", .right), ("bytes", .right), ("out", .right), ("bytes", .right),
+        ])
+        for (type, count) in sorted {
+            table.add([
+                Line(type), "\(count.frames[0])", "\(count.bytes[0])", "\(count.frames[1])",
+                "\(count.bytes[1])",
+            ])
+        }
+        return ["", "on \(links) \(links == 1 ? "link" : "links"):"] + table.lines
+    }
+}
