@@ -164,7 +164,9 @@ extension SessionDriver {
         let end = link.machine.end
         var told = cause ?? end?.cause ?? .closed
         // A link that this side ends as it likes always has the same cause; the code says more.
-        if cause == nil, told == .left, let code = end?.code { told = LinkClose(code).cause }
+        if cause == nil, told == .left, let code = end?.code, code != .left, code != .sessionClosed {
+            told = LinkClose(code).cause
+        }
         let ending = LinkEnding(
             words: "\(told)", code: end?.code?.rawValue, isByPeer: end?.saidByPeer ?? false)
         observer.link(link.number, .ended(ending), at: loop.now)

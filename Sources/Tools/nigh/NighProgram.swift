@@ -19,6 +19,7 @@ enum NighProgram {
                 TransportsErrand.description,
                 DiscoverErrand.description,
                 TraceErrand.description,
+                InjectErrand.description,
                 IdentityErrand.description,
                 PairErrand.description,
                 PeersErrand.description,
