@@ -44,17 +44,20 @@ import Testing
         let corpus = try Corpus.record()
         let frames = Mutator.frames(of: corpus)
         var (paired, understood) = (0, 0)
+        var entries = 0
         var (calm, lines, rematches, breaches) = (0, 0, 0, 0)
         for seed in 0..<2_000 as Range<UInt64> {
             var mutator = Mutator(seed: seed, scenarios: corpus, frames: frames)
             if try PairingTarget.run(&mutator) { paired += 1 }
             if try TrustTarget.run(&mutator) { understood += 1 }
+            entries += try LinkRecordTarget.run(&mutator)
             let table = try TableTarget.run(&mutator)
             calm += table.isCalm ? 1 : 0
             lines += table.lines
             rematches += table.rematches
             breaches += table.breaches
         }
+        #expect(entries > 8_000, "\(entries)")
         #expect(paired > 20, "\(paired)")
         #expect(understood > 300, "\(understood)")
         #expect(calm > 500 && lines > 500, "\(calm), \(lines)")

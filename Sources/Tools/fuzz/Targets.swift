@@ -25,6 +25,8 @@ enum Target: String, CaseIterable {
     case trust
     /// What Bluetooth devices tell of their services.
     case services
+    /// What was written down of links.
+    case traces
     /// A table of Four in a Row, with everybody at it.
     case table
 
@@ -43,6 +45,7 @@ enum Target: String, CaseIterable {
         case .pairing: try PairingTarget.run(&mutator)
         case .trust: try TrustTarget.run(&mutator)
         case .services: try ServiceSearchTarget.run(&mutator)
+        case .traces: try LinkRecordTarget.run(&mutator)
         case .table: try TableTarget.run(&mutator)
         }
     }

@@ -1,0 +1,587 @@
+-- A Wireshark dissector of the Nigh protocol, version 1, as docs/PROTOCOL.md has it.
+--
+-- It takes two kinds of packets: those of `nigh trace FILE --pcapng OUT` (link type USER0, one frame a packet, already decrypted), and
+-- plain TCP connections that begin with Nigh's preface. There it reads the frames where both sides have encryption switched off, and hands
+-- the rest to the TLS dissector where they have not.
+--
+-- It changes nothing and keeps of a link only what later frames need: whether there was a hello, when pings were sent, how messages are
+-- numbered. docs/nigh/trace.md says how to install it.
+
+local nigh = Proto("nigh", "Nigh Session Protocol")
+
+local frame_names = {
+    [0x01] = "hello", [0x02] = "close", [0x03] = "ping", [0x04] = "pong", [0x05] = "acknowledge",
+    [0x06] = "invite", [0x07] = "accept", [0x08] = "decline", [0x09] = "resume", [0x0A] = "pair",
+    [0x10] = "message on main", [0x11] = "message on bulk", [0x12] = "begin on main", [0x13] = "begin on bulk",
+    [0x14] = "piece on main", [0x15] = "piece on bulk", [0x20] = "unreliable",
+}
+local close_codes = {
+    [0] = "left", [1] = "protocolViolation", [2] = "superseded", [3] = "selfDial", [4] = "sameIdentity",
+    [5] = "cancelled", [6] = "silent", [7] = "noCommonVersion", [8] = "noCommonSecurity", [9] = "wrongService",
+    [10] = "wrongPeer", [11] = "restarted", [12] = "tooManyLinks", [13] = "tooSlow", [14] = "sessionClosed",
+    [15] = "other", [16] = "notPaired", [17] = "claimsAnotherPeer", [18] = "prefaceChanged",
+}
+local refusal_codes = {
+    [0] = "declined", [1] = "full", [2] = "busy", [3] = "unknownConversation", [4] = "outOfDate",
+}
+local pairing_kinds = {
+    [1] = "commitment", [2] = "nonce", [3] = "reveal", [4] = "confirmed", [5] = "refused",
+}
+local pairing_refusals = {
+    [0] = "declined", [1] = "the digits differ", [2] = "busy", [3] = "not now", [4] = "timed out",
+}
+local lanes = { [0] = "main", [1] = "bulk" }
+local directions = { [0] = "came in", [1] = "went out" }
+
+local f = {
+    -- What nigh trace puts before each packet.
+    capture_version = ProtoField.uint8("nigh.capture.version", "Version of this header"),
+    direction = ProtoField.uint8("nigh.capture.direction", "Direction", base.DEC, directions),
+    capture_kind = ProtoField.uint8("nigh.capture.kind", "Kind", base.DEC, { [0] = "preface", [1] = "frame" }),
+    dialled = ProtoField.bool("nigh.capture.dialled", "Dialled by who captured", 8, nil, 0x01),
+    proven = ProtoField.bool("nigh.capture.proven", "The peer has proven its key", 8, nil, 0x02),
+    capture_length = ProtoField.uint32("nigh.capture.length", "Length of this header"),
+    link = ProtoField.uint64("nigh.capture.link", "Link"),
+    -- The preface.
+    magic = ProtoField.string("nigh.preface.magic", "Magic"),
+    layout = ProtoField.uint8("nigh.preface.layout", "Layout"),
+    security = ProtoField.uint8("nigh.preface.security", "Kinds of security accepted", base.HEX),
+    plaintext = ProtoField.bool("nigh.preface.plaintext", "Plaintext", 8, nil, 0x01),
+    tls13 = ProtoField.bool("nigh.preface.tls13", "TLS 1.3", 8, nil, 0x02),
+    -- Any frame.
+    length = ProtoField.uint24("nigh.length", "Length of the payload"),
+    type = ProtoField.uint8("nigh.type", "Type", base.HEX, frame_names),
+    payload = ProtoField.bytes("nigh.payload", "Payload"),
+    lane = ProtoField.uint8("nigh.lane", "Lane", base.DEC, lanes),
+    number = ProtoField.uint64("nigh.message.number", "Number of the message"),
+    message_size = ProtoField.uint32("nigh.message.size", "Size of the message that follows in pieces"),
+    -- Hello.
+    lowest = ProtoField.uint8("nigh.hello.lowest_version", "Lowest version"),
+    highest = ProtoField.uint8("nigh.hello.highest_version", "Highest version"),
+    abilities = ProtoField.uint32("nigh.hello.abilities", "Optional abilities", base.HEX),
+    peer = ProtoField.string("nigh.hello.peer", "PeerID"),
+    peer_bytes = ProtoField.bytes("nigh.hello.peer_bytes", "PeerID as bytes"),
+    incarnation = ProtoField.uint64("nigh.hello.incarnation", "Incarnation", base.HEX),
+    maximum_frame = ProtoField.uint32("nigh.hello.maximum_frame", "Longest frame payload taken"),
+    maximum_message = ProtoField.uint32("nigh.hello.maximum_message", "Longest message taken"),
+    service = ProtoField.string("nigh.hello.service", "Service"),
+    name = ProtoField.string("nigh.hello.name", "Display name"),
+    field_tag = ProtoField.uint8("nigh.hello.field.tag", "Tag of a field", base.HEX),
+    field_length = ProtoField.uint16("nigh.hello.field.length", "Length of a field"),
+    field_bytes = ProtoField.bytes("nigh.hello.field.bytes", "Content of a field"),
+    -- Close, decline.
+    close_code = ProtoField.uint16("nigh.close.code", "Code", base.DEC, close_codes),
+    words = ProtoField.string("nigh.words", "Words"),
+    refusal_code = ProtoField.uint8("nigh.decline.code", "Code", base.DEC, refusal_codes),
+    retry_after = ProtoField.uint32("nigh.decline.retry_after", "Not again before (seconds)"),
+    -- Ping, pong.
+    token = ProtoField.uint64("nigh.ping.token", "Token", base.HEX),
+    extra = ProtoField.bytes("nigh.ping.extra", "Further bytes"),
+    ping_in = ProtoField.framenum("nigh.pong.ping_in", "Answers the ping in"),
+    round_trip = ProtoField.double("nigh.pong.round_trip", "Since that ping (seconds)"),
+    -- Requests, acceptances, standings.
+    conversation = ProtoField.uint64("nigh.conversation", "Conversation", base.HEX),
+    attempt = ProtoField.uint64("nigh.attempt", "Attempt"),
+    received_main = ProtoField.uint64("nigh.standing.received_main", "Messages received on main"),
+    received_bulk = ProtoField.uint64("nigh.standing.received_bulk", "Messages received on bulk"),
+    granted_main = ProtoField.uint64("nigh.standing.granted_main", "Bytes granted on main"),
+    granted_bulk = ProtoField.uint64("nigh.standing.granted_bulk", "Bytes granted on bulk"),
+    timeout = ProtoField.uint32("nigh.request.timeout", "Waits for an answer (milliseconds)"),
+    context_length = ProtoField.uint16("nigh.request.context_length", "Length of the context"),
+    context = ProtoField.bytes("nigh.request.context", "Context"),
+    -- Pair.
+    pair_kind = ProtoField.uint8("nigh.pair.kind", "Kind", base.DEC, pairing_kinds),
+    pair_value = ProtoField.bytes("nigh.pair.value", "Value"),
+    pair_refusal = ProtoField.uint8("nigh.pair.refusal", "Reason", base.DEC, pairing_refusals),
+}
+nigh.fields = f
+
+local violation = ProtoExpert.new(
+    "nigh.violation", "This breaks the protocol", expert.group.PROTOCOL, expert.severity.ERROR)
+local shortened = ProtoExpert.new(
+    "nigh.shortened", "Only the beginning of this frame was captured", expert.group.COMMENTS_GROUP, expert.severity.NOTE)
+local skipped = ProtoExpert.new(
+    "nigh.unknown_optional", "A frame of a later version, to be skipped", expert.group.UNDECODED, expert.severity.NOTE)
+nigh.experts = { violation, shortened, skipped }
+
+local hello_limit = 4096
+local ping_limit = 1024
+local context_limit = 4096
+local least_maximum_frame = 8192
+local letters = "abcdefghijklmnopqrstuvwxyz234567"
+
+-- What is known of links, by a name of theirs: filled in on the first pass over the capture, in order.
+local links = {}
+
+local function state_of(key)
+    local state = links[key]
+    if state == nil then
+        -- By side: the packet with its preface and its hello, its frame limit. By packet and place: the number of a message.
+        state = { preface = {}, hello = {}, limit = {}, pings = {}, answers = {}, next = {}, numbers = {} }
+        links[key] = state
+    end
+    return state
+end
+
+function nigh.init() links = {} end
+
+-- As 52 letters of base 32, without padding.
+local function base32(bytes)
+    local bits, count, text = 0, 0, {}
+    for index = 0, bytes:len() - 1 do
+        bits = bits * 256 + bytes:get_index(index)
+        count = count + 8
+        while count >= 5 do
+            local shift = 2 ^ (count - 5)
+            local digit = math.floor(bits / shift)
+            text[#text + 1] = letters:sub(digit + 1, digit + 1)
+            bits = bits - digit * shift
+            count = count - 5
+        end
+    end
+    if count > 0 then
+        local digit = math.floor(bits * 2 ^ (5 - count))
+        text[#text + 1] = letters:sub(digit + 1, digit + 1)
+    end
+    return table.concat(text)
+end
+
+-- A place in a payload (nil for an empty one) from which fields are read one after another. Once something is missing, nothing more is read.
+local Reader = {}
+Reader.__index = Reader
+
+local function reader(tvb, tree)
+    return setmetatable(
+        { tvb = tvb, length = tvb and tvb:len() or 0, tree = tree, position = 0, broken = false }, Reader)
+end
+
+function Reader:left() return self.length - self.position end
+
+function Reader:fail(what)
+    if not self.broken then self.tree:add_proto_expert_info(violation, what) end
+    self.broken = true
+end
+
+function Reader:take(count, what)
+    if self.broken then return nil end
+    if self:left() < count then
+        self:fail(what .. " is cut short")
+        return nil
+    end
+    local range = count > 0 and self.tvb:range(self.position, count) or nil
+    self.position = self.position + count
+    return range
+end
+
+function Reader:number(field, count, what)
+    local range = self:take(count, what)
+    if range == nil then return nil end
+    self.tree:add(field, range)
+    if count == 8 then return range:uint64() end
+    return range:uint()
+end
+
+-- Text behind its length in one byte.
+function Reader:text(field, what)
+    local range = self:take(1, what)
+    if range == nil then return nil end
+    local count = range:uint()
+    if count == 0 then
+        self.tree:add(field, range, ""):set_text("")
+        return ""
+    end
+    local text = self:take(count, what)
+    if text == nil then return nil end
+    local words = text:string(ENC_UTF_8)
+    self.tree:add(field, text, words)
+    return words
+end
+
+function Reader:finish(what)
+    if not self.broken and self:left() > 0 then self:fail(what .. " has " .. self:left() .. " bytes too many") end
+end
+
+local function standing(r)
+    local main = r:number(f.received_main, 8, "a count of messages")
+    local bulk = r:number(f.received_bulk, 8, "a count of messages")
+    local granted_main = r:number(f.granted_main, 8, "a grant of bytes")
+    local granted_bulk = r:number(f.granted_bulk, 8, "a grant of bytes")
+    if granted_bulk == nil then return nil end
+    return { [0] = main, [1] = bulk, words = "has " .. tostring(main) .. " and " .. tostring(bulk) }
+end
+
+local dissect = {}
+
+dissect[0x01] = function(r, context)
+    if context.first_pass then
+        context.state.hello[context.side] = context.state.hello[context.side] or context.number
+    end
+    if context.state.hello[context.side] ~= context.number then r:fail("a second hello") end
+    local lowest = r:number(f.lowest, 1, "the hello's lowest version")
+    local highest = r:number(f.highest, 1, "the hello's highest version")
+    if highest ~= nil and (lowest < 1 or lowest > highest) then r:fail("the hello's version range is empty") end
+    r:number(f.abilities, 4, "the hello's abilities")
+    local peer = r:take(32, "the hello's PeerID")
+    local id = ""
+    if peer ~= nil then
+        id = base32(peer:bytes())
+        r.tree:add(f.peer, peer, id)
+        r.tree:add(f.peer_bytes, peer)
+    end
+    r:number(f.incarnation, 8, "the hello's incarnation")
+    local limit = r:number(f.maximum_frame, 4, "the hello's frame limit")
+    if limit ~= nil and limit < least_maximum_frame then r:fail("the hello's frame limit is too small") end
+    context.state.limit[context.side] = limit
+    r:number(f.maximum_message, 4, "the hello's message limit")
+    local service = r:text(f.service, "the hello's service")
+    local name = r:text(f.name, "the hello's name")
+    if service ~= nil and (#service < 1 or #service > 15) then r:fail("the hello's service name is invalid") end
+    if name ~= nil and (#name < 1 or #name > 63) then r:fail("the hello's display name is invalid") end
+    while not r.broken and r:left() > 0 do
+        local tag = r:number(f.field_tag, 1, "a hello field's tag")
+        local count = r:number(f.field_length, 2, "a hello field's length")
+        local content = count ~= nil and r:take(count, "a hello field")
+        if content then r.tree:add(f.field_bytes, content) end
+        if tag ~= nil and tag >= 0x80 then r:fail("the hello has an unknown critical field " .. tag) end
+    end
+    return (name or "?") .. " (" .. id:sub(1, 8) .. "), " .. (service or "?")
+end
+
+dissect[0x02] = function(r)
+    local code = r:number(f.close_code, 2, "a close code")
+    local words = r:text(f.words, "a close's words")
+    r:finish("a close")
+    if code == nil then return "" end
+    return (close_codes[code] or ("code " .. code)) .. ((words or "") ~= "" and ": " .. words or "")
+end
+
+local function token(r, what)
+    local number = r:number(f.token, 8, what .. "'s token")
+    if number == nil then return nil end
+    if r:left() > ping_limit then r:fail(what .. " of " .. r.length .. " bytes") end
+    if not r.broken and r:left() > 0 then r.tree:add(f.extra, r:take(r:left(), what)) end
+    return number:tohex()
+end
+
+dissect[0x03] = function(r, context)
+    local number = token(r, "a ping")
+    if number == nil then return "" end
+    if context.first_pass then
+        context.state.pings[context.side .. number] = { packet = context.number, time = context.time }
+    end
+    return "token " .. number
+end
+
+dissect[0x04] = function(r, context)
+    local number = token(r, "a pong")
+    if number == nil then return "" end
+    local place = context.number .. "/" .. context.offset
+    if context.first_pass then
+        local key = (1 - context.side) .. number
+        context.state.answers[place] = context.state.pings[key]
+        context.state.pings[key] = nil
+    end
+    local ping = context.state.answers[place]
+    if ping == nil then return "token " .. number end
+    r.tree:add(f.ping_in, ping.packet):set_generated()
+    r.tree:add(f.round_trip, context.time - ping.time):set_generated()
+    return string.format("token %s, %.3f ms after its ping", number, (context.time - ping.time) * 1000)
+end
+
+dissect[0x05] = function(r)
+    local told = standing(r)
+    r:finish("an acknowledgement")
+    return told and told.words or ""
+end
+
+-- Where one side says what it has, the other goes on counting from there.
+local function begin_counting(context, told)
+    if told == nil or not context.first_pass then return end
+    for lane = 0, 1 do context.state.next[(1 - context.side) .. "/" .. lane] = told[lane] + 1 end
+end
+
+local function request(r, context)
+    local conversation = r:number(f.conversation, 8, "a request's conversation")
+    local attempt = r:number(f.attempt, 8, "a request's attempt")
+    local told = standing(r)
+    begin_counting(context, told)
+    r:number(f.timeout, 4, "a request's timeout")
+    local count = r:number(f.context_length, 2, "an invitation's context")
+    if count ~= nil and count > context_limit then
+        r:fail("an invitation's context has " .. count .. " bytes, the limit is " .. context_limit)
+    end
+    local words = count ~= nil and count > 0 and r:take(count, "an invitation's context")
+    if words then r.tree:add(f.context, words) end
+    r:finish("a request")
+    if told == nil then return "" end
+    return "conversation " .. conversation:tohex() .. ", attempt " .. tostring(attempt) .. ", " .. told.words
+end
+
+dissect[0x06] = function(r, context) return request(r, context) end
+dissect[0x09] = function(r, context) return request(r, context) end
+
+dissect[0x07] = function(r, context)
+    local conversation = r:number(f.conversation, 8, "an acceptance's conversation")
+    r:number(f.attempt, 8, "an acceptance's attempt")
+    local told = standing(r)
+    begin_counting(context, told)
+    r:finish("an acceptance")
+    if told == nil then return "" end
+    return "conversation " .. conversation:tohex() .. ", " .. told.words
+end
+
+dissect[0x08] = function(r)
+    local conversation = r:number(f.conversation, 8, "a refusal's conversation")
+    local code = r:number(f.refusal_code, 1, "a refusal's code")
+    r:number(f.retry_after, 4, "a refusal's retry time")
+    local words = r:text(f.words, "a refusal's words")
+    r:finish("a refusal")
+    if code == nil then return "" end
+    return (refusal_codes[code] or refusal_codes[0]) .. ((words or "") ~= "" and ": " .. words or "")
+end
+
+dissect[0x0A] = function(r)
+    local kind = r:number(f.pair_kind, 1, "a pairing message's kind")
+    if kind == nil then return "" end
+    if kind >= 1 and kind <= 3 then
+        local value = r:take(32, "a pairing value")
+        if value ~= nil then r.tree:add(f.pair_value, value) end
+    elseif kind == 5 then
+        r:number(f.pair_refusal, 1, "the reason of a refused pairing")
+    elseif kind ~= 4 then
+        r:fail("unknown pairing message " .. kind)
+    end
+    r:finish("a pairing message")
+    return pairing_kinds[kind] or ""
+end
+
+-- The number of the message that begins here, and of the lane's next one.
+local function message_number(context, lane)
+    local place = context.number .. "/" .. context.offset
+    local row = context.side .. "/" .. lane
+    if context.first_pass and context.state.next[row] ~= nil then
+        context.state.numbers[place] = context.state.next[row]
+        context.state.next[row] = context.state.next[row] + 1
+    end
+    return context.state.numbers[place]
+end
+
+local function on_lane(lane, kind)
+    return function(r, context)
+        r.tree:add(f.lane, lane):set_generated()
+        local words = lanes[lane]
+        if kind ~= "piece" then
+            local number = message_number(context, lane)
+            if number ~= nil then
+                r.tree:add(f.number, number):set_generated()
+                words = words .. " " .. tostring(number)
+            end
+        end
+        if kind == "begin" then
+            local size = r:number(f.message_size, 4, "a message's size")
+            if size == 0 then r:fail("a message of no bytes in pieces") end
+            r:finish("a message's beginning")
+            return words .. ", " .. (size or "?") .. " bytes follow"
+        end
+        if kind == "piece" and r:left() == 0 and context.length == 0 then r:fail("a piece without bytes") end
+        if r:left() > 0 then r.tree:add(f.payload, r.tvb:range(r.position)) end
+        return words .. ", " .. context.length .. " bytes"
+    end
+end
+
+for lane = 0, 1 do
+    dissect[0x10 + lane] = on_lane(lane, "message")
+    dissect[0x12 + lane] = on_lane(lane, "begin")
+    dissect[0x14 + lane] = on_lane(lane, "piece")
+end
+
+dissect[0x20] = function(r, context)
+    if r:left() > 0 then r.tree:add(f.payload, r.tvb:range(r.position)) end
+    return context.length .. " bytes"
+end
+
+-- Those of which the beginning is of use where not all was captured.
+local readable_in_part = { [0x10] = true, [0x11] = true, [0x14] = true, [0x15] = true, [0x20] = true }
+
+local function dissect_preface(tvb, tree, context)
+    local preface = tree:add(nigh, tvb, "Nigh preface")
+    preface:add(f.magic, tvb:range(0, 4))
+    preface:add(f.layout, tvb:range(4, 1))
+    local security = preface:add(f.security, tvb:range(5, 1))
+    security:add(f.plaintext, tvb:range(5, 1))
+    security:add(f.tls13, tvb:range(5, 1))
+    if tvb:range(0, 4):string() ~= "NIGH" then
+        preface:add_proto_expert_info(violation, "the other side does not speak Nigh")
+    elseif tvb:range(4, 1):uint() ~= 1 then
+        preface:add_proto_expert_info(violation, "unknown preface layout " .. tvb:range(4, 1):uint())
+    end
+    if context.first_pass then context.state.preface[context.side] = tvb:range(5, 1):uint() end
+    return "preface"
+end
+
+-- One frame; `tvb` holds its header and as much of its payload as there is.
+local function dissect_frame(tvb, tree, context)
+    local length = tvb:range(0, 3):uint()
+    local type = tvb:range(3, 1):uint()
+    local name = frame_names[type]
+    local held = tvb:len() - 4
+    local subtree = tree:add(nigh, tvb, "Nigh " .. (name or string.format("frame of type 0x%02x", type)))
+    subtree:add(f.length, tvb:range(0, 3))
+    subtree:add(f.type, tvb:range(3, 1))
+    context.length = length
+    local hello = context.state.hello[context.side]
+    if type ~= 0x01 and type ~= 0x02 and context.knows_beginning
+        and (hello == nil or hello > context.number) then
+        subtree:add_proto_expert_info(violation, "a frame before the hello")
+    end
+    if hello == nil and length > hello_limit and context.knows_beginning then
+        subtree:add_proto_expert_info(
+            violation, "a frame of " .. length .. " bytes before the hello, the limit is " .. hello_limit)
+    end
+    local limit = context.state.limit[1 - context.side]
+    if hello ~= nil and limit ~= nil and length > limit then
+        subtree:add_proto_expert_info(
+            violation, "a frame of " .. length .. " bytes, the receiver takes " .. limit)
+    end
+    local payload = held > 0 and tvb:range(4):tvb() or nil
+    local read = dissect[type]
+    local words = ""
+    if held < length then subtree:add_proto_expert_info(shortened) end
+    if read == nil then
+        if type < 0x80 then
+            subtree:add_proto_expert_info(violation, "unknown critical frame type " .. type)
+        else
+            subtree:add_proto_expert_info(skipped)
+        end
+        if held > 0 then subtree:add(f.payload, tvb:range(4)) end
+    elseif held < length and not readable_in_part[type] then
+        if held > 0 then subtree:add(f.payload, tvb:range(4)) end
+    else
+        words = read(reader(payload, subtree), context)
+    end
+    name = name or string.format("0x%02x", type)
+    if words ~= "" then subtree:append_text(", " .. words) end
+    return words == "" and name or name .. " (" .. words .. ")"
+end
+
+-- A packet of `nigh trace --pcapng`.
+function nigh.dissector(tvb, pinfo, tree)
+    if tvb:len() < 16 or tvb:range(0, 1):uint() ~= 1 then return 0 end
+    local header = tvb:range(4, 4):uint()
+    if header < 16 or header > tvb:len() then return 0 end
+    pinfo.cols.protocol = "NIGH"
+    local direction = tvb:range(1, 1):uint()
+    local capture = tree:add(nigh, tvb:range(0, header), "Captured by nigh trace")
+    capture:add(f.capture_version, tvb:range(0, 1))
+    capture:add(f.direction, tvb:range(1, 1))
+    capture:add(f.capture_kind, tvb:range(2, 1))
+    capture:add(f.dialled, tvb:range(3, 1))
+    capture:add(f.proven, tvb:range(3, 1))
+    capture:add(f.capture_length, tvb:range(4, 4))
+    capture:add(f.link, tvb:range(8, 8))
+    local link = tvb:range(8, 8):uint64():tonumber()
+    local state = state_of("link " .. link)
+    local context = {
+        state = state, side = direction == 1 and 1 or 0, number = pinfo.number, offset = 0,
+        time = pinfo.rel_ts, first_pass = not pinfo.visited, knows_beginning = true,
+    }
+    local here, there = "this side", "link " .. link
+    pinfo.cols.src = direction == 1 and here or there
+    pinfo.cols.dst = direction == 1 and there or here
+    local rest = tvb:len() - header
+    local info
+    if tvb:range(2, 1):uint() == 0 and rest >= 8 then
+        info = dissect_preface(tvb:range(header, 8):tvb(), tree, context)
+    elseif tvb:range(2, 1):uint() == 1 and rest >= 4 then
+        info = dissect_frame(tvb:range(header):tvb(), tree, context)
+    else
+        capture:add_proto_expert_info(violation, "neither a preface nor a frame")
+        info = "?"
+    end
+    pinfo.cols.info = "link " .. link .. ": " .. info
+    return tvb:len()
+end
+
+-- Plain TCP.
+
+local stream_field = Field.new("tcp.stream")
+
+local function is_preface(tvb)
+    return tvb:len() >= 8 and tvb:range(0, 4):string() == "NIGH" and tvb:range(4, 1):uint() == 1
+end
+
+-- The strongest kind that both accept; nil before both have said it.
+local function security_of(state)
+    local ours, theirs = state.preface[0], state.preface[1]
+    if ours == nil or theirs == nil then return nil end
+    local function has(number, bit) return math.floor(number / bit) % 2 == 1 end
+    if has(ours, 2) and has(theirs, 2) then return "tls" end
+    if has(ours, 1) and has(theirs, 1) then return "plain" end
+    return "none"
+end
+
+-- What both prefaces say, or before that the sender's own: one that accepts TLS alone begins with it at once.
+local function is_tls(state, side)
+    local agreed = security_of(state)
+    if agreed ~= nil then return agreed == "tls" end
+    return state.preface[side] == 2
+end
+
+local stream = Proto("nigh_tcp", "Nigh Session Protocol over TCP")
+
+function stream.dissector(tvb, pinfo, tree)
+    local info = stream_field()
+    local state = state_of("stream " .. (info and info.value or 0))
+    if state.dialler == nil then state.dialler = pinfo.src_port .. "/" .. tostring(pinfo.src) end
+    local side = state.dialler == pinfo.src_port .. "/" .. tostring(pinfo.src) and 1 or 0
+    pinfo.cols.protocol = "NIGH"
+    local offset = 0
+    local told = {}
+    while offset < tvb:len() do
+        local left = tvb:len() - offset
+        local context = {
+            state = state, side = side, number = pinfo.number, offset = offset, time = pinfo.rel_ts,
+            first_pass = not pinfo.visited, knows_beginning = true,
+        }
+        local rest = tvb:range(offset):tvb()
+        local begins = left >= 4 and rest:range(0, 4):string() == "NIGH"
+        if begins and left < 8 then
+            pinfo.desegment_offset = offset
+            pinfo.desegment_len = 8 - left
+            return tvb:len()
+        end
+        if begins then
+            told[#told + 1] = dissect_preface(rest:range(0, 8):tvb(), tree, context)
+            offset = offset + 8
+        elseif is_tls(state, side) then
+            Dissector.get("tls"):call(rest, pinfo, tree)
+            return tvb:len()
+        else
+            if left < 4 then
+                pinfo.desegment_offset = offset
+                pinfo.desegment_len = DESEGMENT_ONE_MORE_SEGMENT
+                return tvb:len()
+            end
+            local whole = 4 + rest:range(0, 3):uint()
+            if left < whole then
+                pinfo.desegment_offset = offset
+                pinfo.desegment_len = whole - left
+                return tvb:len()
+            end
+            told[#told + 1] = dissect_frame(rest:range(0, whole):tvb(), tree, context)
+            offset = offset + whole
+        end
+    end
+    if #told > 0 then pinfo.cols.info = table.concat(told, ", ") end
+    return tvb:len()
+end
+
+local function is_nigh(tvb, pinfo, tree)
+    if not is_preface(tvb) then return false end
+    pinfo.conversation = stream
+    stream.dissector(tvb, pinfo, tree)
+    return true
+end
+
+stream:register_heuristic("tcp", is_nigh)
+DissectorTable.get("wtap_encap"):add(wtap.USER0, nigh)

@@ -1,0 +1,130 @@
+import NighTestKit
+import Testing
+
+@testable import NighCore
+
+/// What an observer of a session's links is told.
+@Suite struct LinkObserverTests {
+    /// Keeps what it is told.
+    ///
+    /// `@unchecked Sendable`: everything happens on the one virtual loop.
+    private final class Witness: LinkObserver, @unchecked Sendable {
+        private(set) var told: [(link: UInt64, event: LinkEvent, moment: Moment)] = []
+
+        func link(_ link: UInt64, _ event: LinkEvent, at moment: Moment) {
+            told.append((link, event, moment))
+        }
+
+        var names: [String] {
+            var names: [String] = []
+            for (_, event, _) in told {
+                let name = "\(event)".prefix { $0 != "(" }
+                if names.last != String(name) { names.append(String(name)) }
+            }
+            return names
+        }
+
+        var sent: [UInt8] {
+            told.flatMap { if case .sent(let bytes) = $0.event { bytes.bytes } else { [UInt8]() } }
+        }
+
+        var received: [UInt8] {
+            told.flatMap { if case .received(let bytes) = $0.event { bytes.bytes } else { [UInt8]() } }
+        }
+
+        var ending: LinkEnding? {
+            for case .ended(let ending) in told.map(\.event) { return ending }
+            return nil
+        }
+    }
+
+    private static func types(of stream: [UInt8]) throws -> [FrameType] {
+        var types: [FrameType] = []
+        var decoder = FrameDecoder(maximumPayload: 16_384)
+        decoder.feed(ByteSlice(stream.dropFirst(Preface.byteCount)))
+        while let frame = try decoder.next() { types.append(try #require(FrameType(rawValue: frame.type))) }
+        return types
+    }
+
+    @Test(
+        "Both ends' observers see the same two streams, from preface to close",
+        arguments: [SessionSecurity.encrypted, .none])
+    func streams(_ security: SessionSecurity) throws {
+        let place = Neighbourhood()
+        let witnesses = (Witness(), Witness())
+        var isFirst = true
+        let (puma, lynx) = try place.pair {
+            $0.security = security
+            $0.observer = isFirst ? witnesses.0 : witnesses.1
+            isFirst = false
+        }
+        try puma.session.trySend(Array("hello".utf8), to: lynx.id)
+        try lynx.session.trySend(Array(repeating: 7, count: 50_000), to: puma.id)
+        try place.run(.seconds(1))
+        puma.session.disconnect(lynx.id)
+        try place.run(.seconds(1))
+
+        #expect(witnesses.0.sent == witnesses.1.received)
+        #expect(witnesses.1.sent == witnesses.0.received)
+        #expect(
+            witnesses.0.sent.starts(with: Preface(security: security == .none ? .plaintext : .tls13).bytes))
+        let said = try Self.types(of: witnesses.0.sent)
+        #expect(said.first == .hello && said.last == .close)
+        #expect(said.contains(.invite) && said.contains(.message))
+        let answered = try Self.types(of: witnesses.1.sent)
+        #expect(answered.contains(.accept) && answered.contains(.begin) && answered.contains(.piece))
+        #expect(witnesses.0.sent.contains(Array("hello".utf8)))
+    }
+
+    @Test("A link's beginning, proof, hello and end are told around its bytes, each once")
+    func order() throws {
+        let place = Neighbourhood()
+        let witness = Witness()
+        let puma = place.join("puma") { $0.observer = witness }
+        let lynx = place.join("lynx")
+        try place.run(.seconds(1))
+        puma.invite(lynx)
+        try place.run(.seconds(1))
+        lynx.session.disconnect(puma.id)
+        try place.run(.seconds(1))
+
+        #expect(witness.names.prefix(3) == ["opened", "sent", "received"])
+        #expect(witness.names.last == "ended")
+        for name in ["opened", "secured", "greeted", "ended"] {
+            #expect(witness.told.filter { "\($0.event)".hasPrefix(name) }.count == 1, "\(name)")
+        }
+        let events = witness.told.map(\.event)
+        guard case .opened(let opening) = events[0] else { return #expect(Bool(false), "no beginning") }
+        #expect(opening.isDialled && opening.scheme == "memory")
+        #expect(opening.remoteAddress == lynx.address)
+        for case .secured(let peer, let wasResumed) in events { #expect(peer == lynx.id && !wasResumed) }
+        for case .greeted(let greeting) in events {
+            #expect(
+                greeting.peer == lynx.id && greeting.name.description == "lynx" && greeting.service == "test")
+        }
+        #expect(witness.ending?.code == LinkClose.Code.left.rawValue && witness.ending?.isByPeer == true)
+        #expect(zip(witness.told, witness.told.dropFirst()).allSatisfy { $0.moment <= $1.moment })
+    }
+
+    @Test("A link that breaks, and one that its session closes, end with their causes")
+    func ends() throws {
+        let place = Neighbourhood()
+        let witness = Witness()
+        let puma = place.join("puma") { $0.observer = witness }
+        let lynx = place.join("lynx")
+        try place.run(.seconds(1))
+        puma.invite(lynx)
+        try place.run(.seconds(1))
+        puma.faults.cut()
+        try place.run(.seconds(2))
+        #expect(witness.ending == LinkEnding(words: "the link was lost", code: nil, isByPeer: false))
+        puma.session.close {}
+        try place.run(.seconds(5))
+        let ends = witness.told.filter { "\($0.event)".hasPrefix("ended") }
+        #expect(ends.count == Set(witness.told.map(\.link)).count)
+        guard case .ended(let last)? = ends.last?.event else { return #expect(Bool(false), "no end") }
+        #expect(
+            last.code == LinkClose.Code.left.rawValue || last.code == LinkClose.Code.sessionClosed.rawValue)
+        #expect(!last.isByPeer)
+    }
+}

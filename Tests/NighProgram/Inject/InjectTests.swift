@@ -1,0 +1,132 @@
+import ChildPrograms
+import Glibc
+import NighMemory
+import Testing
+
+@testable import nigh
+
+/// `nigh inject`, as a user calls it.
+@Suite struct InjectTests {
+    private let user = NighUser()
+
+    private static func address(in line: String) -> String {
+        "tcp://127.0.0.1:" + line.split(separator: "tcp://127.0.0.1:", maxSplits: 1)[1].prefix { $0.isNumber }
+    }
+
+    @Test(
+        "Between two who talk it delays what passes, while both prove their keys; what is typed holds; Ctrl-C sums up"
+    )
+    func relay() throws {
+        let talk = try RecordedTalk()
+        let inject = try user.start(
+            "inject", "delay=100ms", "--to", talk.address, "--listen", "tcp:interface=lo", "--json-lines",
+            reads: true)
+        let address = Self.address(in: try inject.line(with: "\"type\":\"listening\""))
+        #expect(address != talk.address)
+        let call = try talk.call(to: address)
+        let objects = try call.objects()
+        let pong = try #require(
+            objects.first { $0["frame"] as? String == "pong" && $0["direction"] as? String == "in" })
+        #expect((pong["round_trip_ms"] as? Double ?? 0) >= 200)
+        #expect(objects.contains { $0["event"] as? String == "secured" })
+        try inject.line(with: "\"event\":\"closed\"")
+        for line in ["status", "faults none", "faults", "jump", "cut 9"] { inject.type(line) }
+        try inject.line(with: "\"command\":\"cut 9\"")
+        inject.send(SIGINT)
+        let told = try NighCall(finishing: inject)
+        #expect(told.status == 0, "\(told.errors)")
+        try told.expectSchema("inject", lines: true)
+        let replies = try told.objects().filter { $0["type"] as? String == "reply" }
+        #expect(replies.map { $0["is_done"] as? Bool } == [true, true, true, false, false])
+        #expect((replies[2]["lines"] as? [String]) == ["faults: none"])
+        let summary = try #require(try told.objects().last)
+        #expect(summary["connection_count"] as? Int == 1 && summary["failed_count"] as? Int == 0)
+        #expect((summary["bytes_out"] as? Int ?? 0) > 500 && (summary["bytes_in"] as? Int ?? 0) > 500)
+        _ = try talk.end()
+    }
+
+    @Test("A cut ends the link of both, and quit ends it in words")
+    func cut() throws {
+        let talk = try RecordedTalk()
+        let inject = try user.start(
+            "inject", "none", "--to", talk.address, "--listen", "tcp:interface=lo", reads: true)
+        let address = Self.address(in: try inject.line(with: "listens at"))
+        let calling = try user.start(
+            "trace", "-t", RecordedTalk.transport, "--identity", "ephemeral", "--connect", address,
+            "--json-lines")
+        try calling.line(with: "\"frame\":\"accept\"")
+        inject.type("cut")
+        try calling.line(with: "\"event\":\"ended\"")
+        try talk.accepting.line(with: "\"event\":\"ended\"")
+        try inject.line(with: "connection 1 is over", "the target: the link was lost")
+        inject.type("quit")
+        let told = try NighCall(finishing: inject)
+        #expect(told.status == 0 && told.errors == [], "\(told.errors)")
+        #expect(told.lines.last?.contains("bytes out") == true)
+        calling.send(SIGINT)
+        _ = try calling.end()
+        _ = try talk.end()
+    }
+
+    @Test("A target that is not there is told with each connection, as one object too")
+    func noTarget() throws {
+        let inject = try user.start(
+            "inject", "none", "--to", "tcp://127.0.0.1:1", "--listen", "tcp:interface=lo", "--json-lines",
+            reads: true)
+        let address = Self.address(in: try inject.line(with: "\"type\":\"listening\""))
+        let call = try user.run(
+            "trace", "-t", RecordedTalk.transport, "--identity", "ephemeral", "--connect", address)
+        #expect(call.status == 1)
+        try inject.line(with: "\"event\":\"failed\"")
+        inject.type("quit")
+        let told = try NighCall(finishing: inject)
+        #expect(told.status == 0)
+        try told.expectSchema("inject", lines: true)
+        let whole = try user.start(
+            "inject", "none", "--to", "tcp://127.0.0.1:1", "--listen", "tcp:interface=lo", "--json",
+            reads: true)
+        whole.type("quit")
+        let object = try NighCall(finishing: whole)
+        #expect(object.status == 0)
+        try object.expectSchema("inject")
+    }
+
+    @Test("A transport that does not work here is status 3, a port that is taken status 1")
+    func unavailable() throws {
+        let none = try user.run(
+            "inject", "none", "--to", "tcp://127.0.0.1:1", "--listen", "tcp:interface=nowhere0")
+        #expect(none.status == 3, "\(none.errors)")
+        let talk = try RecordedTalk()
+        let port = talk.address.split(separator: ":").last ?? ""
+        let taken = try user.run(
+            "inject", "none", "--to", "tcp://127.0.0.1:1", "--listen", "tcp:interface=lo,port=\(port)")
+        #expect(taken.status == 1 && taken.errors.count == 1, "\(taken.errors)")
+        _ = try talk.end()
+    }
+
+    @Test(
+        "A wrong call ends with status 2, in one sentence",
+        arguments: [
+            ["delay=1s"], ["--to", "tcp://127.0.0.1:1"], ["dely=1s", "--to", "tcp://127.0.0.1:1"],
+            ["none", "--to", "nowhere"], ["none", "--to", "tcp://127.0.0.1:1", "--listen", ":"],
+            ["none", "more", "--to", "tcp://127.0.0.1:1"],
+        ])
+    func misuse(_ arguments: [String]) throws {
+        let call = try user.run(["inject"] + arguments)
+        #expect(call.status == 2, "\(call)")
+        #expect(call.errors.count == 1 && call.lines.isEmpty, "\(call)")
+    }
+
+    @Test("Its help lists every fault, and every command that can be typed")
+    func help() throws {
+        let call = try user.run("help", "inject")
+        #expect(call.status == 0)
+        #expect(try user.run("inject", "--help").lines == call.lines)
+        for (key, value, _) in FaultPlan.guide {
+            #expect(call.lines.contains { $0.hasPrefix("  \(key)=\(value) ") }, "\(key)")
+        }
+        for (command, _) in RelayCommand.guide {
+            #expect(call.lines.contains { $0.hasPrefix("  \(command)") }, "\(command)")
+        }
+    }
+}

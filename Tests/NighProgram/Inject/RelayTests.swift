@@ -1,0 +1,238 @@
+import NighMemory
+import NighTestKit
+import Testing
+
+@testable import NighCore
+@testable import nigh
+
+/// The relay of `nigh inject`, over memory and in virtual time.
+@Suite struct RelayTests {
+    /// One end of a pipe, and what came there.
+    private final class End: PipeHandler {
+        let pipe: any Pipe
+        private(set) var received: [UInt8] = []
+        private(set) var log: [String] = []
+
+        init(_ pipe: any Pipe, reads: Bool = true) {
+            self.pipe = pipe
+            pipe.start(handler: self)
+            if !reads { pipe.pauseReading() }
+        }
+
+        func send(_ bytes: [UInt8]) {
+            var queue = ByteQueue()
+            queue.append(ByteSlice(bytes))
+            pipe.write(&queue)
+        }
+
+        func pipe(_ pipe: any Pipe, received bytes: ByteSlice) { received += bytes.bytes }
+        func pipeBecameWritable(_ pipe: any Pipe) { log.append("writable") }
+        func pipeEnded(_ pipe: any Pipe) { log.append("ended") }
+        func pipeClosed(_ pipe: any Pipe, error: NighError?) {
+            log.append(error.map { "closed: \($0.cause)" } ?? "closed")
+        }
+    }
+
+    /// A transport of a test's own, and the pipes it opened.
+    ///
+    /// `@unchecked Sendable`: everything happens on the one virtual loop.
+    private final class Station: TransportEvents, @unchecked Sendable {
+        let transport: MemoryTransport
+        var reads = true
+        private(set) var ends: [End] = []
+
+        init(_ name: String, on hub: MemoryHub, _ loop: VirtualEventLoop) {
+            transport = MemoryTransport(hub: hub, address: name)
+            transport.start(on: loop, events: self)
+        }
+
+        func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
+            ends.append(End(pipe, reads: reads))
+        }
+        func routeFound(_ sighting: Sighting, by transport: any Transport) {}
+        func routeChanged(_ sighting: Sighting, by transport: any Transport) {}
+        func routeLost(_ address: TransportAddress, by transport: any Transport) {}
+        func addressKnown(_ address: TransportAddress, by transport: any Transport) {}
+        func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {}
+        func advertised(as name: DisplayName, by transport: any Transport) {}
+        func advertisingFailed(_ error: NighError, by transport: any Transport) {}
+        func browsingFailed(_ error: NighError, by transport: any Transport) {}
+        func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {}
+        func transportChanged(_ condition: TransportCondition, by transport: any Transport) {}
+    }
+
+    private final class Stage {
+        let loop = VirtualEventLoop()
+        let hub = MemoryHub()
+        let caller: Station
+        let target: Station
+        let relay: Relay
+        private let diary: Diary
+
+        /// `@unchecked Sendable`: everything happens on the one virtual loop.
+        private final class Diary: @unchecked Sendable {
+            var lines: [String] = []
+        }
+
+        var told: [String] { diary.lines }
+
+        init(_ faults: String = "", targetIsThere: Bool = true) throws {
+            caller = Station("caller", on: hub, loop)
+            target = Station("target", on: hub, loop)
+            let diary = Diary()
+            self.diary = diary
+            relay = Relay(
+                from: MemoryTransport(hub: hub, address: "relay"),
+                through: FaultyTransport(
+                    MemoryTransport(hub: hub, address: "out"), plan: try FaultPlan(parsing: faults)),
+                to: TransportAddress(scheme: "memory", value: "target"), on: loop
+            ) { event in
+                switch event {
+                case .opened(let number, _): diary.lines.append("opened \(number)")
+                case .connected(let number): diary.lines.append("connected \(number)")
+                case .failed(let number, let error): diary.lines.append("failed \(number): \(error.cause)")
+                case .closed(let number, let toll, let words):
+                    diary.lines.append("closed \(number) \(toll.bytesOut) \(toll.bytesIn): \(words)")
+                case .turnedAway: diary.lines.append("turned away")
+                case .listening, .down, .trouble: break
+                }
+            }
+            if targetIsThere {
+                target.transport.advertise(
+                    Advertisement(
+                        service: "test", peer: Identity.ephemeral().peerID,
+                        name: DisplayName(fitting: "target")))
+            }
+            relay.start(service: "test")
+            try loop.runQueued()
+        }
+
+        func dial(_ count: Int = 1) throws {
+            for number in 0..<count {
+                caller.transport.dial(
+                    TransportAddress(scheme: "memory", value: "relay"), as: DialID(number: UInt64(number)),
+                    timeout: .seconds(5))
+            }
+            try loop.run(for: .milliseconds(50))
+        }
+    }
+
+    private static let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7 ^ $0 >> 9) }
+
+    @Test("Bytes pass both ways unchanged, and a close passes with what was sent before it")
+    func passes() throws {
+        let stage = try Stage()
+        try stage.dial()
+        #expect(stage.told == ["opened 1", "connected 1"])
+        let (caller, target) = (stage.caller.ends[0], stage.target.ends[0])
+        caller.send(Self.bytes)
+        target.send([1, 2, 3])
+        try stage.loop.run(for: .milliseconds(50))
+        #expect(target.received == Self.bytes && caller.received == [1, 2, 3])
+        caller.send([9])
+        caller.pipe.close(.afterWriting)
+        try stage.loop.run(for: .seconds(1))
+        #expect(target.received.last == 9 && target.log == ["ended", "closed"])
+        #expect(stage.told.last?.hasPrefix("closed 1 300001 3: the caller") == true, "\(stage.told)")
+        #expect(stage.relay.open.isEmpty)
+    }
+
+    @Test("A reader that takes nothing holds its writer up, and little is in between")
+    func backPressure() throws {
+        let stage = try Stage()
+        stage.target.reads = false
+        try stage.dial()
+        let caller = stage.caller.ends[0]
+        var sent = 0
+        for _ in 0..<200 where caller.pipe.writableBytes > 0 {
+            caller.send(Self.bytes)
+            sent += Self.bytes.count
+            try stage.loop.run(for: .milliseconds(10))
+        }
+        #expect(caller.pipe.writableBytes <= 0)
+        // Two pipes of memory hold a high-water mark each, and what went beyond it with one write.
+        #expect(sent < 4 * (256 * 1_024 + Self.bytes.count), "\(sent)")
+        let target = stage.target.ends[0]
+        target.pipe.resumeReading()
+        try stage.loop.run(for: .seconds(1))
+        #expect(target.received.count == sent)
+        #expect(caller.log == ["writable"])
+    }
+
+    @Test("Faults are done to what passes, and can be changed while it runs")
+    func faults() throws {
+        let stage = try Stage("delay=200ms")
+        try stage.dial()
+        let (caller, target) = (stage.caller.ends[0], stage.target.ends[0])
+        caller.send([1])
+        try stage.loop.run(for: .milliseconds(199))
+        #expect(target.received == [])
+        try stage.loop.run(for: .milliseconds(2))
+        #expect(target.received == [1])
+        stage.relay.control.plan = .none
+        let number = try #require(stage.relay.target(of: 1))
+        #expect(stage.relay.target(of: 2) == nil)
+        stage.relay.control.stall(number, .outgoing)
+        caller.send([2])
+        target.send([3])
+        try stage.loop.run(for: .seconds(1))
+        #expect(target.received == [1] && caller.received == [3])
+        stage.relay.control.release(number)
+        try stage.loop.run(for: .milliseconds(1))
+        #expect(target.received == [1, 2])
+        stage.relay.control.cut(number)
+        try stage.loop.run(for: .seconds(1))
+        #expect(caller.log.last?.hasPrefix("closed") == true && target.log.last?.hasPrefix("closed") == true)
+        #expect(stage.told.last == "closed 1 2 1: the target: the link was lost", "\(stage.told)")
+    }
+
+    @Test("Where the target cannot be reached the caller is closed; one who leaves before is forgotten")
+    func unreachable() throws {
+        let stage = try Stage(targetIsThere: false)
+        try stage.dial()
+        try stage.loop.run(for: .seconds(11))
+        #expect(stage.told.count == 2 && stage.told[1].hasPrefix("failed 1"), "\(stage.told)")
+        #expect(stage.caller.ends[0].log.last?.hasPrefix("closed") == true)
+
+        let slow = try Stage("dial-delay=5s")
+        try slow.dial()
+        slow.caller.ends[0].send([1])
+        slow.caller.ends[0].pipe.close(.afterWriting)
+        try slow.loop.run(for: .seconds(20))
+        #expect(
+            slow.told.contains { $0.hasPrefix("closed 1") } || slow.told.contains { $0.hasPrefix("failed 1") }
+                || slow.target.ends.allSatisfy { $0.log.last == "closed" }, "\(slow.told)")
+        #expect(slow.relay.open.isEmpty)
+    }
+
+    @Test("There are so many connections and no more")
+    func limit() throws {
+        let stage = try Stage()
+        try stage.dial(Relay.connectionLimit + 3)
+        #expect(stage.told.filter { $0 == "turned away" }.count == 3)
+        #expect(stage.relay.open.count == Relay.connectionLimit)
+        stage.relay.stop()
+        #expect(stage.relay.open.isEmpty)
+        try stage.loop.run(for: .seconds(20))
+        #expect(stage.target.ends.allSatisfy { $0.log.last?.hasPrefix("closed") == true })
+    }
+
+    @Test("What is typed is understood, or told what is not")
+    func commands() throws {
+        let understood: [(String, RelayCommand?)] = [
+            ("", nil), ("  ", nil), ("cut", .cut(nil)), ("cut 3", .cut(3)), ("stall", .stall(.both, nil)),
+            ("stall in 2", .stall(.incoming, 2)), ("release", .release(nil)),
+            ("block", .block(.both, .timeOut)),
+            ("block out refuse", .block(.outgoing, .refuse)), ("unblock", .unblock), ("faults", .faults(nil)),
+            ("faults none", .faults(FaultPlan.none)), ("status", .status), ("help", .help), ("quit", .quit),
+            ("faults delay=1s", .faults(try FaultPlan(parsing: "delay=1s"))),
+        ]
+        for (line, command) in understood { #expect(try RelayCommand.parse(line) == command, "\(line)") }
+        for line in [
+            "jump", "cut x", "cut 0", "cut 1 2", "status 3", "unblock out", "faults delay", "cut refuse",
+            "faults a=1 b=2",
+        ] {
+            #expect(throws: (any Error).self, "\(line)") { try RelayCommand.parse(line) }
+        }
+    }
+}

@@ -1,0 +1,220 @@
+import ChildPrograms
+import Foundation
+import Testing
+
+@testable import nigh
+
+/// `nigh trace` and `--record`, as a user calls them.
+@Suite struct TraceTests {
+    private let user = NighUser()
+
+    /// A record of a talk, by its accepting side.
+    private func record() throws -> (path: String, user: NighUser) {
+        let talk = try RecordedTalk("--record", "\(user.folder.path)/talk.nigh")
+        try talk.call()
+        try talk.accepting.line(with: "\"event\":\"ended\"")
+        #expect(try talk.end().status == 0)
+        return ("\(user.folder.path)/talk.nigh", user)
+    }
+
+    @Test("A live trace shows hello, invitation, pings with their round trip, and the end, on both sides")
+    func live() throws {
+        let talk = try RecordedTalk()
+        let call = try talk.call()
+        try talk.accepting.line(with: "\"event\":\"ended\"")
+        let other = try talk.end()
+        #expect(call.status == 0 && other.status == 0, "\(call.errors) \(other.errors)")
+        try call.expectSchema("trace", lines: true)
+        try other.expectSchema("trace", lines: true)
+        let frames = try call.objects().filter { $0["type"] as? String == "frame" }
+        let names = frames.map { "\($0["direction"] ?? "") \($0["frame"] ?? "")" }
+        for name in [
+            "out preface", "in preface", "out hello", "in hello", "out invite", "in accept", "out close",
+        ] {
+            #expect(names.contains(name), "\(names)")
+        }
+        let pong = try #require(
+            frames.first { $0["frame"] as? String == "pong" && $0["direction"] as? String == "in" })
+        #expect((pong["round_trip_ms"] as? Double ?? -1) >= 0)
+        #expect(pong["peer_name"] as? String == "Puma")
+        let totals = try #require(try call.objects().last?["totals"] as? [[String: Any]])
+        #expect(totals.contains { $0["frame"] as? String == "hello" && $0["frames_in"] as? Int == 1 })
+    }
+
+    @Test(
+        "Faults injected into a session show: with 200 ms each way at one side, a round trip takes 400 or more"
+    )
+    func injected() throws {
+        let talk = try RecordedTalk()
+        let call = try talk.call("--inject", "delay=200ms")
+        _ = try talk.end()
+        let pong = try #require(
+            try call.objects().first {
+                $0["frame"] as? String == "pong" && $0["direction"] as? String == "in"
+            })
+        #expect((pong["round_trip_ms"] as? Double ?? 0) >= 400)
+    }
+
+    @Test("A record is shown in words, filtered, with its bytes, and summed up")
+    func words() throws {
+        let (path, user) = try record()
+        let all = try user.run("trace", path)
+        #expect(all.status == 0 && all.errors == [], "\(all.errors)")
+        #expect(all.lines.contains { $0.contains("accepted over tcp") })
+        #expect(
+            all.lines.contains {
+                $0.contains("<-  hello") && $0.contains("Lynx (") && $0.contains("frames to 16384")
+            })
+        #expect(all.lines.contains { $0.contains("->  accept") && $0.contains("grants 1048576") })
+        #expect(all.lines.contains { $0.contains("<-  close") && $0.hasSuffix("left") })
+        #expect(all.lines.contains("on 1 link:"))
+
+        let pings = try user.run("trace", path, "--type", "ping", "--direction", "in", "-x")
+        #expect(pings.lines.filter { $0.contains("<-  ping") }.count == 1)
+        #expect(pings.lines.contains { $0.hasPrefix("    000000  80 00 00 00 00 00 00 00") })
+        #expect(!pings.lines.contains { $0.contains("hello") || $0.contains("->") })
+        #expect(try user.run("trace", path, "--peer", "Lynx").lines == all.lines)
+        #expect(try user.run("trace", path, "--peer", "Ada").lines == ["nothing has passed"])
+        #expect(try user.run("trace", path, "--link", "77").lines == ["nothing has passed"])
+        #expect(try user.run("trace", path, "--since", "1h").lines == ["nothing has passed"])
+        #expect(try user.run("trace", path, "--until", "1h").lines == all.lines)
+    }
+
+    @Test("As JSON it keeps to its schema, whole and in lines, with and without bytes")
+    func json() throws {
+        let (path, user) = try record()
+        let whole = try user.run("trace", path, "--json")
+        try whole.expectSchema("trace")
+        let frames = try #require(try whole.object()["frames"] as? [[String: Any]])
+        let hello = try #require(
+            frames.first { $0["frame"] as? String == "hello" && $0["direction"] as? String == "in" })
+        let details = try #require(hello["details"] as? [String: Any])
+        #expect(details["name"] as? String == "Lynx" && details["service"] as? String == "nigh")
+        #expect((details["peer"] as? String)?.count == 52)
+        let lines = try user.run("trace", path, "--json-lines", "-x", "--type", "close")
+        try lines.expectSchema("trace", lines: true)
+        #expect(try lines.objects().first?["payload"] as? String == "000000")
+    }
+
+    @Test("A record comes through a pipe, and one that is still written is followed")
+    func pipes() throws {
+        let path = "\(user.folder.path)/live.nigh"
+        let talk = try RecordedTalk("--record", path)
+        let following = try user.start(["trace", path, "--follow", "--json-lines"])
+        try talk.call()
+        try following.line(with: "\"event\":\"ended\"")
+        following.send(SIGINT)
+        #expect(try following.end().status == 0)
+        #expect(try talk.end().status == 0)
+        let shell = try Child(
+            "/bin/sh", ["-c", "cat \(path) | \(BuiltPrograms.path(of: "nigh")) trace - --type hello"])
+        let (status, errors) = try shell.end()
+        #expect(status == 0, "\(errors)")
+        #expect(
+            shell.lines.filter { $0.contains("hello  ") && $0.contains("link") }.count == 2, "\(shell.lines)")
+    }
+
+    @Test(
+        "A record is its owner's alone, is not overwritten unasked, and of a killed program is read as far as it goes"
+    )
+    func killed() throws {
+        let path = "\(user.folder.path)/killed.nigh"
+        let talk = try RecordedTalk("--record", path)
+        try talk.call()
+        try talk.accepting.line(with: "\"event\":\"ended\"")
+        talk.accepting.send(SIGKILL)
+        _ = try talk.accepting.end()
+        let attributes = try FileManager.default.attributesOfItem(atPath: path)
+        #expect((attributes[.posixPermissions] as? Int) == 0o600)
+        // What was read of it at the moment it was killed is whole; what is cut off by hand is told.
+        let bytes = try Data(contentsOf: URL(filePath: path))
+        try bytes.dropLast(3).write(to: URL(filePath: "\(path).cut"))
+        let cut = try user.run("trace", "\(path).cut")
+        #expect(cut.status == 0)
+        #expect(cut.errors.contains { $0.contains("ends in the middle of an entry") }, "\(cut.errors)")
+        #expect(cut.lines.contains { $0.contains("hello") })
+
+        let again = try user.run(
+            "trace", "-t", RecordedTalk.transport, "--identity", "ephemeral", "--record", path, "-d", "1ms")
+        #expect(
+            again.status == 1 && again.errors.first?.contains("have this one overwritten") == true,
+            "\(again.errors)")
+        #expect(try Data(contentsOf: URL(filePath: path)) == bytes)
+        let over = try user.run(
+            "trace", "-t", RecordedTalk.transport, "--identity", "ephemeral", "--record", path,
+            "--record-overwrite",
+            "-d", "1ms")
+        #expect(over.status == 0, "\(over.errors)")
+        #expect(try Data(contentsOf: URL(filePath: path)).count == 24)
+    }
+
+    @Test("Heads of payloads alone are recorded where that is asked for")
+    func heads() throws {
+        let path = "\(user.folder.path)/heads.nigh"
+        let talk = try RecordedTalk("--record", path, "--record-bytes", "3")
+        try talk.call()
+        try talk.accepting.line(with: "\"event\":\"ended\"")
+        _ = try talk.end()
+        let call = try user.run("trace", path, "--type", "hello", "--json-lines")
+        try call.expectSchema("trace", lines: true)
+        #expect(try call.objects().first?["recorded_bytes"] as? Int == 3)
+        #expect(try user.run("trace", path, "--type", "hello").lines.first?.contains("first 3 bytes") == true)
+    }
+
+    @Test("What is no record, damaged, or not there is told, with status 1")
+    func faults() throws {
+        let path = "\(user.folder.path)/none.nigh"
+        try Data("hello, this is no record at all".utf8).write(to: URL(filePath: path))
+        let none = try user.run("trace", path)
+        #expect(none.status == 1 && none.lines == [] && none.errors.first?.contains("no record") == true)
+        #expect(try user.run("trace", path, "--pcapng", "\(path).out").status == 1)
+        #expect(!FileManager.default.fileExists(atPath: "\(path).out"))
+        try Data().write(to: URL(filePath: path))
+        #expect(try user.run("trace", path).status == 1)
+        let damaged =
+            Data("NIGHREC\n".utf8)
+            + Data([0, 1, 0, 0, 255, 255, 255, 255] + [UInt8](repeating: 0, count: 8) + [255, 0, 0, 0])
+        try damaged.write(to: URL(filePath: path))
+        let call = try user.run("trace", path, "--json")
+        #expect(call.status == 1 && call.errors.first?.contains("damaged at byte 24") == true)
+        try call.expectSchema("trace")
+        let missing = try user.run("trace", "\(path).missing", "--json")
+        #expect(missing.status == 1 && missing.errors.first?.contains("reading") == true)
+    }
+
+    @Test(
+        "Somebody who cannot be reached is told with status 1, and a transport that is not there with status 3"
+    )
+    func unreachable() throws {
+        let call = try user.run(
+            "trace", "-t", RecordedTalk.transport, "--identity", "ephemeral", "--connect", "tcp://127.0.0.1:1"
+        )
+        #expect(call.status == 1 && call.errors.count == 1, "\(call.errors)")
+        let none = try user.run(
+            "trace", "-t", "bluetooth:adapter=hci60000", "--identity", "ephemeral", "--connect", "Somebody")
+        #expect(none.status == 3, "\(none.errors)")
+    }
+
+    @Test(
+        "A wrong call ends with status 2, in one sentence",
+        arguments: [
+            ["--follow"], ["--pcapng", "x"], ["file", "--accept"], ["file", "--connect", "Puma"],
+            ["file", "--type", "pang"],
+            ["file", "--direction", "up"], ["--record-bytes", "4"], ["file", "--record", "x"], ["a", "b"],
+        ])
+    func misuse(_ arguments: [String]) throws {
+        let call = try user.run(["trace"] + arguments)
+        #expect(call.status == 2)
+        #expect(call.errors.count == 1 && call.lines.isEmpty, "\(call)")
+    }
+
+    @Test("Its help says what a record is, and that it is in plain text")
+    func help() throws {
+        let call = try user.run("help", "trace")
+        #expect(call.status == 0)
+        let text = call.lines.joined(separator: " ")
+        for words in ["plain text", "--record", "--pcapng", "--follow", "--peer", "--connect"] {
+            #expect(text.contains(words), "\(words)")
+        }
+    }
+}

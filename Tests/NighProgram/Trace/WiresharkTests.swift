@@ -1,0 +1,148 @@
+import ChildPrograms
+import Foundation
+import Testing
+
+@testable import nigh
+
+/// What Wireshark makes of captures with our dissector, asked through tshark.
+@Suite struct WiresharkTests {
+    private let user = NighUser()
+
+    private static let script: String = {
+        let here = "\(#filePath)".split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" }
+        let root = here.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" }
+        return "\(root)/Sources/Tools/wireshark/nigh.lua"
+    }()
+
+    /// The values of these fields, a row a packet.
+    private func fields(_ names: [String], of path: String, filter: String = "nigh") throws -> [[String]] {
+        let arguments =
+            [
+                "-n", "-X", "lua_script:\(Self.script)", "-r", path, "-Y", filter, "-T", "fields", "-E",
+                "occurrence=a",
+            ]
+            + names.flatMap { ["-e", $0] }
+        let tshark = try Child("/usr/bin/tshark", arguments, environment: ["HOME": user.folder.path])
+        let (status, errors) = try tshark.end()
+        #expect(status == 0 && !errors.contains { $0.contains("Lua") }, "\(errors)")
+        return tshark.lines.map {
+            $0.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+        }
+    }
+
+    @Test("A record of an encrypted talk becomes a capture in which every frame is dissected")
+    func recorded() throws {
+        let (record, capture) = ("\(user.folder.path)/a.nigh", "\(user.folder.path)/a.pcapng")
+        let talk = try RecordedTalk("--record", record)
+        try talk.call()
+        try talk.accepting.line(with: "\"event\":\"ended\"")
+        _ = try talk.end()
+        let call = try user.run("trace", record, "--pcapng", capture, "--json")
+        #expect(call.status == 0, "\(call.errors)")
+        try call.expectSchema("trace")
+        let packets = try #require(try call.object()["packets"] as? Int)
+        #expect(try user.run("trace", record, "--pcapng", capture).status == 1)
+
+        let rows = try fields(
+            [
+                "nigh.type", "nigh.hello.name", "nigh.hello.service", "nigh.pong.round_trip",
+                "nigh.close.code",
+                "nigh.standing.granted_main", "frame.interface_name", "nigh.capture.direction",
+                "nigh.preface.tls13",
+                "_ws.expert.message", "frame.interface_description", "nigh.hello.peer",
+            ], of: capture)
+        #expect(rows.count == packets)
+        #expect(rows.allSatisfy { $0[6].hasPrefix("link ") && $0[9] == "" }, "\(rows)")
+        #expect(rows.filter { $0[0] == "" }.allSatisfy { $0[8] == "1" || $0[8] == "True" })
+        let hellos = rows.filter { $0[0] == "0x01" }
+        #expect(Set(hellos.map { $0[1] }) == ["Puma", "Lynx"])
+        #expect(hellos.allSatisfy { $0[2] == "nigh" && $0[11].count == 52 })
+        let listed = try user.run("trace", record, "--type", "hello", "--json-lines").objects()
+        let ids = listed.compactMap { ($0["details"] as? [String: Any])?["peer"] as? String }
+        #expect(Set(ids) == Set(hellos.map { $0[11] }))
+        #expect(rows.contains { $0[0] == "0x04" && (Double($0[3]) ?? -1) >= 0 })
+        #expect(rows.contains { $0[0] == "0x07" && $0[5] == "1048576" && $0[7] == "1" })
+        #expect(rows.contains { $0[0] == "0x02" && $0[4] == "0" && $0[7] == "0" })
+        #expect(rows[0][10].contains("accepted over tcp"))
+    }
+
+    @Test(
+        "A plain TCP conversation on the wire is put together and dissected, without encryption and in small pieces"
+    )
+    func overheard() throws {
+        let capture = "\(user.folder.path)/lo.pcapng"
+        let nigh =
+            "\(BuiltPrograms.path(of: "nigh")) trace -t \(RecordedTalk.transport) --identity ephemeral --security none"
+        // In a network of its own, where nobody else's traffic is. The capture has begun once its file is there.
+        let script = """
+            set -e
+            ip link set lo up
+            cd \(user.folder.path)
+            tshark -q -i lo -f tcp -w \(capture) 2>/dev/null & capture=$!
+            until [ -s \(capture) ]; do sleep 0.05; done
+            \(nigh) -n Puma --accept --json-lines > puma & puma=$!
+            until grep -q tcp://127 puma; do sleep 0.05; done
+            address=$(grep -o 'tcp://127[.0-9]*:[0-9]*' puma | head -1)
+            \(nigh) -n Lynx --connect $address --inject split=40 --json-lines > lynx & lynx=$!
+            until grep -q '"frame":"accept"' lynx; do sleep 0.05; done
+            kill -INT $lynx; wait $lynx
+            until grep -q '"event":"ended"' puma; do sleep 0.05; done
+            kill -INT $puma; wait $puma
+            until [ $(tshark -n -r \(capture) -Y tcp.flags.fin==1 2>/dev/null | wc -l) -ge 2 ]; do sleep 0.2; done
+            kill -INT $capture; wait $capture || true
+            """
+        let shell = try Child(
+            "/usr/bin/unshare", ["-Urn", "/bin/sh", "-c", script],
+            environment: ["XDG_DATA_HOME": user.folder.path, "HOME": user.folder.path])
+        let (status, errors) = try shell.end()
+        try #require(status == 0, "\(errors) \(shell.lines)")
+        let rows = try fields(
+            [
+                "nigh.type", "nigh.hello.name", "nigh.preface.plaintext", "nigh.close.code",
+                "_ws.expert.message",
+            ],
+            of: capture, filter: "nigh")
+        let types = rows.flatMap { $0[0].split(separator: ",").map(String.init) }
+        for type in ["0x01", "0x02", "0x03", "0x04", "0x06", "0x07"] {
+            #expect(types.contains(type), "\(rows)")
+        }
+        #expect(Set(rows.map { $0[1] }).isSuperset(of: ["Puma", "Lynx"]))
+        #expect(
+            rows.allSatisfy { !$0[4].contains("breaks the protocol") && !$0[4].contains("before") }, "\(rows)"
+        )
+        #expect(
+            try fields(
+                ["frame.number"], of: capture, filter: "_ws.malformed || nigh.violation || _ws.lua.error")
+                == [])
+    }
+
+    @Test("What breaks the protocol is marked as that")
+    func violations() throws {
+        // USER0 packets of frames that may not be: before a hello, cut short, of unknown types, a second hello.
+        let frames: [(String, String)] = [
+            ("0000010300", "a frame before the hello"),
+            ("00000503 0102030405", "a ping's token is cut short"),
+            ("00000021", "unknown critical frame type 33"), ("0000020200", "This"),
+            ("00000014", "a piece without bytes"),
+            ("00000412 00000000", "a message of no bytes in pieces"),
+        ]
+        var text = ""
+        for (frame, _) in frames {
+            let bytes = ("01000100 00000010 0000000000000001" + frame).filter { $0 != " " }
+            let pairs = stride(from: 0, to: bytes.count, by: 2).map { start in
+                String(Array(bytes)[start..<start + 2])
+            }
+            text += "000000 " + pairs.joined(separator: " ") + "\n"
+        }
+        let (dump, capture) = ("\(user.folder.path)/dump", "\(user.folder.path)/dump.pcapng")
+        try text.write(toFile: dump, atomically: true, encoding: .utf8)
+        let make = try Child("/usr/bin/text2pcap", ["-q", "-l", "147", dump, capture])
+        #expect(try make.end().status == 0)
+        let rows = try fields(["_ws.expert.message"], of: capture)
+        #expect(rows.count == frames.count)
+        for (row, (frame, words)) in zip(rows, frames) where words != "This" {
+            #expect(row[0].contains(words), "\(frame): \(row)")
+        }
+        #expect(rows[3][0].contains("Only the beginning"), "\(rows[3])")
+    }
+}

@@ -1,0 +1,161 @@
+import Glibc
+import NighMemory
+import NighTestKit
+import Testing
+
+@testable import NighCore
+@testable import NighRecord
+
+/// Recorders: what they write, what they leave out, and what they refuse.
+@Suite struct LinkRecorderTests {
+    private let folder = TemporaryFolder()
+    private var path: String { "\(folder.path)/a.nigh" }
+
+    private func contents(of path: String) throws -> [UInt8] {
+        let file = try #require(fopen(path, "r"))
+        defer { fclose(file) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 1 << 16)
+        while case let count = fread(&buffer, 1, buffer.count, file), count > 0 { bytes += buffer[..<count] }
+        return bytes
+    }
+
+    @Test("A conversation over memory is recorded from hello to close, in a file of its owner's alone")
+    func conversation() throws {
+        let loop = VirtualEventLoop()
+        let hub = MemoryHub()
+        let recorder = try LinkRecorder(path: path, headLimit: 4)
+        func session(_ name: String, _ observer: (any LinkObserver)?) -> Session {
+            var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: name))
+            configuration.observer = observer
+            return Session(
+                configuration, identity: .ephemeral(),
+                transports: [MemoryTransport(hub: hub, address: name)], loop: loop)
+        }
+        let (puma, lynx) = (session("puma", recorder), session("lynx", nil))
+        puma.start(onEvent: { _ in }, onMessage: { _, _ in })
+        lynx.start(
+            onEvent: { if case .invited(let invitation) = $0 { lynx.accept(invitation) } },
+            onMessage: { _, _ in })
+        try loop.run(for: .seconds(1))
+        puma.invite(lynx.id) { _ in }
+        try loop.run(for: .seconds(1))
+        try puma.trySend(Array("hello".utf8), to: lynx.id)
+        try loop.run(for: .seconds(1))
+        puma.close {}
+        lynx.close {}
+        try loop.run(for: .seconds(10))
+        #expect(recorder.finish() == nil)
+
+        var status = stat()
+        #expect(stat(path, &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o600)
+        var reader = RecordReader()
+        reader.feed(try contents(of: path))
+        var entries: [RecordEntry] = []
+        while let entry = try reader.next() { entries.append(entry) }
+        #expect(reader.headLimit == 4 && reader.unreadByteCount == 0)
+        let frames = entries.compactMap { if case .frame(let frame) = $0.content { frame } else { nil } }
+        let message = try #require(frames.first { $0.type == FrameType.message.rawValue })
+        #expect(message.length == 5 && message.payload == ByteSlice(Array("hell".utf8)))
+        #expect(frames.first?.type == FrameType.hello.rawValue)
+        #expect(entries.contains { if case .ended = $0.content { true } else { false } })
+        #expect(entries.contains { if case .secured(lynx.id, _) = $0.content { true } else { false } })
+    }
+
+    @Test(
+        "A file that is there is refused, a link is not followed, and with leave it is replaced by one of its owner's"
+    )
+    func overwriting() throws {
+        let old = open(path, O_CREAT | O_WRONLY, 0o644)
+        #expect(write(old, "x", 1) == 1)
+        close(old)
+        let error = #expect(throws: NighError.self) { try LinkRecorder(path: path) }
+        #expect(error?.description.contains("a.nigh") == true && error?.advice != nil)
+        #expect(try contents(of: path) == [UInt8(ascii: "x")])
+        #expect(symlink("\(folder.path)/elsewhere", "\(folder.path)/b.nigh") == 0)
+        #expect(throws: NighError.self) { try LinkRecorder(path: "\(folder.path)/b.nigh") }
+        #expect(throws: NighError.self) { try LinkRecorder(path: "\(folder.path)/no/c.nigh") }
+        #expect(try LinkRecorder(path: path, overwrites: true).finish() == nil)
+        var status = stat()
+        #expect(stat(path, &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o600)
+        #expect(try contents(of: path).count == RecordFormat.headerByteCount)
+    }
+
+    private static let opening = LinkEvent.opened(LinkOpening(isDialled: true, scheme: "tcp"))
+    private static let preface = ByteSlice(Preface(security: .plaintext).bytes)
+
+    private static func message(_ size: Int) -> ByteSlice {
+        ByteSlice([0, UInt8(size >> 8), UInt8(size & 0xFF), 0x10] + [UInt8](repeating: 1, count: size))
+    }
+
+    @Test("While nobody takes what is written the loop goes on, and a gap says afterwards what is missing")
+    func slowDisk() throws {
+        var ends: [Int32] = [0, 0]
+        #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+        let recorder = try LinkRecorder(descriptor: ends[1], queueLimit: 20_000)
+        recorder.link(1, Self.opening, at: Moment(nanoseconds: 0))
+        recorder.link(1, .sent(Self.preface), at: Moment(nanoseconds: 0))
+        // Far more than a socket and the queue hold.
+        for number in 1...2_000 as ClosedRange<Int64> {
+            recorder.link(1, .sent(Self.message(1_000)), at: Moment(nanoseconds: number))
+        }
+        let near = ends[0]
+        // Read at last, on a thread of its own as `finish` waits.
+        let reading = LoopThread()
+        let read = Read()
+        try reading.start { read.all(of: near) }
+        recorder.link(1, .sent(Self.message(7)), at: Moment(nanoseconds: 3_000))
+        #expect(recorder.finish() == nil)
+        reading.join()
+        close(near)
+        let entries = try RecordTests.read(read.bytes)
+        var (frames, missing) = (0, 0 as UInt64)
+        for entry in entries {
+            switch entry.content {
+            case .frame: frames += 1
+            case .gap(let entries, let bytes):
+                missing += entries
+                #expect(bytes >= entries)
+            default: break
+            }
+        }
+        #expect(missing > 0 && frames > 0)
+        #expect(UInt64(frames) + missing == 2_001)
+    }
+
+    /// `@unchecked Sendable`: read after its thread has ended.
+    private final class Read: @unchecked Sendable {
+        private(set) var bytes: [UInt8] = []
+
+        func all(of descriptor: Int32) {
+            var buffer = [UInt8](repeating: 0, count: 1 << 16)
+            while case let count = read(descriptor, &buffer, buffer.count), count > 0 {
+                bytes += buffer[..<count]
+            }
+        }
+    }
+
+    @Test("A disk that takes nothing is told at the end, and nothing waits for it")
+    func fullDisk() throws {
+        let recorder = try LinkRecorder(descriptor: open("/dev/full", O_WRONLY))
+        recorder.link(1, Self.opening, at: Moment(nanoseconds: 0))
+        #expect(recorder.finish()?.description.contains("No space") == true)
+    }
+
+    @Test("Times are those of the wall clock at the beginning, and of the session's own from then on")
+    func times() throws {
+        var transcript = LinkTranscript(wallClock: { 1_000 })
+        var times: [Int64] = []
+        for moment in [500, 507, 600] as [Int64] {
+            transcript.take(
+                .ended(LinkEnding(words: "", code: nil, isByPeer: false)), on: 1,
+                at: Moment(nanoseconds: moment)
+            ) {
+                times.append($0.time)
+            }
+        }
+        #expect(times == [1_000, 1_007, 1_100])
+    }
+}

@@ -1,0 +1,59 @@
+import NighCore
+import NighRecord
+import Testing
+
+/// The bytes of captures.
+@Suite struct PacketCaptureTests {
+    private static func word(_ bytes: [UInt8], _ place: Int) -> Int {
+        (0..<4).reduce(0) { $0 | Int(bytes[place + $1]) << (8 * $1) }
+    }
+
+    /// The blocks in a file, each checked for its frame.
+    private static func blocks(_ bytes: [UInt8]) throws -> [(type: Int, body: [UInt8])] {
+        var blocks: [(Int, [UInt8])] = []
+        var place = 0
+        while place < bytes.count {
+            let length = word(bytes, place + 4)
+            try #require(length >= 12 && length.isMultiple(of: 4) && place + length <= bytes.count)
+            #expect(word(bytes, place + length - 4) == length)
+            blocks.append((word(bytes, place), Array(bytes[place + 8..<place + length - 4])))
+            place += length
+        }
+        return blocks
+    }
+
+    @Test("Each link is an interface before its first packet, each frame a packet behind its header")
+    func capture() throws {
+        var capture = PacketCapture()
+        var bytes = capture.beginning()
+        for entry in RecordTests.entries { bytes += capture.blocks(for: entry) }
+        let blocks = try Self.blocks(bytes)
+        #expect(blocks.map(\.type) == [0x0A0D_0D0A, 1, 6, 6, 6])
+        #expect(capture.packetCount == 3)
+        #expect(Array(blocks[0].body.prefix(8)) == [0x4D, 0x3C, 0x2B, 0x1A, 1, 0, 0, 0])
+        #expect(blocks[1].body.starts(with: [147, 0, 0, 0, 0, 0, 0, 0, 2, 0, 6, 0] + Array("link 7".utf8)))
+        // The message of five bytes: came 6 ns after 1970, 25 bytes, behind 16 bytes of header.
+        let packet = blocks[3].body
+        #expect(Self.word(packet, 0) == 0 && Self.word(packet, 4) == 0 && Self.word(packet, 8) == 6)
+        #expect(Self.word(packet, 12) == 25 && Self.word(packet, 16) == 25)
+        #expect(
+            Array(packet[20..<45]) == [
+                1, 1, 1, 3, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 5, 0x10, 1, 2, 3, 4, 5,
+            ])
+        // Padded to words, then that it went out.
+        #expect(Array(packet[45...]) == [0, 0, 0, 2, 0, 4, 0, 2, 0, 0, 0, 0, 0, 0, 0])
+        // Of the piece one byte was recorded, of nine thousand.
+        #expect(Self.word(blocks[4].body, 12) == 21 && Self.word(blocks[4].body, 16) == 16 + 4 + 9_000)
+    }
+
+    @Test("A gap is told with the packet behind it")
+    func gap() throws {
+        var capture = PacketCapture()
+        _ = capture.blocks(for: RecordEntry(time: 1, link: 0, .gap(entries: 3, bytes: 9)))
+        let bytes = capture.blocks(
+            for: RecordEntry(
+                time: 2, link: 1, .preface(.incoming, ByteSlice(Array("NIGH\u{1}\u{1}\0\0".utf8)))))
+        let packet = try #require(try Self.blocks(bytes).last)
+        #expect(packet.body.suffix(16) == [4, 0, 8, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+    }
+}
