@@ -21,7 +21,7 @@ extension Notation where Value == Int {
         quantity(placeholder, "size", "500, 64KiB or 1MB", sizes, range)
     }
 
-    /// A number of bits a second, as in `64kbit/s`, `1Mbit/s` or, of bytes, `8KiB/s`.
+    /// A number of bits a second, as in `64kbit/s`, `1Mbit/s`, `1M` for the same, or, of bytes, `8KiB/s`.
     public static func rate(_ placeholder: String = "RATE", in range: ClosedRange<Int> = 0 ... .max) -> Self {
         quantity(placeholder, "rate", "64kbit/s, 1Mbit/s or 8KiB/s", rates, range)
     }
@@ -40,14 +40,14 @@ extension Notation where Value == Int {
 }
 
 extension Notation where Value == Duration {
-    /// A span of time to the nanosecond, as in `200ms`, `5s`, `1.5s`, `2m` or `1h`.
+    /// A span of time to the nanosecond, as in `200ms`, `5s`, `1.5s`, `2m` or `1h`; no time at all is `0` without a unit too.
     public static func duration(
         _ placeholder: String = "DURATION",
         in range: ClosedRange<Duration> = .zero ... .nanoseconds(Int64.max)
     ) -> Self {
         let bounds = words(for: range, everything: .zero ... .nanoseconds(Int64.max), write)
         return Notation(placeholder, remark: bounds, write: write) { text in
-            guard let nanoseconds = durations.read(text) else {
+            guard let nanoseconds = text == "0" ? 0 : durations.read(text) else {
                 throw noQuantity(text, "duration", "200ms, 5s or 2m")
             }
             let duration = Duration.nanoseconds(nanoseconds)
@@ -100,8 +100,10 @@ private let sizes = Quantity(units: [
 ])
 
 private let rates = Quantity(units: [
-    .init(name: "bit/s", factor: 1), .init(name: "kbit/s", factor: 1_000),
-    .init(name: "Mbit/s", factor: 1_000_000), .init(name: "Gbit/s", factor: 1_000_000_000),
+    .init(name: "bit/s", factor: 1), .init(name: "k", factor: 1_000, isShown: false),
+    .init(name: "kbit/s", factor: 1_000), .init(name: "M", factor: 1_000_000, isShown: false),
+    .init(name: "Mbit/s", factor: 1_000_000), .init(name: "G", factor: 1_000_000_000, isShown: false),
+    .init(name: "Gbit/s", factor: 1_000_000_000),
     .init(name: "B/s", factor: 8, isShown: false), .init(name: "kB/s", factor: 8_000, isShown: false),
     .init(name: "KiB/s", factor: 8 << 10, isShown: false),
     .init(name: "MB/s", factor: 8_000_000, isShown: false),

@@ -84,6 +84,22 @@ extension Notation where Value: CaseIterable & RawRepresentable, Value.RawValue 
 }
 
 extension Notation {
+    /// Several values of `element`, with commas between them; at least one.
+    public static func list<Element>(of element: Notation<Element>, atMost limit: Int) -> Notation
+    where Value == [Element] {
+        Notation(
+            element.placeholder, remark: element.remark, candidates: element.candidates,
+            write: { $0.map(element.write).joined(separator: ",") }
+        ) { text in
+            let parts = text.split(separator: ",", omittingEmptySubsequences: false)
+            guard parts.count <= limit else { throw Misuse("\(parts.count) values are more than \(limit)") }
+            return try parts.map { part in
+                guard !part.isEmpty else { throw Misuse("between two commas there is nothing") }
+                return try element.read(String(part))
+            }
+        }
+    }
+
     fileprivate static func noChoice(_ text: String, _ words: [String]) -> Misuse {
         let meant = Resemblance.closest(to: text, among: words).map { ": did you mean \($0)?" } ?? ""
         return Misuse("\(Wording.quoted(text)) is not \(Wording.list(words))\(meant)")

@@ -18,6 +18,9 @@ enum NighProgram {
             subcommands: [
                 TransportsErrand.description,
                 DiscoverErrand.description,
+                HostErrand.description,
+                PingErrand.description,
+                BenchErrand.description,
                 TraceErrand.description,
                 InjectErrand.description,
                 IdentityErrand.description,

@@ -1,0 +1,120 @@
+import Arguments
+import Glibc
+import NighCore
+import ProgramLife
+
+/// What `nigh bench` is to measure.
+struct BenchPlan: Sendable {
+    /// Which runs there are for each size.
+    enum Directions: String, Sendable, CaseIterable {
+        case up
+        case down
+        case both
+        case each
+
+        var runs: [BenchDirection] {
+            switch self {
+            case .up: [.up]
+            case .down: [.down]
+            case .both: [.both]
+            case .each: [.up, .down, .both]
+            }
+        }
+    }
+
+    /// Where the page goes.
+    struct Report: Sendable {
+        let path: String
+        let overwrites: Bool
+    }
+
+    var directions: Directions
+    var sizes: [Int]
+    var measured: Duration
+    var warmUp: Duration
+    /// In bits a second.
+    var leastBitRate: Int?
+    var report: Report?
+
+    /// All runs, in their order.
+    var orders: [BenchOrder] {
+        var orders: [BenchOrder] = []
+        for size in sizes {
+            for direction in directions.runs {
+                orders.append(
+                    BenchOrder(
+                        run: UInt16(orders.count + 1), direction: direction, size: UInt32(size),
+                        warmUp: UInt32(warmUp.milliseconds), measured: UInt32(measured.milliseconds)))
+            }
+        }
+        return orders
+    }
+
+    /// Which ways were too slow, in words.
+    func missed(by runs: [BenchRun]) -> [String] {
+        guard let leastBitRate else { return [] }
+        return runs.flatMap { run in
+            run.ways.filter { $0.way.received.rate * 8 < Double(leastBitRate) }.map { name, way in
+                "run \(run.order.run) carried \(Figures.bitRate(way.received.rate)) \(name.rawValue), less than \(Figures.bitRate(Double(leastBitRate) / 8))"
+            }
+        }
+    }
+}
+
+extension BenchPlan.Report {
+    /// The file cannot be written.
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// Fails early where it would fail after all was measured.
+    func check() throws {
+        if !overwrites, access(path, F_OK) == 0 {
+            throw Misuse("--report: \(path) is there already; --force writes over it")
+        }
+        let folder =
+            path.contains("/")
+            ? path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
+                + "/" : "."
+        guard access(folder, W_OK) == 0 else {
+            throw Misuse("--report: nothing can be written in \(folder): \(String(cString: strerror(errno)))")
+        }
+    }
+
+    func write(_ page: String) throws {
+        let way = overwrites ? O_TRUNC : O_EXCL
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | way, 0o644)
+        guard descriptor >= 0 else {
+            throw Failure(
+                description: "the report cannot be written to \(path): \(String(cString: strerror(errno)))")
+        }
+        let isWritten = LineOutput.write(page, to: descriptor)
+        guard close(descriptor) == 0, isWritten else {
+            throw Failure(description: "the report could not be written to \(path) whole")
+        }
+    }
+}
+
+extension Notation where Value == Duration {
+    /// A number of seconds, as in `5` or `0.5`.
+    static func seconds(in range: ClosedRange<Duration>) -> Notation {
+        Notation(
+            "SECONDS", remark: "\(write(range.lowerBound)) to \(write(range.upperBound))", write: write
+        ) { text in
+            let isDecimal = text.allSatisfy { $0.isASCII && $0.isNumber || $0 == "." }
+            guard isDecimal, let number = Double(text), number <= range.upperBound.seconds,
+                number >= range.lowerBound.seconds
+            else {
+                throw Misuse(
+                    "\"\(text)\" is not \(write(range.lowerBound)) to \(write(range.upperBound)), as in 5 or 0.5"
+                )
+            }
+            return .milliseconds(Int((number * 1_000).rounded()))
+        }
+    }
+
+    private static func write(_ duration: Duration) -> String {
+        let seconds = duration.seconds
+        return Figures.fixed(seconds, decimals: seconds == seconds.rounded() ? 0 : 1)
+    }
+}

@@ -1,0 +1,81 @@
+import Nigh
+import NighCore
+
+/// What comes in one run at one end: checked, counted, and measured between the mark and the end.
+///
+/// `@unchecked Sendable`: touched on the session's loop alone.
+final class BenchReceiver: @unchecked Sendable {
+    let run: UInt16
+    let size: Int
+    private let loop: UVEventLoop
+    private let beginnings: [UInt32]
+    // What is touched for each message is not checked for overlapping access at run time, which would cost as much as counting.
+    @exclusivity(unchecked) private var messages = 0
+    @exclusivity(unchecked) private var expected: UInt32
+    @exclusivity(unchecked) private var reportAt: Int
+    private var mark: (messages: Int, at: Moment)?
+
+    /// The first reports come quickly, so that the sender learns early how fast the way is.
+    private static let firstReport = 64 << 10
+    private static let lastEarlyReport = 16 << 20
+
+    /// What has come of itself.
+    enum Step {
+        case counted
+        /// It is time to tell the sender how much has come.
+        case reportDue
+        /// All has come: what was measured here, and what the sender says it has sent meanwhile.
+        case complete(received: BenchCount, sent: BenchCount)
+    }
+
+    init(_ order: BenchOrder, loop: UVEventLoop) {
+        run = order.run
+        size = Int(order.size)
+        self.loop = loop
+        beginnings = (0..<UInt8(BenchPayload.variety)).map { BenchPayload.beginning($0, run: order.run) }
+        expected = beginnings[0]
+        reportAt = max(1, Self.firstReport / size)
+    }
+
+    /// All that has come so far, warm-up included.
+    var amount: BenchAmount { Self.amount(messages, size) }
+
+    private static func amount(_ messages: Int, _ size: Int) -> BenchAmount {
+        BenchAmount(messages: UInt64(messages), bytes: UInt64(messages) * UInt64(size))
+    }
+
+    /// Takes a message of the bulk lane; fails where it is not the one whose turn it is.
+    @inline(__always)
+    func take(_ bytes: UnsafeRawBufferPointer) throws(BenchBreach) -> Step {
+        guard bytes.count == size, bytes.loadUnaligned(as: UInt32.self) == expected,
+            bytes[size &- 1] == UInt8(truncatingIfNeeded: messages & (BenchPayload.variety &- 1))
+        else { return try takeSpecial(bytes) }
+        messages &+= 1
+        expected = beginnings[messages & (BenchPayload.variety &- 1)]
+        if messages == reportAt { return earlyReport() }
+        return .counted
+    }
+
+    private func earlyReport() -> Step {
+        reportAt = messages * size < Self.lastEarlyReport ? messages * 2 : .max
+        return .reportDue
+    }
+
+    private func takeSpecial(_ bytes: UnsafeRawBufferPointer) throws(BenchBreach) -> Step {
+        switch try BenchPayload.special(bytes, run: run) {
+        case .mark:
+            guard mark == nil else { throw BenchBreach("a second mark") }
+            mark = (messages, loop.now)
+            return .counted
+        case .end(let sent):
+            guard let mark else { throw BenchBreach("an end without a mark") }
+            let amount = Self.amount(messages - mark.messages, size)
+            guard amount == sent.amount else {
+                throw BenchBreach(
+                    "\(sent.amount.messages) messages were said to be sent, \(amount.messages) came")
+            }
+            let time = UInt64(max((loop.now - mark.at).nanoseconds, 0))
+            return .complete(received: BenchCount(amount: amount, nanoseconds: time), sent: sent)
+        }
+    }
+}

@@ -1,0 +1,173 @@
+import Nigh
+import NighCore
+
+/// The page that `nigh bench --report` writes: one file, which fetches nothing and runs nothing.
+struct BenchReport: Sendable {
+    private let findings: BenchFindings
+
+    /// Reports come in close beside each other at first; a pace is taken over so much time at least.
+    private static let leastTime = 0.2
+    private static let mostDots = 1_000
+    private static let mostBars = 32
+
+    init(_ findings: BenchFindings) { self.findings = findings }
+
+    /// All of it.
+    var page: String {
+        let name = findings.peer?.name.description ?? "nobody"
+        let markup: Markup = """
+            <!DOCTYPE html>
+            <html lang="en">
+            <head>
+            <meta charset="utf-8">
+            <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+            <meta name="viewport" content="width=device-width, initial-scale=1">
+            <meta name="color-scheme" content="light dark">
+            <title>nigh bench: \(name)</title>
+            <style>\(Self.style)</style>
+            </head>
+            <body>
+            <main>
+            <h1>From \(findings.own) to \(name)</h1>
+            <p class="lead">What passed between two devices, and what that did to the round trip.\(interruption)</p>
+            \(setUp)
+            <h2>Summary</h2>
+            \(summary)
+            \(findings.runs.map(section))
+            <footer>Made by nigh bench. What counts is what was received, between a mark and an end that travel with the \
+            messages; shaded is the warm-up, which is not counted. Percentiles are known to within 1.6 %.</footer>
+            </main>
+            </body>
+            </html>
+
+            """
+        return markup.description
+    }
+
+    private var interruption: Markup {
+        findings.wasInterrupted ? " It was interrupted: some runs are missing." : ""
+    }
+
+    private var setUp: Markup {
+        var rows: [(String, String)] = [
+            ("When", findings.startedAt),
+            ("From", "\(findings.own) (\(findings.ownID.short)), \(Software.description)"),
+        ]
+        if let peer = findings.peer {
+            rows.append(("To", "\(peer.name) (\(peer.id.short)), \(findings.software)"))
+            rows.append(("Transport", findings.runs.last?.transport ?? peer.transport ?? "unknown"))
+        }
+        rows.append(("Security", findings.security.rawValue))
+        rows.append(("Protocol", "nigh bench, version \(BenchMessage.version)"))
+        if let middle = findings.idle.histogram.percentile(0.5) {
+            let words = Figures.span(nanoseconds: Double(middle))
+            rows.append(("Round trip without load", "\(words) (median of \(findings.idle.histogram.count))"))
+        }
+        return "<dl>\(rows.map { "<dt>\($0.0)</dt><dd>\($0.1)</dd>" as Markup })</dl>"
+    }
+
+    private var summary: Markup {
+        let rows = findings.runs.flatMap { run in run.ways.map { row(of: run, $0.name, $0.way) } }
+        return """
+            <div class="wide"><table>
+            <thead><tr><th>Run</th><th>Messages of</th><th>Way</th><th>Sent</th><th>Received</th><th></th>\
+            <th>Messages</th><th>Ping p50</th><th>p99</th><th>lost</th></tr></thead>
+            <tbody>\(rows)</tbody>
+            </table></div>
+            """
+    }
+
+    private func row(of run: BenchRun, _ name: BenchDirection, _ way: BenchRun.Way) -> Markup {
+        let spans = run.roundTrips.histogram
+        let percentiles = [0.5, 0.99].map { share -> Markup in
+            let words = spans.percentile(share).map { Figures.span(nanoseconds: Double($0)) } ?? "–"
+            return "<td>\(words)</td>"
+        }
+        let wayName = run.order.direction == .both ? "\(name.rawValue) of both" : name.rawValue
+        return """
+            <tr><td>\(run.order.run)</td><td>\(Figures.size(Int(run.order.size)))</td><td class="word">\(wayName)</td>\
+            <td>\(Figures.rate(way.sent.rate))</td><td class="main">\(Figures.rate(way.received.rate))</td>\
+            <td>\(Figures.bitRate(way.received.rate))</td>\
+            <td>\(Figures.amount(way.received.frequency, unit: "/s"))</td>\(percentiles)<td>\(run.pingsLost)</td></tr>
+
+            """
+    }
+
+    // MARK: One run
+
+    private func section(_ run: BenchRun) -> Markup {
+        """
+        <section>
+        <h2>Run \(run.order.run): \(run.order.direction.rawValue), messages of \(Figures.size(Int(run.order.size)))</h2>
+        \(throughput(run))\(echoes(run))\(distribution(run))</section>
+
+        """
+    }
+
+    private func throughput(_ run: BenchRun) -> Markup {
+        var series: [Plot.Series] = []
+        if run.order.direction.goesUp {
+            series.append(.init(name: "up: sent here", look: "a wide", points: pace(run.here, \.sent)))
+            series.append(
+                .init(name: "up: received there", look: "a-dark", points: pace(run.there, \.received)))
+        }
+        if run.order.direction.goesDown {
+            series.append(.init(name: "down: sent there", look: "b wide", points: pace(run.there, \.sent)))
+            series.append(
+                .init(name: "down: received here", look: "b-dark", points: pace(run.here, \.received)))
+        }
+        let points = series.flatMap(\.points)
+        let plot = Plot(
+            title: "Throughput", xEnd: points.map(\.x).max() ?? 1, yEnd: (points.map(\.y).max() ?? 1) * 1.08,
+            xName: "seconds since the run began", yLabel: { Figures.rate($0) })
+        return plot.lines(series, shadedTo: Double(run.order.warmUp) / 1_000)
+    }
+
+    /// Bytes a second, each at the middle of the time it was taken over.
+    private func pace(_ reports: [BenchProgress], _ amount: (BenchProgress) -> BenchAmount) -> [(
+        x: Double, y: Double
+    )] {
+        var points: [(x: Double, y: Double)] = []
+        var (begin, bytes) = (0.0, UInt64(0))
+        for report in reports {
+            let now = Double(report.microseconds) / 1e6
+            guard now - begin >= Self.leastTime else { continue }
+            let sum = amount(report).bytes
+            points.append(((begin + now) / 2, Double(sum &- bytes) / (now - begin)))
+            (begin, bytes) = (now, sum)
+        }
+        return points
+    }
+
+    private func echoes(_ run: BenchRun) -> Markup {
+        let all = run.echoes.map { (x: Double($0.at.nanoseconds) / 1e9, y: Double($0.roundTrip.nanoseconds)) }
+        guard !all.isEmpty else { return "" }
+        // Of many that lie side by side the longest counts.
+        let group = (all.count + Self.mostDots - 1) / Self.mostDots
+        let shown = stride(from: 0, to: all.count, by: group).compactMap { begin in
+            all[begin..<min(begin + group, all.count)].max { $0.y < $1.y }
+        }
+        let idle = findings.idle.histogram.percentile(0.5).map { ("without load (median)", Double($0)) }
+        let plot = Plot(
+            title: "Round trip under load",
+            xEnd: max(all.last?.x ?? 1, run.here.last.map { Double($0.microseconds) / 1e6 } ?? 1),
+            yEnd: (all.map(\.y).max() ?? 1) * 1.08,
+            xName: "seconds since the run began", yLabel: { Figures.span(nanoseconds: $0) })
+        return plot.dots(
+            .init(name: "round trip", look: "c", points: shown), level: idle,
+            shadedTo: Double(run.order.warmUp) / 1_000)
+    }
+
+    private func distribution(_ run: BenchRun) -> Markup {
+        let bars = run.roundTrips.histogram.bars(atMost: Self.mostBars)
+        guard !bars.isEmpty else { return "" }
+        let plot = Plot(
+            title: "How long the round trips took", xEnd: 1,
+            yEnd: Double(bars.map(\.count).max() ?? 1) * 1.08,
+            xName: "round trip (the axis is logarithmic)",
+            yLabel: { Figures.fixed($0, decimals: $0 == $0.rounded() ? 0 : 1) })
+        return plot.bars(
+            bars.map { (Figures.span(nanoseconds: Double($0.range.lowerBound)), $0.count) }, look: "c",
+            name: "round trips")
+    }
+}

@@ -1,0 +1,15 @@
+import Glibc
+
+/// What this program runs on, for whoever compares measurements.
+enum Software {
+    /// As in `nigh, Linux 6.1.0 x86_64`.
+    static let description: String = {
+        var names = utsname()
+        guard uname(&names) == 0 else { return "nigh" }
+        return "nigh, \(text(names.sysname)) \(text(names.release)) \(text(names.machine))"
+    }()
+
+    private static func text(_ field: some Any) -> String {
+        withUnsafeBytes(of: field) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    }
+}

@@ -1,0 +1,138 @@
+import Nigh
+import NighCore
+
+/// The side of a measurement that is asked: takes orders of one guest, within its limits, and ends the conversation with whoever
+/// breaks the protocol or falls silent.
+///
+/// `@unchecked Sendable`: touched on the session's loop alone.
+final class BenchHost: @unchecked Sendable {
+    /// What was measured in one run.
+    struct Run {
+        let order: BenchOrder
+        /// What came here, by this side's clock.
+        var up: BenchCount?
+        /// What the guest says that has come there.
+        var down: BenchCount?
+
+        var isComplete: Bool {
+            (up != nil || !order.direction.goesUp) && (down != nil || !order.direction.goesDown)
+        }
+    }
+
+    /// A guest who says nothing, and of whom nothing comes, is waited for so long.
+    private static let patience = Moment.Span.seconds(30)
+    private static let pauseBetweenLooks = Moment.Span.seconds(1)
+
+    private let end: BenchEnd
+    private var hasGreeted = false
+    private var lastRun: UInt16 = 0
+    private var running: Run?
+    private var heardAt: Moment
+    private var amountSeen = BenchAmount()
+    private var timer: LoopTimer?
+    private let whenMeasured: (Run) -> Void
+    private let whenFailed: (any Error) -> Void
+
+    private var loop: UVEventLoop { end.loop }
+
+    /// - Parameter whenFailed: called once, when the guest is to go.
+    init(
+        _ session: Session, loop: UVEventLoop, guest: PeerID, whenMeasured: @escaping (Run) -> Void,
+        whenFailed: @escaping (any Error) -> Void
+    ) {
+        end = BenchEnd(session, loop: loop, peer: guest)
+        heardAt = loop.now
+        self.whenMeasured = whenMeasured
+        self.whenFailed = whenFailed
+        end.whenMessage = { [unowned self] message in
+            do throws(BenchBreach) { try heard(message) } catch { fail(error) }
+        }
+        end.whenComplete = { [unowned self] received, _ in
+            running?.up = received
+            completeIfDone()
+        }
+        end.whenFailed = { [unowned self] in fail($0) }
+        watch()
+    }
+
+    @inline(__always)
+    func take(_ bytes: RawSpan, _ origin: MessageOrigin) { end.take(bytes, origin) }
+
+    /// The guest has gone, or is to go.
+    func stop() {
+        end.endRun()
+        if let timer { loop.cancel(timer) }
+        timer = nil
+    }
+
+    private func fail(_ error: any Error) {
+        stop()
+        whenFailed(error)
+    }
+
+    private func heard(_ message: BenchMessage) throws(BenchBreach) {
+        switch message {
+        case .hello(let versions, _):
+            guard !hasGreeted else { throw BenchBreach("a second hello") }
+            guard versions.contains(BenchMessage.version) else {
+                return end.say(.refused(run: 0, words: "only version \(BenchMessage.version) is spoken here"))
+            }
+            hasGreeted = true
+            heardAt = loop.now
+            end.say(.welcome(version: BenchMessage.version, limits: .own, software: Software.description))
+        case .order(let order): try take(order)
+        case .progress(let run, let progress):
+            guard run <= lastRun else { throw BenchBreach("news of a run that was not ordered") }
+            guard run == running?.order.run else { return }
+            if progress.received != amountSeen {
+                amountSeen = progress.received
+                heardAt = loop.now
+            }
+            end.heard(progress)
+        case .outcome(let run, let count):
+            guard run == running?.order.run, running?.order.direction.goesDown == true, running?.down == nil
+            else {
+                throw BenchBreach("an outcome that nobody waits for")
+            }
+            running?.down = count
+            completeIfDone()
+        case .welcome, .ready, .refused: throw BenchBreach("words of a host")
+        }
+    }
+
+    private func take(_ order: BenchOrder) throws(BenchBreach) {
+        guard hasGreeted, running == nil else { throw BenchBreach("an order at the wrong time") }
+        guard order.run == lastRun + 1, order.run < .max else { throw BenchBreach("an order out of turn") }
+        lastRun = order.run
+        heardAt = loop.now
+        if let words = BenchLimits.own.refusal(of: order) {
+            return end.say(.refused(run: order.run, words: words))
+        }
+        running = Run(order: order)
+        amountSeen = BenchAmount()
+        end.prepare(order, receives: order.direction.goesUp)
+        end.say(.ready(run: order.run))
+        end.go(sends: order.direction.goesDown)
+    }
+
+    private func completeIfDone() {
+        guard let run = running, run.isComplete else { return }
+        heardAt = loop.now
+        running = nil
+        end.endRun()
+        whenMeasured(run)
+    }
+
+    private func watch() {
+        timer = loop.schedule(at: loop.now + Self.pauseBetweenLooks) { [weak self] in
+            guard let self else { return }
+            let received = end.progress.received
+            if running?.order.direction.goesUp == true, running?.up == nil, received != amountSeen {
+                amountSeen = received
+                heardAt = loop.now
+            }
+            guard loop.now < heardAt + Self.patience else { return fail(BenchBreach("nothing for 30 s")) }
+            watch()
+        }
+    }
+}

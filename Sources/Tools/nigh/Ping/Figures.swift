@@ -1,0 +1,65 @@
+import JSONText
+
+/// How measured numbers are written for people, and in JSON.
+enum Figures {
+    /// A span, in milliseconds; in seconds from ten of them on.
+    static func span(nanoseconds: Double) -> String {
+        let milliseconds = nanoseconds / 1_000_000
+        switch milliseconds {
+        case ..<10: return "\(fixed(milliseconds, decimals: 3)) ms"
+        case ..<100: return "\(fixed(milliseconds, decimals: 2)) ms"
+        case ..<10_000: return "\(fixed(milliseconds, decimals: 1)) ms"
+        default: return "\(fixed(milliseconds / 1_000, decimals: 1)) s"
+        }
+    }
+
+    /// A rate in bytes a second, in decimal units, with three digits or so.
+    static func rate(_ bytesPerSecond: Double) -> String { scaled(bytesPerSecond, unit: "B/s") }
+
+    /// The same in bits a second, as networks are sold.
+    static func bitRate(_ bytesPerSecond: Double) -> String { scaled(bytesPerSecond * 8, unit: "bit/s") }
+
+    /// How many of something, as in `12.3 k`.
+    static func amount(_ number: Double, unit: String) -> String { scaled(number, unit: unit) }
+
+    /// A number of bytes as it is given to an option, as in `16 KiB`.
+    static func size(_ bytes: Int) -> String {
+        switch bytes {
+        case _ where bytes >= 1 << 20 && bytes.isMultiple(of: 1 << 20): "\(bytes >> 20) MiB"
+        case _ where bytes >= 1 << 10 && bytes.isMultiple(of: 1 << 10): "\(bytes >> 10) KiB"
+        default: "\(bytes) B"
+        }
+    }
+
+    /// Percent, with as many digits as they matter.
+    static func percent(_ share: Double) -> String {
+        let percent = share * 100
+        return "\(percent == percent.rounded() ? fixed(percent, decimals: 0) : fixed(percent, decimals: 2)) %"
+    }
+
+    /// Nanoseconds as a number of milliseconds, to the tenth of a microsecond.
+    static func json(nanoseconds: Double) -> JSON { .number((nanoseconds / 100).rounded() / 10_000) }
+
+    /// `value` with so many digits behind the point.
+    static func fixed(_ value: Double, decimals: Int) -> String {
+        guard value.isFinite, value.magnitude < 1e15 else { return "\(value)" }
+        var factor = 1
+        for _ in 0..<decimals { factor *= 10 }
+        let whole = Int((value.magnitude * Double(factor)).rounded())
+        let sign = value < 0 && whole > 0 ? "-" : ""
+        guard decimals > 0 else { return "\(sign)\(whole)" }
+        let fraction = "\(whole % factor)"
+        return
+            "\(sign)\(whole / factor).\(String(repeating: "0", count: decimals - fraction.count))\(fraction)"
+    }
+
+    private static func scaled(_ number: Double, unit: String) -> String {
+        var (rest, prefix) = (number, "")
+        for next in ["k", "M", "G", "T"] where rest.magnitude >= 999.5 {
+            rest /= 1_000
+            prefix = next
+        }
+        let decimals = prefix.isEmpty ? 0 : rest.magnitude < 9.995 ? 2 : rest.magnitude < 99.95 ? 1 : 0
+        return "\(fixed(rest, decimals: decimals)) \(prefix)\(unit)"
+    }
+}

@@ -1,0 +1,104 @@
+import JSONText
+import Nigh
+
+/// What came of the pings so far. A value that does not grow with their number.
+struct PingTally: Sendable {
+    /// Why a ping counts as lost.
+    enum Loss: String, Sendable, CaseIterable {
+        /// No answer within the timeout.
+        case timeout
+        /// The link broke while it was under way.
+        case linkLost = "link_lost"
+        /// When its turn came there was no link: another was being looked for.
+        case noLink = "no_link"
+        /// When its turn came there was no conversation: the peer is gone.
+        case noPeer = "no_peer"
+        /// Too many were under way already.
+        case tooMany = "too_many"
+
+        var words: String {
+            switch self {
+            case .timeout: "no answer in time"
+            case .linkLost: "the link broke"
+            case .noLink: "no link"
+            case .noPeer: "the peer is gone"
+            case .tooMany: "too many are under way"
+            }
+        }
+    }
+
+    private(set) var sent = 0
+    private(set) var received = 0
+    private(set) var losses: [Loss: Int] = [:]
+    /// Of those lost, the ones whose answer came after all.
+    private(set) var late = 0
+    /// How often the conversation went on over another link.
+    var reconnects = 0
+    /// How often the conversation ended, and another began.
+    var rejoins = 0
+    private(set) var roundTrips = RoundTripRecord()
+    /// How many replies came over each transport.
+    private(set) var paths: [String: Int] = [:]
+
+    var lost: Int { losses.values.reduce(0, +) }
+    /// Those whose fate is not known yet.
+    var underWay: Int { sent - received - lost }
+    /// The share of those lost, of all whose fate is known.
+    var loss: Double { received + lost > 0 ? Double(lost) / Double(received + lost) : 0 }
+
+    mutating func send() { sent += 1 }
+
+    mutating func receive(after roundTrip: Duration, over transport: String) {
+        received += 1
+        paths[transport, default: 0] += 1
+        roundTrips.add(roundTrip)
+    }
+
+    mutating func lose(by loss: Loss) { losses[loss, default: 0] += 1 }
+
+    mutating func receiveLate() { late += 1 }
+
+    /// Those under way were never sent, as far as anybody is told.
+    mutating func forgetWhatIsUnderWay() { sent -= underWay }
+
+    var json: [JSON.Member] {
+        [
+            .init("sent", .integer(sent)), .init("received", .integer(received)),
+            .init("lost", .integer(lost)),
+            .init("loss_percent", .number((loss * 1_000_000).rounded() / 10_000)),
+            .init(
+                "losses",
+                .object(Loss.allCases.map { JSON.Member($0.rawValue, .integer(losses[$0] ?? 0)) })),
+            .init("late", .integer(late)),
+            .init("round_trip_ms", roundTrips.json),
+            .init("reconnects", .integer(reconnects)), .init("rejoins", .integer(rejoins)),
+            .init(
+                "paths",
+                .list(
+                    paths.sorted { $0.key < $1.key }.map {
+                        ["transport": .text($0.key), "received": .integer($0.value)]
+                    })),
+        ]
+    }
+
+    /// One line about numbers, then what is known of round trips and ways.
+    func words(about peer: Peer) -> [Line] {
+        var lines = [
+            Line("\(peer.name) (\(peer.id.short))", .strong)
+                + Line(": \(sent) sent, \(received) received, ")
+                + Line("\(Figures.percent(loss)) lost", lost > 0 ? .bad : .good)
+        ]
+        let reasons = Loss.allCases.compactMap { reason in losses[reason].map { "\($0) \(reason.words)" } }
+        if !reasons.isEmpty { lines.append(Line("lost because: \(reasons.joined(separator: ", "))")) }
+        if late > 0 { lines.append(Line("\(late) of those lost were answered too late")) }
+        lines += roundTrips.words.enumerated().map { Line(($0 == 0 ? "round trip: " : "            ") + $1) }
+        if !paths.isEmpty {
+            let ways = paths.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
+            lines.append(
+                Line(
+                    "carried by \(ways.joined(separator: ", ")); \(reconnects) reconnects, \(rejoins) rejoins"
+                ))
+        }
+        return lines
+    }
+}

@@ -1,0 +1,56 @@
+import JSONText
+import NighCore
+
+/// All round trips of one measurement, in a room that does not grow.
+struct RoundTripRecord: Hashable, Sendable {
+    private(set) var histogram = LogLinearHistogram()
+    private var last: Int64?
+    private var differences = 0.0
+    private var differenceCount = 0
+
+    /// Takes one in, in the order in which they were asked for.
+    mutating func add(_ roundTrip: Duration) {
+        let span = Moment.Span(roundTrip).nanoseconds
+        histogram.add(nanoseconds: span)
+        if let last {
+            differences += Double((span - last).magnitude)
+            differenceCount += 1
+        }
+        last = span
+    }
+
+    /// The mean of how much each round trip differs from the one before, in nanoseconds; 0 where there are not two.
+    var jitter: Double { differenceCount > 0 ? differences / Double(differenceCount) : 0 }
+
+    /// What is told of them; null where there is none.
+    var json: JSON {
+        let spans = histogram
+        guard let least = spans.least, let greatest = spans.greatest, let mean = spans.mean else {
+            return .null
+        }
+        return [
+            "count": .integer(spans.count),
+            "min": Figures.json(nanoseconds: Double(least)), "mean": Figures.json(nanoseconds: mean),
+            "max": Figures.json(nanoseconds: Double(greatest)), "jitter": Figures.json(nanoseconds: jitter),
+            "p50": percentile(0.5), "p95": percentile(0.95), "p99": percentile(0.99),
+        ]
+    }
+
+    private func percentile(_ share: Double) -> JSON {
+        histogram.percentile(share).map { Figures.json(nanoseconds: Double($0)) } ?? .null
+    }
+
+    /// The same in words.
+    var words: [String] {
+        let spans = histogram
+        guard let least = spans.least, let greatest = spans.greatest, let mean = spans.mean else { return [] }
+        let middle = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)].compactMap { name, share in
+            spans.percentile(share).map { "\(name) \(Figures.span(nanoseconds: Double($0)))" }
+        }
+        let ends = [("min", Double(least)), ("mean", mean), ("max", Double(greatest)), ("jitter", jitter)]
+        return [
+            ends.map { "\($0) \(Figures.span(nanoseconds: $1))" }.joined(separator: ", "),
+            middle.joined(separator: ", "),
+        ]
+    }
+}
