@@ -126,8 +126,7 @@ let package = Package(
         .testTarget(
             name: "NighProgramTests",
             dependencies: [
-                "Arguments", "ChildPrograms", "JSONText", "NighCore", "NighMemory", "NighRecord", "NighTestKit",
-                "nigh",
+                "Arguments", "ChildPrograms", "JSONText", "Nigh", "NighCore", "NighMemory", "NighRecord", "NighTestKit", "nigh",
             ],
             path: "Tests/NighProgram", exclude: ["Common/check-json"]),
         .testTarget(

@@ -9,7 +9,7 @@ extension BenchReport {
         }
         * { box-sizing: border-box; }
         body { margin: 0; background: var(--ground); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
-        main { max-width: 800px; margin: 0 auto; padding: 32px 24px 48px; }
+        main { max-width: 880px; margin: 0 auto; padding: 32px 24px 48px; }
         h1 { font-size: 28px; line-height: 1.2; margin: 0 0 4px; overflow-wrap: anywhere; }
         h2 { font-size: 20px; margin: 40px 0 12px; }
         .lead, footer, figcaption, dt { color: var(--faint); }
@@ -17,9 +17,9 @@ extension BenchReport {
         footer { margin-top: 40px; padding-top: 12px; border-top: 1px solid var(--rule); font-size: 14px; }
         dl { display: grid; grid-template-columns: max-content 1fr; gap: 4px 20px; margin: 0; }
         dd { margin: 0; overflow-wrap: anywhere; }
-        .wide { overflow-x: auto; }
-        table { border-collapse: collapse; width: 100%; font-size: 14px; font-variant-numeric: tabular-nums; }
-        th, td { padding: 6px 8px; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--rule); }
+        .scrolls { overflow-x: auto; }
+        table { border-collapse: collapse; width: 100%; font-size: 13px; font-variant-numeric: tabular-nums; }
+        th, td { padding: 5px 6px; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--rule); }
         th { font-weight: 600; color: var(--faint); }
         th:nth-child(3), td.word { text-align: left; }
         td.main { font-weight: 700; }

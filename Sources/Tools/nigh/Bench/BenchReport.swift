@@ -69,7 +69,7 @@ struct BenchReport: Sendable {
     private var summary: Markup {
         let rows = findings.runs.flatMap { run in run.ways.map { row(of: run, $0.name, $0.way) } }
         return """
-            <div class="wide"><table>
+            <div class="scrolls"><table>
             <thead><tr><th>Run</th><th>Messages of</th><th>Way</th><th>Sent</th><th>Received</th><th></th>\
             <th>Messages</th><th>Ping p50</th><th>p99</th><th>lost</th></tr></thead>
             <tbody>\(rows)</tbody>
@@ -118,9 +118,13 @@ struct BenchReport: Sendable {
         }
         let points = series.flatMap(\.points)
         let plot = Plot(
-            title: "Throughput", xEnd: points.map(\.x).max() ?? 1, yEnd: (points.map(\.y).max() ?? 1) * 1.08,
+            title: "Throughput", xEnd: duration(of: run), yEnd: (points.map(\.y).max() ?? 1) * 1.08,
             xName: "seconds since the run began", yLabel: { Figures.rate($0) })
         return plot.lines(series, shadedTo: Double(run.order.warmUp) / 1_000)
+    }
+
+    private func duration(of run: BenchRun) -> Double {
+        max(run.here.last.map { Double($0.microseconds) / 1e6 } ?? 0, 0.1)
     }
 
     /// Bytes a second, each at the middle of the time it was taken over.
@@ -150,9 +154,9 @@ struct BenchReport: Sendable {
         let idle = findings.idle.histogram.percentile(0.5).map { ("without load (median)", Double($0)) }
         let plot = Plot(
             title: "Round trip under load",
-            xEnd: max(all.last?.x ?? 1, run.here.last.map { Double($0.microseconds) / 1e6 } ?? 1),
+            xEnd: duration(of: run),
             yEnd: (all.map(\.y).max() ?? 1) * 1.08,
-            xName: "seconds since the run began", yLabel: { Figures.span(nanoseconds: $0) })
+            xName: "seconds since the run began", yLabel: { Figures.shortSpan(nanoseconds: $0) })
         return plot.dots(
             .init(name: "round trip", look: "c", points: shown), level: idle,
             shadedTo: Double(run.order.warmUp) / 1_000)
@@ -167,7 +171,7 @@ struct BenchReport: Sendable {
             xName: "round trip (the axis is logarithmic)",
             yLabel: { Figures.fixed($0, decimals: $0 == $0.rounded() ? 0 : 1) })
         return plot.bars(
-            bars.map { (Figures.span(nanoseconds: Double($0.range.lowerBound)), $0.count) }, look: "c",
+            bars.map { (Figures.shortSpan(nanoseconds: Double($0.range.lowerBound)), $0.count) }, look: "c",
             name: "round trips")
     }
 }

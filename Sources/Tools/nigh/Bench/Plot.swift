@@ -34,13 +34,10 @@ struct Plot: Sendable {
     /// Steps of 1, 2 or 5 times a power of ten, of which some five make `end`.
     static func ticks(to end: Double) -> [Double] {
         guard end > 0, end.isFinite else { return [0] }
-        var step = 1.0
-        while step * 5 < end { step *= 10 }
-        while step > end { step /= 10 }
-        for part in [0.1, 0.2, 0.5] where step * part * 6 >= end {
-            step *= part
-            break
-        }
+        var power = 1.0
+        while power * 10 <= end { power *= 10 }
+        while power > end { power /= 10 }
+        let step = [0.2, 0.5, 1, 2].map { $0 * power }.first { end / $0 < 6 } ?? 2 * power
         return (0...Int((end / step).rounded(.down))).map { Double($0) * step }
     }
 
@@ -60,7 +57,7 @@ struct Plot: Sendable {
     /// A dot for each point, and a level across.
     func dots(_ series: Series, level: (name: String, at: Double)?, shadedTo shade: Double) -> Markup {
         let dots = series.points.map { point -> Markup in
-            #"<circle cx="\#(Self.number(x(point.x)))" cy="\#(Self.number(y(point.y)))" r="2.2"/>"#
+            #"<circle cx="\#(Self.number(x(point.x)))" cy="\#(Self.number(y(point.y)))" r="3"/>"#
         }
         var parts: [Markup] = [shading(to: shade), yAxis, xAxis]
         var legend = [(series.name, series.look)]
@@ -87,7 +84,10 @@ struct Plot: Sendable {
             return
                 #"<rect x="\#(Self.number(start + 1))" y="\#(Self.number(barTop))" width="\#(Self.number(max(step - 2, 1)))" height="\#(Self.number(top + plotHeight - barTop))"><title>\#(bar.label): \#(bar.count)</title></rect>"#
         }
-        let labels = bars.enumerated().filter { $0.offset.isMultiple(of: every) }.map {
+        // One that begins too far to the right would be cut off.
+        let labels = bars.enumerated().filter {
+            $0.offset.isMultiple(of: every) && Double($0.offset) * step < plotWidth - 40
+        }.map {
             index, bar -> Markup in
             let place = Self.number(left + Double(index) * step)
             return #"<text x="\#(place)" y="\#(height - bottom + 16)">\#(bar.label)</text>"#

@@ -121,10 +121,15 @@ final class HostKeeper: @unchecked Sendable {
         if purpose == .bench, let busy = bench?.guest ?? expected.first(where: { $0.value == .bench })?.key,
             busy != invitation.peer.id
         {
-            let name = mine.peers[busy]?.name.description ?? busy.short
-            return mine.session.decline(
-                invitation, words: "\(name) is measuring here now; try again when that is over",
-                retryAfter: Self.pauseWhenBusy)
+            // Whoever has lost their link may never come back, and must not keep others waiting.
+            if guests[busy] != nil, mine.peers[busy]?.state != .connected {
+                dismiss(busy, BenchBreach("somebody else wants to measure, and its link is lost"))
+            } else {
+                let name = mine.peers[busy]?.name.description ?? busy.short
+                return mine.session.decline(
+                    invitation, words: "\(name) is measuring here now; try again when that is over",
+                    retryAfter: Self.pauseWhenBusy)
+            }
         }
         expected[invitation.peer.id] = purpose
         mine.session.accept(invitation)

@@ -13,6 +13,21 @@ enum Figures {
         }
     }
 
+    /// A span in the unit that suits it, with three digits or so, for axes.
+    static func shortSpan(nanoseconds: Double) -> String {
+        switch nanoseconds {
+        case 0: "0"
+        case ..<999.5: "\(fixed(nanoseconds, decimals: 0)) ns"
+        case ..<999_500: "\(digits(nanoseconds / 1_000)) µs"
+        case ..<999_500_000: "\(digits(nanoseconds / 1_000_000)) ms"
+        default: "\(digits(nanoseconds / 1_000_000_000)) s"
+        }
+    }
+
+    private static func digits(_ number: Double) -> String {
+        fixed(number, decimals: number < 9.995 ? 2 : number < 99.95 ? 1 : 0)
+    }
+
     /// A rate in bytes a second, in decimal units, with three digits or so.
     static func rate(_ bytesPerSecond: Double) -> String { scaled(bytesPerSecond, unit: "B/s") }
 
@@ -59,7 +74,6 @@ enum Figures {
             rest /= 1_000
             prefix = next
         }
-        let decimals = prefix.isEmpty ? 0 : rest.magnitude < 9.995 ? 2 : rest.magnitude < 99.95 ? 1 : 0
-        return "\(fixed(rest, decimals: decimals)) \(prefix)\(unit)"
+        return "\(prefix.isEmpty ? fixed(rest, decimals: 0) : digits(rest)) \(prefix)\(unit)"
     }
 }

@@ -1,0 +1,90 @@
+import Nigh
+import NighCore
+
+/// A session that is no `nigh`, and says to one whatever a test wants.
+///
+/// `@unchecked Sendable`: what changes is guarded by the lock.
+final class StrangerInTests: @unchecked Sendable {
+    let session: Session
+    private let loop: UVEventLoop
+    private let lock = Lock()
+    private var isConnected = false
+    private var heard: [[UInt8]] = []
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+    private var answer: (@Sendable (_ message: [UInt8]) -> [[UInt8]])?
+
+    /// One that calls; or one that is called, and answers every message of the main lane with those of `answering`.
+    init(answering: (@Sendable ([UInt8]) -> [[UInt8]])? = nil) throws {
+        answer = answering
+        loop = try UVEventLoop.make()
+        session = Session(
+            SessionConfiguration(
+                service: "nigh", name: DisplayName(fitting: "Stranger"),
+                role: answering == nil ? .client : .server),
+            identity: .ephemeral(), transports: try TransportRegistry.standard.makeAll(HostInTests.transport),
+            loop: loop)
+    }
+
+    /// Begins; returns the address where it is reached, if it is one that is called.
+    func start() async -> String {
+        await withCheckedContinuation { continuation in
+            let told = Told(continuation)
+            session.start(
+                onEvent: { [self] event in
+                    switch event {
+                    case .listening(_, let addresses):
+                        if let first = addresses.first { told.tell("\(first)") }
+                    case .invited(let invitation): session.accept(invitation)
+                    case .stateChanged(let peer, _, _): change { isConnected = peer.state == .connected }
+                    default: break
+                    }
+                },
+                onMessage: { [self] bytes, origin in
+                    let message = bytes.withUnsafeBytes { Array($0) }
+                    change { heard.append(message) }
+                    for reply in answer?(message) ?? [] { try? session.trySend(reply, to: origin.peer) }
+                })
+        }
+    }
+
+    /// `@unchecked Sendable`: used on the session's loop alone.
+    private final class Told: @unchecked Sendable {
+        private var continuation: CheckedContinuation<String, Never>?
+
+        init(_ continuation: CheckedContinuation<String, Never>) { self.continuation = continuation }
+
+        func tell(_ address: String) {
+            continuation?.resume(returning: address)
+            continuation = nil
+        }
+    }
+
+    private func change(_ body: () -> Void) {
+        let waiting = lock.withLock {
+            body()
+            defer { self.waiting = [] }
+            return self.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    /// Waits until `condition` holds.
+    func until(_ condition: @Sendable (_ isConnected: Bool, _ heard: [[UInt8]]) -> Bool) async {
+        while true {
+            if lock.withLock({ condition(isConnected, heard) }) { return }
+            await withCheckedContinuation { continuation in
+                let holds = lock.withLock {
+                    if condition(isConnected, heard) { return true }
+                    waiting.append(continuation)
+                    return false
+                }
+                if holds { continuation.resume() }
+            }
+        }
+    }
+
+    func end() async {
+        await session.close()
+        loop.shutdown()
+    }
+}

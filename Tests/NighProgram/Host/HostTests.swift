@@ -1,0 +1,110 @@
+import ChildPrograms
+import Foundation
+import NighTestKit
+import Testing
+
+@testable import nigh
+
+/// `nigh host`, as a user calls it.
+@Suite struct HostTests {
+    private let user = NighUser()
+
+    @Test("It says at once who it is and where it is reached, who comes and goes, and sums up at Ctrl-C")
+    func guests() throws {
+        let host = try HostInTests("--name", "Puma")
+        let call = try user.run(
+            "ping", host.address, "-t", HostInTests.transport, "-c", "2", "-i", "0", "--name", "Lynx")
+        #expect(call.status == 0, "\(call)")
+        try host.child.line(with: "\"left\"")
+        let end = try host.end()
+        #expect(end.status == 0)
+        try end.expectSchema("host", lines: true)
+        let objects = try end.objects()
+        #expect(objects[0]["name"] as? String == "Puma" && (objects[0]["peer_id"] as? String)?.count == 52)
+        let changes = objects.filter { $0["type"] as? String == "guest" }
+        #expect(changes.map { $0["change"] as? String } == ["came", "left"])
+        let guest = changes.last?["peer"] as? [String: Any]
+        #expect(guest?["name"] as? String == "Lynx" && guest?["purpose"] as? String == "ping")
+        #expect(changes.last?["cause"] as? String == "peer left")
+        #expect(objects.last?["pinged_by"] as? Int == 1)
+    }
+
+    @Test("In words it says the same, and what strangers call themselves does nothing to a terminal")
+    func words() throws {
+        let host = try user.start("host", "-t", HostInTests.transport, "--name", "Puma", "--once")
+        let address = try #require(try host.line(with: "reached at").split(separator: " ").last)
+        let call = try NighUser().run(
+            "ping", "\(address)", "-t", HostInTests.transport, "-c", "1", "--name", "\u{202E}Lynx")
+        #expect(call.status == 0)
+        let end = try NighCall(finishing: host)
+        #expect(end.status == 0)
+        #expect(
+            end.lines.first?.hasPrefix("Puma (") == true
+                && end.lines.first?.contains("Ctrl-C ends it") == true)
+        #expect(end.lines.contains { $0.contains("is here for nigh ping, over tcp") }, "\(end.lines)")
+        #expect(!end.lines.joined().contains("\u{202E}"))
+        #expect(end.lines.last == "1 came to ping, 0 to measure (0 runs)")
+    }
+
+    @Test("With --json it is one object, and with --once it ends with its first guest")
+    func once() throws {
+        let port = try FreePort.find()
+        let host = try user.start("host", "--once", "--json", "-t", "\(HostInTests.transport),port=\(port)")
+        let call = try NighUser().run(
+            "ping", "tcp://127.0.0.1:\(port)", "--until", "-t", HostInTests.transport)
+        #expect(call.status == 0, "\(call)")
+        let end = try NighCall(finishing: host)
+        #expect(end.status == 0)
+        try end.expectSchema("host")
+        #expect((try end.object()["guests"] as? [Any])?.count == 2)
+    }
+
+    @Test("Another service is met by those who name it, and by nobody else")
+    func service() throws {
+        let service = "h\(UInt32.random(in: 0 ... .max))"
+        let host = try HostInTests(service)
+        let stranger = try user.run("ping", host.address, "-t", HostInTests.transport, "-c", "1", "--json")
+        #expect(stranger.status == 1)
+        #expect(
+            (try stranger.object()["error"] as? [String: Any])?["cause"] as? String == "wrong service",
+            "\(stranger)")
+        #expect(
+            try user.run("ping", host.address, "-t", HostInTests.transport, "-c", "1", "-s", service).status
+                == 0)
+    }
+
+    @Test("Where no transport works the status is 3, and a wrong call ends with 2")
+    func failures() throws {
+        let call = try user.run("host", "-t", "bluetooth:adapter=hci60000", "--json")
+        #expect(call.status == 3, "\(call)")
+        try call.expectSchema("host")
+        for arguments in [["host", "no service"], ["host", "a", "b"], ["host", "-t", "pigeon"]] {
+            #expect(try user.run(arguments).status == 2)
+        }
+        let help = try user.run("host", "--help")
+        #expect(help.status == 0 && help.lines.contains { $0.contains("--once") })
+    }
+}
+
+/// Ports for those who must be reached again where they were.
+enum FreePort {
+    /// One that was free a moment ago.
+    static func find() throws -> Int {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(INADDR_LOOPBACK).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let port = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { general -> UInt16? in
+                guard bind(descriptor, general, length) == 0, getsockname(descriptor, general, &length) == 0
+                else {
+                    return nil
+                }
+                return UInt16(bigEndian: pointer.pointee.sin_port)
+            }
+        }
+        return Int(try #require(port))
+    }
+}
