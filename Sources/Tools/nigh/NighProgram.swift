@@ -21,6 +21,8 @@ enum NighProgram {
                 HostErrand.description,
                 PingErrand.description,
                 BenchErrand.description,
+                SendErrand.description,
+                ReceiveErrand.description,
                 TraceErrand.description,
                 InjectErrand.description,
                 IdentityErrand.description,

@@ -88,6 +88,12 @@ final class CommandSession: @unchecked Sendable {
             onMessage: onMessage ?? { _, _ in })
     }
 
+    /// The same, where messages are left to the session's `messages`: whoever is slow to read them slows the senders down.
+    func startReading(onEvent: EventHandler? = nil) {
+        self.onEvent = onEvent
+        session.start(onEvent: { [self] in took($0) })
+    }
+
     /// Says goodbye to everybody and ends; nothing is called afterwards.
     func close() async {
         await session.close()

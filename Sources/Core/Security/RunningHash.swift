@@ -1,0 +1,38 @@
+import COpenSSL
+
+/// SHA-256 of bytes that come piece by piece.
+///
+/// For one thread at a time: it holds a libcrypto context that everything changes.
+package final class RunningHash {
+    private let context: OpaquePointer
+
+    /// Of nothing so far.
+    package init() {
+        context = EVP_MD_CTX_new()
+        reset()
+    }
+
+    deinit { EVP_MD_CTX_free(context) }
+
+    /// Forgets what came.
+    package func reset() {
+        precondition(EVP_DigestInit_ex(context, EVP_sha256(), nil) == 1, "libcrypto has no SHA-256")
+    }
+
+    /// Goes on with `bytes`.
+    package func update(_ bytes: UnsafeRawBufferPointer) {
+        precondition(
+            EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) == 1, "libcrypto cannot hash")
+    }
+
+    /// The hash of what has come so far; more may come.
+    package var value: [UInt8] {
+        let copy = EVP_MD_CTX_new()
+        defer { EVP_MD_CTX_free(copy) }
+        precondition(EVP_MD_CTX_copy_ex(copy, context) == 1, "libcrypto cannot copy a hash")
+        return [UInt8](unsafeUninitializedCapacity: SHA256.byteCount) { hash, count in
+            precondition(EVP_DigestFinal_ex(copy, hash.baseAddress, nil) == 1, "libcrypto cannot hash")
+            count = SHA256.byteCount
+        }
+    }
+}

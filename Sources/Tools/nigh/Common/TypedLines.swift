@@ -1,0 +1,71 @@
+import Glibc
+import NighCore
+
+/// Lines of the standard input, read on a thread of their own.
+///
+/// `@unchecked Sendable`: what there is never changes after it was made.
+final class TypedLines: @unchecked Sendable {
+    private let thread = LoopThread()
+    private let stopPipe: (read: Int32, write: Int32)
+
+    /// Nobody types that much on a line; what is longer is dropped.
+    private static let longest = 64 << 10
+
+    /// Throws where there are no descriptors left.
+    init() throws(NighError) {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else {
+            throw NighError(.starting, .system(errno, String(cString: strerror(errno))))
+        }
+        stopPipe = (ends[0], ends[1])
+    }
+
+    deinit {
+        close(stopPipe.read)
+        close(stopPipe.write)
+    }
+
+    /// Calls `typed` for each line, without its end, on the thread; last with nil, at the end of the input.
+    func start(_ typed: @escaping @Sendable (String?) -> Void) throws {
+        try thread.start { [self] in read(typed) }
+    }
+
+    /// Reads nothing more; returns when `typed` is called no more. Not to be called by that.
+    func stop() {
+        _ = write(stopPipe.write, [0], 1)
+        thread.join()
+    }
+
+    private func read(_ typed: (String?) -> Void) {
+        var unread: [UInt8] = []
+        while let bytes = nextBytes() {
+            guard !bytes.isEmpty else {
+                if !unread.isEmpty { typed(String(decoding: unread, as: UTF8.self)) }
+                return typed(nil)
+            }
+            unread += bytes
+            while let end = unread.firstIndex(of: UInt8(ascii: "\n")) {
+                typed(String(decoding: unread[..<end], as: UTF8.self))
+                unread.removeFirst(end + 1)
+            }
+            if unread.count > Self.longest { unread = [] }
+        }
+    }
+
+    /// What comes next; empty at the end, nil when it is to stop.
+    private func nextBytes() -> [UInt8]? {
+        var watched = [
+            pollfd(fd: stopPipe.read, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0),
+        ]
+        while true {
+            guard poll(&watched, 2, -1) >= 0 || errno == EINTR else { return nil }
+            if watched[0].revents != 0 { return nil }
+            guard watched[1].revents != 0 else { continue }
+            var bytes = [UInt8](repeating: 0, count: 4_096)
+            let count = Glibc.read(STDIN_FILENO, &bytes, bytes.count)
+            if count < 0, errno == EINTR || errno == EAGAIN { continue }
+            return Array(bytes.prefix(max(count, 0)))
+        }
+    }
+}

@@ -1,0 +1,346 @@
+import JSONText
+import Nigh
+import NighCore
+import NighMemory
+
+/// Receives files from whoever sends some, several at once.
+///
+/// It lives on a thread of its own, where writing and hashing may block. A message is read from the session only when the one before
+/// it is written, so a slow disk slows the senders down.
+actor FileReceiver {
+    /// What `nigh receive` was asked for.
+    struct Plan: Sendable {
+        enum Destination: Sendable {
+            case folder(ReceivingFolder)
+            /// One file, under the name that was chosen here.
+            case file(ReceivingFolder, SafeFileName)
+            case standardOutput
+
+            var isForOne: Bool { if case .folder = self { false } else { true } }
+        }
+
+        let destination: Destination
+        let policy: AcceptPolicy
+        let mostBytes: Int
+        /// Whether it ends with the first file that has come.
+        let isOnce: Bool
+        let replaces: Bool
+    }
+
+    /// What there is to sum up.
+    struct Outcome: Sendable {
+        var received = 0
+        var failed = 0
+        var bytes = 0
+        /// What ended it badly.
+        var error: FileFailure?
+    }
+
+    static let ready = Results.Kind("ready", plural: "ready")
+    static let start = Results.Kind("start", plural: "starts")
+    static let link = Results.Kind("link", plural: "links")
+    static let progress = Results.Kind("progress", plural: "progress")
+    static let file = Results.Kind("file", plural: "files")
+    static let failure = Results.Kind("failure", plural: "failures")
+
+    nonisolated let thread: ThreadEventLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+
+    let plan: Plan
+    let results: Results
+    private let session: CommandSession
+    private let questions: FileQuestions?
+
+    var receptions: [PeerID: Reception] = [:]
+    private var receptionCount = 0
+    /// The standard output, while it is what is received into.
+    private var output: (file: StandardOutputFile, sender: PeerID, name: String)?
+    var outcome = Outcome()
+    private var isOver = false
+    private var waiting: CheckedContinuation<Void, Never>?
+
+    /// How many may send at once.
+    static let mostSenders = 8
+    /// Within which time a peer that has come is to offer something.
+    static let offerPatience = Moment.Span.seconds(10)
+    /// How often those who wait for a long look at what is there are told that somebody is.
+    private static let tellEvery = 64 << 20
+
+    init(
+        _ plan: Plan, over session: CommandSession, on thread: ThreadEventLoop, _ results: Results,
+        asking questions: FileQuestions?
+    ) {
+        self.plan = plan
+        self.session = session
+        self.thread = thread
+        self.results = results
+        self.questions = questions
+    }
+
+    /// Receives until it is interrupted, or has what it was to have. To be called once.
+    func work() async -> Outcome {
+        let hearing = Task {
+            while let message = await session.session.messages.next() { heard(message) }
+        }
+        watch()
+        await withCheckedContinuation { continuation in
+            if isOver { return continuation.resume() }
+            waiting = continuation
+        }
+        questions?.stop()
+        hearing.cancel()
+        return outcome
+    }
+
+    private func end() {
+        guard !isOver else { return }
+        isOver = true
+        waiting?.resume()
+        waiting = nil
+    }
+
+    // MARK: What happens
+
+    /// What the session tells, from its loop.
+    nonisolated func took(_ event: SessionEvent) {
+        thread.execute { self.assumeIsolated { $0.happened(event) } }
+    }
+
+    /// Ctrl-C. From any thread.
+    nonisolated func interrupt() {
+        thread.execute {
+            self.assumeIsolated { mine in
+                for reception in mine.receptions.values {
+                    guard !reception.talk.isNew else { continue }
+                    mine.act(reception.talk.stop(FileStop(.cancelled, "interrupted")), reception)
+                    mine.outcome.error = FileFailure("interrupted")
+                }
+                mine.end()
+            }
+        }
+    }
+
+    private func happened(_ event: SessionEvent) {
+        switch event {
+        case .invited(let invitation): answer(invitation)
+        case .listening(_, let addresses): if !addresses.isEmpty { tellReady(addresses, session.session) }
+        case .stateChanged(let peer, let before, let cause):
+            guard let reception = receptions[peer.id] else { return }
+            switch peer.state {
+            case .connected:
+                reception.peer = peer
+                if before == .reconnecting {
+                    note("back", reception, nil)
+                } else {
+                    reception.since = thread.now
+                }
+            case .reconnecting: note("lost", reception, cause)
+            case .disconnected:
+                // All that it said is there by now.
+                while let message = session.session.messages.poll() { heard(message) }
+                lose(peer.id, cause)
+            case .available, .unavailable: receptions[peer.id] = nil
+            case .connecting: break
+            }
+        default: break
+        }
+    }
+
+    private func answer(_ invitation: Invitation) {
+        let (peer, session) = (invitation.peer, session.session)
+        guard plan.policy != .paired || peer.trust == .paired else {
+            return session.decline(
+                invitation, words: "files are taken from paired devices only; `nigh pair` pairs them")
+        }
+        let most = plan.isOnce ? 1 : Self.mostSenders
+        receptions[peer.id] = nil
+        guard !isOver, receptions.count < most else {
+            return session.decline(
+                invitation, words: "busy with another file", retryAfter: .milliseconds(500))
+        }
+        receptionCount += 1
+        let talk = FileReceiving(mostBytes: plan.mostBytes)
+        let reception = Reception(receptionCount, peer, talk, at: thread.now)
+        receptions[peer.id] = reception
+        session.accept(invitation)
+    }
+
+    private func heard(_ message: Message) {
+        guard let reception = receptions[message.peer] else { return }
+        act(reception.talk.heard(message.payload), reception)
+    }
+
+    private func act(_ steps: [FileReceiving.Step], _ reception: Reception) {
+        for step in steps {
+            do throws(FileFailure) {
+                try act(step, reception)
+            } catch {
+                reception.error = error
+                return act(reception.talk.stop(error.stop), reception)
+            }
+        }
+    }
+
+    private func act(_ step: FileReceiving.Step, _ reception: Reception) throws(FileFailure) {
+        switch step {
+        case .say(let message):
+            // What cannot be sent any more ends the conversation, and that is told.
+            try? session.session.trySend(message.bytes, to: reception.peer.id, .reliable(message.lane))
+        case .decide(let offer):
+            reception.name = SafeFileName(offer.name)
+            if plan.policy == .ask { ask(reception, offer) } else { try prepare(reception, offer) }
+        case .resume(let offset):
+            try reception.file?.resume(at: offset)
+            reception.resumedAt = offset
+            reception.startedAt = thread.now
+            reception.meter = TransferMeter(from: offset, size: reception.talk.offer?.size, at: thread.now)
+            tellStart(reception)
+        case .store(let bytes):
+            try reception.file?.append(bytes)
+            reception.meter?.reached(reception.talk.position, at: thread.now)
+            act(reception.talk.stored(bytes.count), reception)
+        case .check: act(reception.talk.hashed(reception.file?.hash ?? []), reception)
+        case .keep:
+            reception.path = try reception.file?.keep()
+            act(reception.talk.kept(), reception)
+        case .over(let ending): finish(reception, ending)
+        }
+    }
+
+    // MARK: Whether, and where to
+
+    private func ask(_ reception: Reception, _ offer: FileOffer) {
+        let size = offer.size.map { ByteCount($0).description } ?? "of unknown size"
+        let question =
+            "Take \(offer.name) (\(size)) from \(reception.peer.name) (\(reception.peer.id.short))? [y/n] "
+        let (number, peer) = (reception.number, reception.peer.id)
+        questions?.ask(question) { isYes in
+            self.thread.execute { self.assumeIsolated { $0.answered(isYes, number, from: peer) } }
+        }
+    }
+
+    private func answered(_ isYes: Bool, _ number: Int, from peer: PeerID) {
+        guard let reception = receptions[peer], reception.number == number, let offer = reception.talk.offer
+        else { return }
+        guard isYes else {
+            return act(reception.talk.stop(FileStop(.declined, "the person there said no")), reception)
+        }
+        do throws(FileFailure) {
+            try prepare(reception, offer)
+        } catch {
+            reception.error = error
+            act(reception.talk.stop(error.stop), reception)
+        }
+    }
+
+    private func prepare(_ reception: Reception, _ offer: FileOffer) throws(FileFailure) {
+        switch plan.destination {
+        case .folder(let folder):
+            let name = reception.name ?? SafeFileName(offer.name)
+            try open(name, in: folder, for: reception, offer)
+        case .file(let folder, let name): try open(name, in: folder, for: reception, offer)
+        case .standardOutput:
+            if let output, output.sender != reception.peer.id || output.name != offer.name {
+                throw FileFailure(
+                    "the standard output is another file's already",
+                    other: "another file is received there already")
+            }
+            let file = output?.file ?? StandardOutputFile()
+            output = (file, reception.peer.id, offer.name)
+            reception.file = file
+            act(reception.talk.take(offset: file.count, hash: file.hash), reception)
+        }
+    }
+
+    private func open(
+        _ name: SafeFileName, in folder: ReceivingFolder, for reception: Reception, _ offer: FileOffer
+    ) throws(FileFailure) {
+        let file = try folder.part(
+            name, size: offer.size, from: reception.peer.id, replacing: plan.replaces)
+        reception.file = file
+        Task { await readBack(file, in: folder, for: reception, offer) }
+    }
+
+    /// Finds out what is there of the file, then says that it may come.
+    private func readBack(
+        _ file: PartFile, in folder: ReceivingFolder, for reception: Reception, _ offer: FileOffer
+    ) async {
+        do throws(FileFailure) {
+            var told = 0
+            while try file.readBack() {
+                if file.count - told >= Self.tellEvery {
+                    told = file.count
+                    try act(.say(.waiting), reception)
+                }
+                await Task.yield()
+                guard receptions[reception.peer.id] === reception else { return }
+            }
+            if let size = offer.size {
+                if file.count > size { try file.resume(at: 0) }
+                if let room = folder.room, size - file.count > room {
+                    throw FileFailure(
+                        "there is room for \(ByteCount(room)) in \(folder.path), and \(file.label) needs \(ByteCount(size - file.count)) more",
+                        .noSpace, other: "there is room for \(ByteCount(room))")
+                }
+            }
+            act(reception.talk.take(offset: file.count, hash: file.hash), reception)
+        } catch {
+            reception.error = error
+            act(reception.talk.stop(error.stop), reception)
+        }
+    }
+
+    // MARK: Ends
+
+    private func finish(_ reception: Reception, _ ending: FileReceiving.Ending) {
+        receptions[reception.peer.id] = nil
+        switch ending {
+        case .received:
+            outcome.received += 1
+            outcome.bytes += reception.talk.position
+            tellFile(reception)
+            if plan.isOnce { end() }
+            // The sender leaves, once it knows.
+            return
+        case .stopped(let stop):
+            if stop.reason == .changed || stop.reason == .damaged { reception.file?.discard() }
+            tellFailure(reception, FileFailure.stopped(stop, by: reception.peer.name.description))
+        case .refused(let stop):
+            if stop.reason == .damaged { reception.file?.discard() }
+            let error = reception.error ?? FileFailure(stop.words, stop.reason)
+            tellFailure(reception, error)
+            let isOurs = stop.reason == .noSpace || stop.reason == .fileTrouble
+            if plan.isOnce, isOurs {
+                outcome.error = error
+                end()
+            }
+        }
+        session.session.disconnect(reception.peer.id)
+    }
+
+    /// The conversation has ended before the file was through.
+    private func lose(_ peer: PeerID, _ cause: NighError?) {
+        guard let reception = receptions.removeValue(forKey: peer), !reception.talk.isNew else { return }
+        let words = cause.map { "\($0.cause)" } ?? "the conversation ended"
+        tellFailure(reception, FileFailure("\(reception.peer.name) is gone: \(words)"))
+    }
+
+    // MARK: The clock
+
+    private static let look = Moment.Span.milliseconds(200)
+
+    private func watch() {
+        thread.schedule(at: thread.now + Self.look) { [weak self] in
+            self?.assumeIsolated { mine in
+                let now = mine.thread.now
+                for reception in mine.receptions.values
+                where reception.talk.isNew && now - reception.since > Self.offerPatience {
+                    mine.receptions[reception.peer.id] = nil
+                    mine.session.session.disconnect(reception.peer.id)
+                }
+                mine.showProgress(at: now, isAsking: mine.questions?.isAsking == true)
+                mine.watch()
+            }
+        }
+    }
+}

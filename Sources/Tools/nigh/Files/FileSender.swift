@@ -1,0 +1,422 @@
+import JSONText
+import Nigh
+import NighCore
+import NighMemory
+
+/// Sends one file to one peer, in as many conversations as that takes.
+///
+/// It lives on a thread of its own, where reading and hashing may block; what comes from a pipe is read on another, since that may
+/// never come. The session's loop only tells it what happens. It is never ahead of the receiver by more than the session's buffers.
+actor FileSender {
+    /// What `nigh send` was asked for.
+    struct Plan: Sendable {
+        let choice: PeerChoice
+        let giveUp: Duration
+    }
+
+    /// What became of it.
+    struct Outcome: Sendable {
+        /// What ended it badly.
+        var error: (any Error)?
+        var peer: Peer?
+        var hash: [UInt8]?
+        /// How much of the file the receiver has said it has.
+        var stored = 0
+        /// How much of it the receiver had when the first conversation began.
+        var resumedAt = 0
+        /// How much of it was sent, as far as it was stored.
+        var sent = 0
+        /// How many conversations there were.
+        var conversations = 0
+        /// How often a conversation has lost its link, and gone on by itself or not.
+        var cuts = 0
+        var time = Duration.zero
+    }
+
+    private enum Ending {
+        case over(FileSending.Ending)
+        /// The conversation ended before the file was through.
+        case lost(NighError?)
+    }
+
+    static let start = Results.Kind("start", plural: "starts")
+    static let link = Results.Kind("link", plural: "links")
+    static let progress = Results.Kind("progress", plural: "progress")
+
+    nonisolated let thread: ThreadEventLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+
+    private let session: CommandSession
+    private let file: SentFile
+    private let plan: Plan
+    private let results: Results
+    private let pipes = ThreadEventLoop()
+
+    private var talk: FileSending
+    private var peer: Peer?
+    /// Which conversation it is; what was begun in an earlier one stops when it sees this.
+    private var conversation = 0
+    private var ending: Ending?
+    private var waiting: CheckedContinuation<Ending, Never>?
+    private var connecting: Task<Peer, any Error>?
+    private var isInterrupted = false
+    private var remark: String? = "looking for it"
+
+    private var outcome = Outcome()
+    private let startedAt: Moment
+    private var advancedAt: Moment
+    private var meter: TransferMeter
+    private var toldAt: Moment
+    private var toldCount = -1
+
+    /// How often it looks at the clock, and how often it tells how far it is.
+    private static let look = Moment.Span.milliseconds(200)
+    private static let tellEvery = Moment.Span.seconds(1)
+
+    init(
+        _ plan: Plan, _ file: SentFile, over session: CommandSession, on thread: ThreadEventLoop,
+        _ results: Results
+    ) {
+        self.plan = plan
+        self.file = file
+        self.session = session
+        self.thread = thread
+        self.results = results
+        talk = FileSending(FileOffer(name: file.name, size: file.size))
+        startedAt = thread.now
+        advancedAt = startedAt
+        toldAt = startedAt
+        meter = TransferMeter(from: 0, size: file.size, at: startedAt)
+    }
+
+    /// Sends it. To be called once.
+    func deliver() async -> Outcome {
+        let hearing = Task { await hear() }
+        watch()
+        do {
+            try await insist()
+        } catch {
+            outcome.error = isInterrupted ? interruption : error
+        }
+        hearing.cancel()
+        outcome.time = (thread.now - startedAt).duration
+        return outcome
+    }
+
+    private var interruption: FileFailure {
+        let there = outcome.stored > 0 ? "; \(ByteCount(outcome.stored)) are there" : ""
+        let advice = file.isSeekable && outcome.stored > 0 ? ", and sent again it goes on from there" : ""
+        return FileFailure("interrupted\(there)\(advice)", .cancelled)
+    }
+
+    /// Begins conversations until the file is through, or nothing has moved for too long.
+    private func insist() async throws {
+        var pause = Moment.Span.milliseconds(250)
+        while true {
+            do {
+                let peer = try await connect()
+                pause = .milliseconds(250)
+                switch await converse(with: peer) {
+                case .over(.delivered): return
+                case .over(.stopped(let stop)): throw FileFailure.stopped(stop, by: peer.name.description)
+                case .over(.gaveUp(let stop)): throw outcome.error ?? FileFailure(stop.words, stop.reason)
+                case .lost(let error):
+                    guard file.restart() else {
+                        throw FileFailure(
+                            "\(error.map(\.description) ?? "the conversation ended"); "
+                                + "what comes from a pipe cannot be sent again from its beginning")
+                    }
+                    note("ended", error)
+                    remark = "gone; looking for it"
+                }
+            } catch let error as NighError where !isInterrupted && error.mayPass && !isTooLate {
+                remark = "\(error.cause); trying again"
+                if case .declined(_, let wait) = error.cause { pause = max(pause, Moment.Span(wait)) }
+            }
+            try await sleep(pause)
+            pause = min(pause + pause, .seconds(4))
+        }
+    }
+
+    private var isTooLate: Bool { thread.now - advancedAt >= Moment.Span(plan.giveUp) }
+
+    private func connect() async throws -> Peer {
+        let patience = max(
+            Moment.Span(plan.giveUp).duration - (thread.now - advancedAt).duration, .seconds(1))
+        let connecting = Task { [session, choice = plan.choice] in
+            try await session.connect(to: choice, for: .send, within: patience)
+        }
+        self.connecting = connecting
+        defer { self.connecting = nil }
+        if isInterrupted { connecting.cancel() }
+        return try await connecting.value
+    }
+
+    private func sleep(_ span: Moment.Span) async throws {
+        await withCheckedContinuation { continuation in
+            thread.schedule(at: thread.now + span) { continuation.resume() }
+        }
+        if isInterrupted { throw CancellationError() }
+    }
+
+    private func converse(with peer: Peer) async -> Ending {
+        conversation += 1
+        outcome.conversations += 1
+        outcome.peer = peer
+        self.peer = peer
+        ending = nil
+        remark = "waiting for its answer"
+        advancedAt = thread.now
+        talk = FileSending(FileOffer(name: file.name, size: file.size))
+        act(talk.begin())
+        if isInterrupted { act(talk.stop(FileStop(.cancelled, "interrupted"))) }
+        let ended = await withCheckedContinuation { (continuation: CheckedContinuation<Ending, Never>) in
+            if let ending { return continuation.resume(returning: ending) }
+            waiting = continuation
+        }
+        self.peer = nil
+        return ended
+    }
+
+    private func end(_ ending: Ending) {
+        guard self.ending == nil else { return }
+        self.ending = ending
+        waiting?.resume(returning: ending)
+        waiting = nil
+    }
+
+    // MARK: What happens
+
+    /// What the session tells, from its loop.
+    nonisolated func took(_ event: SessionEvent) {
+        thread.execute { self.assumeIsolated { $0.happened(event) } }
+    }
+
+    /// Ctrl-C. From any thread.
+    nonisolated func interrupt() {
+        thread.execute {
+            self.assumeIsolated { mine in
+                mine.isInterrupted = true
+                mine.connecting?.cancel()
+                mine.act(mine.talk.stop(FileStop(.cancelled, "interrupted")))
+            }
+        }
+    }
+
+    private func happened(_ event: SessionEvent) {
+        guard case .stateChanged(let changed, let before, let cause) = event, changed.id == peer?.id else {
+            return
+        }
+        switch changed.state {
+        case .reconnecting:
+            outcome.cuts += 1
+            remark = "the link is cut; waiting for it"
+            note("lost", cause)
+        case .connected where before == .reconnecting:
+            peer = changed
+            remark = nil
+            note("back", nil)
+        case .disconnected:
+            // All that it said is there by now.
+            while let message = session.session.messages.poll() { heard(message) }
+            end(.lost(cause))
+        default: break
+        }
+    }
+
+    private func hear() async {
+        while let message = await session.session.messages.next() { heard(message) }
+    }
+
+    private func heard(_ message: Message) {
+        guard message.peer == peer?.id else { return }
+        act(talk.heard(message.payload))
+        advancedAt = thread.now
+    }
+
+    private func act(_ steps: [FileSending.Step]) {
+        for step in steps {
+            switch step {
+            case .say(let message): say(message)
+            case .compare(let offset, let hash):
+                remark = "comparing what is there"
+                Task { await compare(offset, hash, in: conversation) }
+            case .stream(let offset): beginStreaming(at: offset)
+            case .stored(let count):
+                outcome.sent += count - outcome.stored
+                outcome.stored = count
+                meter.reached(count, at: thread.now)
+            case .over(let ending): end(.over(ending))
+            }
+        }
+    }
+
+    private func say(_ message: FileMessage) {
+        guard let peer else { return }
+        // What cannot be sent any more ends the conversation, and that is told.
+        try? session.session.trySend(message.bytes, to: peer.id, .reliable(message.lane))
+    }
+
+    // MARK: The file
+
+    private func compare(_ offset: Int, _ hash: [UInt8], in number: Int) async {
+        guard file.restart() else { return act(talk.compared(isSame: false)) }
+        do throws(FileFailure) {
+            while try file.skip(towards: offset) {
+                advancedAt = thread.now
+                await Task.yield()
+                guard number == conversation, ending == nil else { return }
+            }
+        } catch {
+            return fail(error)
+        }
+        act(talk.compared(isSame: file.position == offset && file.hash == hash))
+    }
+
+    private func beginStreaming(at offset: Int) {
+        guard file.position == offset || offset == 0 && file.restart() else {
+            return fail(
+                FileFailure("what was read of \(file.label) already cannot be read again", .fileTrouble))
+        }
+        remark = nil
+        outcome.stored = offset
+        if outcome.conversations == 1 { outcome.resumedAt = offset }
+        meter = TransferMeter(from: offset, size: file.size, at: thread.now)
+        tellStart(at: offset)
+        Task { await stream(in: conversation) }
+    }
+
+    private func stream(in number: Int) async {
+        guard let id = peer?.id else { return }
+        do {
+            while let piece = try await nextPiece() {
+                guard talk.isStreaming, number == conversation else { return }
+                talk.sent(piece.count - 1)
+                try await session.session.send(piece, to: id, on: .bulk)
+            }
+            guard talk.isStreaming, number == conversation else { return }
+            if let change = file.change() { throw change }
+            let hash = file.hash
+            outcome.hash = hash
+            for case .say(let message) in talk.reachedEnd(hash: hash) {
+                try await session.session.send(message.bytes, to: id, on: message.lane)
+            }
+        } catch let failure as FileFailure {
+            fail(failure)
+        } catch {
+            // The conversation has ended, which is told as an event.
+        }
+    }
+
+    /// The next bytes of the file; read here where that cannot take long.
+    private func nextPiece() async throws -> ByteSlice? {
+        guard !file.isSeekable else { return try file.next() }
+        return try await withCheckedThrowingContinuation { continuation in
+            pipes.execute { [file] in continuation.resume(with: Result { try file.next() }) }
+        }
+    }
+
+    private func fail(_ failure: FileFailure) {
+        outcome.error = failure
+        act(talk.stop(failure.stop))
+    }
+
+    // MARK: The clock
+
+    private func watch() {
+        thread.schedule(at: thread.now + Self.look) { [weak self] in
+            self?.assumeIsolated { mine in
+                mine.showProgress()
+                mine.giveUpIfStuck()
+                mine.watch()
+            }
+        }
+    }
+
+    private func giveUpIfStuck() {
+        // Whoever feeds a pipe may take their time.
+        guard isTooLate, peer != nil, ending == nil, file.isSeekable else { return }
+        fail(
+            FileFailure(
+                "nothing has moved for \(Moment.Span(plan.giveUp)); --give-up says how long that may be",
+                .cancelled, other: "nothing has moved for too long"))
+    }
+
+    private func showProgress() {
+        let now = thread.now
+        if results.live.isSeen, outcome.error == nil {
+            results.live.show([meter.line(file.label, at: now, remark: remark)])
+        }
+        guard results.form == .jsonLines, now - toldAt >= Self.tellEvery, meter.count != toldCount else {
+            return
+        }
+        toldAt = now
+        toldCount = meter.count
+        results.tell(
+            Self.progress,
+            [
+                .init("stored_bytes", .integer(meter.count)), .init("size_bytes", JSON(file.size)),
+                .init("bytes_per_second", JSON(meter.rate(at: now))),
+            ], words: [])
+    }
+
+    private func tellStart(at offset: Int) {
+        guard let peer else { return }
+        let words =
+            offset > 0
+            ? [Line("\(peer.name) has \(ByteCount(offset)) of it already: going on from there")] : []
+        results.tell(
+            Self.start,
+            [
+                .init("peer_id", .text("\(peer.id)")), .init("peer_name", .text("\(peer.name)")),
+                .init("transport", JSON(peer.transport)), .init("offset_bytes", .integer(offset)),
+                .init("size_bytes", JSON(file.size)),
+            ], words: words)
+    }
+
+    private func note(_ state: String, _ error: NighError?) {
+        guard results.isInWords else {
+            return results.tell(
+                Self.link,
+                [.init("state", .text(state)), .init("error", error.map(Results.json) ?? .null)], words: [])
+        }
+        let words =
+            switch state {
+            case "lost": "the link is lost, and looked for"
+            case "back": "the link is back"
+            default: "the conversation has ended; looking for the other side again"
+            }
+        results.remark(words + (error.map { " (\($0.cause))" } ?? ""))
+    }
+}
+
+extension FileFailure {
+    /// The other side has ended it.
+    static func stopped(_ stop: FileStop, by name: String) -> FileFailure {
+        let what =
+            switch stop.reason {
+            case .cancelled: "ended it"
+            case .declined: "does not want it"
+            case .tooLarge: "does not take it"
+            case .noSpace: "has no room for it"
+            default: "could not go on with it"
+            }
+        let advice = stop.reason == .cancelled ? "; sent again, it goes on from where it stands" : ""
+        return FileFailure(
+            "\(name) \(what)\(stop.words.isEmpty ? "" : ": \(stop.words)")\(advice)", stop.reason)
+    }
+}
+
+extension NighError {
+    /// Whether it may be otherwise when it is tried again.
+    var mayPass: Bool {
+        switch cause {
+        case .refused, .unreachable, .timedOut, .linkLost, .reset, .silent, .full, .busy, .notConnected,
+            .unknownPeer, .noRoute, .restarted, .peerLeft, .unknownConversation, .superseded, .system,
+            .allFailed:
+            true
+        case .declined(_, let wait): wait > .zero
+        default: false
+        }
+    }
+}

@@ -1,0 +1,163 @@
+import Arguments
+import Glibc
+import JSONText
+import Nigh
+import NighCore
+import NighMemory
+import Terminal
+
+/// Whose files are taken.
+enum AcceptPolicy: String, CaseIterable, Sendable {
+    /// Those that the person at the terminal says yes to.
+    case ask
+    /// Everybody's.
+    case any
+    /// Those of paired devices.
+    case paired
+}
+
+/// `nigh receive`: takes files from `nigh send`.
+struct ReceiveErrand: Errand {
+    let command = "receive"
+    let output: OutputOptions
+    let session: SessionOptions
+    let options: ReceiveOptions
+
+    static let description = Command<any Errand>(
+        "receive", "Takes files that others send with `nigh send`",
+        text: """
+            Waits, and takes what comes until Ctrl-C, several files at once. Each is asked about, unless --accept says whose are taken.
+
+            Files go into the current directory or that of --into, and nowhere else: of what the sender calls a file only the last part is \
+            taken, without dots at its front and without control characters. A file that is there already is left alone; the new one is then \
+            called `name (2).txt`. Nothing that comes is executable.
+
+            While a file comes it is called NAME.part, with a note beside it of whose it is. When it is cut off, both stay, and when \
+            the same device sends the same file again, it goes on from there. They can be removed at any time.
+            """,
+        OutputOptions.options, SessionOptions.options, ReceiveOptions.options,
+        examples: [
+            Example("", "asks about each file, and puts it here"),
+            Example("--accept paired --into ~/Downloads", "whatever paired devices send"),
+            Example("--accept any --once -o - | tar -x", "one file, straight into another program"),
+        ]
+    ) { output, session, options in ReceiveErrand(output: output, session: session, options: options) }
+
+    static let kinds = [
+        FileReceiver.ready, FileReceiver.start, FileReceiver.link, FileReceiver.file, FileReceiver.failure,
+    ]
+
+    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+        let isToOutput = options.file == ReceiveOptions.standardOutput
+        guard !isToOutput || results.isInWords else {
+            throw Misuse("--output - has the file on the standard output, where no JSON can stand beside it")
+        }
+        guard options.policy != .ask || isTerminal(STDIN_FILENO) else {
+            throw Misuse(
+                "nobody can be asked without a terminal: --accept any takes what everybody sends, --accept paired what paired devices do"
+            )
+        }
+        // A file that may not grow is an error like any other.
+        signal(SIGXFSZ, SIG_IGN)
+        let destination = try destination()
+        let session = try CommandSession(
+            self.session, role: .server, taking: [.send], results: results
+        ) {
+            $0.limits.peers = FileReceiver.mostSenders
+            $0.timings.linger = .seconds(2)
+        }
+        let plan = FileReceiver.Plan(
+            destination: destination, policy: options.policy, mostBytes: options.mostBytes ?? .max,
+            isOnce: options.isOnce || destination.isForOne, replaces: options.replaces)
+        let questions = options.policy == .ask ? try FileQuestions(results.live) : nil
+        let receiver = FileReceiver(
+            plan, over: session, on: ThreadEventLoop(), results, asking: questions)
+        session.startReading { receiver.took($0) }
+        interruption.onRequest { receiver.interrupt() }
+        let loss = Task {
+            // A transport may take a moment to say that it does not work.
+            try await Task.sleep(for: .seconds(1))
+            return await session.onLoop { $0.groundlessness }
+        }
+        interruption.onRequest { loss.cancel() }
+        let outcome = try await withThrowingTaskGroup(of: FileReceiver.Outcome?.self) { group in
+            group.addTask { await receiver.work() }
+            group.addTask {
+                if let unavailable = try? await loss.value { throw unavailable }
+                return nil
+            }
+            while let next = try await group.next() {
+                if let outcome = next {
+                    loss.cancel()
+                    return outcome
+                }
+            }
+            return FileReceiver.Outcome()
+        }
+        await session.close()
+        return tell(outcome, results)
+    }
+
+    private func destination() throws -> FileReceiver.Plan.Destination {
+        guard let file = options.file else { return .folder(try ReceivingFolder(options.folder ?? ".")) }
+        guard file != ReceiveOptions.standardOutput else { return .standardOutput }
+        guard let name = SafeFileName(ofPath: file) else {
+            throw Misuse("--output: \(file) is no name of a file")
+        }
+        let path = file.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(
+            separator: "/")
+        let folder = try ReceivingFolder(path.isEmpty ? (file.hasPrefix("/") ? "/" : ".") : path)
+        guard options.replaces || !folder.has(name.text) else {
+            throw FileFailure("\(file) is there already; --force replaces it")
+        }
+        return .file(folder, name)
+    }
+
+    private func tell(_ outcome: FileReceiver.Outcome, _ results: Results) -> ExitStatus {
+        let isShort = plainlyFailed(outcome)
+        var members: [JSON.Member] = [
+            .init("received", .integer(outcome.received)), .init("failed", .integer(outcome.failed)),
+            .init("received_bytes", .integer(outcome.bytes)),
+        ]
+        if let error = outcome.error { members.append(.init("error", Results.json(of: error))) }
+        results.sumUp(members, words: [])
+        return isShort ? .failed : .well
+    }
+
+    /// One file was wanted and none came, or one was broken off by the end.
+    private func plainlyFailed(_ outcome: FileReceiver.Outcome) -> Bool {
+        outcome.error != nil || outcome.received == 0 && (options.isOnce || options.file != nil)
+    }
+}
+
+/// The options of `nigh receive` itself.
+struct ReceiveOptions: Sendable {
+    var folder: String?
+    /// Where the one file goes, if it is to be one.
+    var file: String?
+    var policy: AcceptPolicy
+    var mostBytes: Int?
+    var isOnce: Bool
+    var replaces: Bool
+
+    static let standardOutput = "-"
+
+    static let options = OptionGroup(
+        "Receiving",
+        Option("into", .text("DIRECTORY", candidates: .directories), "where files go; here without it"),
+        Option(
+            "output", short: "o", .text("FILE|-", candidates: .files),
+            "takes one file and gives it that name; - is the standard output"),
+        Option(
+            "accept", .choice(of: AcceptPolicy.self), default: .ask,
+            "whose files are taken: you are asked; those of any device; or those of paired devices"),
+        Option("max-size", .size(in: 1 ... .max), "takes no larger files"),
+        Option(flag: "once", "ends after one file"),
+        Option(flag: "force", "replaces a file that is there already")
+    ) { folder, file, policy, mostBytes, isOnce, replaces in
+        if folder != nil, file != nil { throw Misuse("--into and --output exclude each other") }
+        return ReceiveOptions(
+            folder: folder, file: file, policy: policy, mostBytes: mostBytes, isOnce: isOnce,
+            replaces: replaces)
+    }
+}

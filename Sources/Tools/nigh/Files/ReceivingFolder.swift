@@ -1,0 +1,175 @@
+import Glibc
+import NighCore
+
+/// The folder that files are received into. All that happens in it happens by names in the folder itself, which is held open:
+/// nothing is written anywhere else.
+final class ReceivingFolder: Sendable {
+    /// As it was given.
+    let path: String
+    private let folder: OpenDescriptor
+    /// How many numbers are tried for a name that is taken.
+    private static let numbers = 1...999
+
+    /// Fails where it is no folder, or cannot be written to.
+    init(_ path: String) throws(FileFailure) {
+        self.path = path
+        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw .system("\(path) cannot be received into") }
+        folder = OpenDescriptor(descriptor)
+        guard faccessat(descriptor, ".", W_OK | X_OK, 0) == 0 else {
+            throw .system("\(path) cannot be received into")
+        }
+    }
+
+    /// Where a file of that name is.
+    func path(of name: String) -> String {
+        path == "." ? name : path.hasSuffix("/") ? "\(path)\(name)" : "\(path)/\(name)"
+    }
+
+    /// How many bytes fit; nil where the file system does not say.
+    var room: Int? {
+        var about = statvfs()
+        guard fstatvfs(folder.number, &about) == 0, about.f_frsize > 0 else { return nil }
+        let (bytes, isTooMany) = Int(clamping: about.f_bavail).multipliedReportingOverflow(
+            by: Int(clamping: about.f_frsize))
+        return isTooMany ? .max : bytes
+    }
+
+    /// Whether something has that name, whatever it is.
+    func has(_ name: String) -> Bool {
+        var about = stat()
+        return fstatat(folder.number, name, &about, AT_SYMLINK_NOFOLLOW) == 0
+    }
+
+    private func hasFolder(_ name: String) -> Bool {
+        var about = stat()
+        return fstatat(folder.number, name, &about, AT_SYMLINK_NOFOLLOW) == 0
+            && about.st_mode & S_IFMT == S_IFDIR
+    }
+
+    // MARK: Parts
+
+    /// The part of a file that `sender` announces: what an earlier program has left of it, or a new one under the first number whose
+    /// name is free. Where it `replaces`, a file that has the name already does not matter.
+    func part(_ name: SafeFileName, size: Int?, from sender: PeerID, replacing: Bool) throws(FileFailure)
+        -> PartFile
+    {
+        let note = PartNote(sender: sender, name: name.text, size: size)
+        for number in Self.numbers {
+            let candidate = name.numbered(number)
+            guard has(candidate.note), read(candidate.note) == note.text,
+                let descriptor = openPart(candidate)
+            else { continue }
+            return PartFile(descriptor, candidate, in: self, replacing: replacing)
+        }
+        for number in Self.numbers {
+            let candidate = name.numbered(number)
+            let isTaken = replacing ? hasFolder(candidate.text) : has(candidate.text)
+            guard !isTaken, !has(candidate.part), !has(candidate.note) else { continue }
+            guard try write(note.text, to: candidate.note) else { continue }
+            guard let descriptor = openPart(candidate) else {
+                remove(candidate.note)
+                throw .system("making \(path(of: candidate.part))")
+            }
+            return PartFile(descriptor, candidate, in: self, replacing: replacing)
+        }
+        throw FileFailure("\(path(of: name.text)) and all its numbers are taken")
+    }
+
+    /// The data of a part, new or as it was left; nil where something else has its name, or another program writes to it.
+    private func openPart(_ name: SafeFileName) -> OpenDescriptor? {
+        let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
+        let number = openat(folder.number, name.part, flags, 0o644)
+        guard number >= 0 else { return nil }
+        let descriptor = OpenDescriptor(number)
+        var about = stat()
+        guard fstat(number, &about) == 0, about.st_mode & S_IFMT == S_IFREG, about.st_nlink == 1,
+            about.st_uid == geteuid(), flock(number, LOCK_EX | LOCK_NB) == 0
+        else { return nil }
+        return descriptor
+    }
+
+    /// Gives a part its name, or the first number of it that is free; returns which.
+    func rename(_ name: SafeFileName, replacing: Bool) throws(FileFailure) -> SafeFileName {
+        if replacing {
+            guard renameat(folder.number, name.part, folder.number, name.text) == 0 else {
+                throw .system("making \(path(of: name.text))")
+            }
+            return name
+        }
+        for number in Self.numbers {
+            let candidate = name.numbered(number)
+            if renameIfFree(name.part, candidate.text) { return candidate }
+            guard errno == EEXIST else { throw .system("making \(path(of: candidate.text))") }
+        }
+        throw FileFailure("\(path(of: name.text)) and all its numbers are taken")
+    }
+
+    private func renameIfFree(_ old: String, _ new: String) -> Bool {
+        if linkat(folder.number, old, folder.number, new, 0) == 0 {
+            remove(old)
+            return true
+        }
+        guard errno == EPERM || errno == EOPNOTSUPP else { return false }
+        // A file system on which nothing has two names, and so nobody can look and rename in one step.
+        guard !has(new) else {
+            errno = EEXIST
+            return false
+        }
+        return renameat(folder.number, old, folder.number, new) == 0
+    }
+
+    // MARK: Small files
+
+    private static let longestNote = 4_096
+
+    private func read(_ name: String) -> String? {
+        let number = openat(folder.number, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+        guard number >= 0 else { return nil }
+        let descriptor = OpenDescriptor(number)
+        var bytes = [UInt8](repeating: 0, count: Self.longestNote)
+        let count = bytes.withUnsafeMutableBytes { descriptor.read(into: $0, at: 0) }
+        return String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self)
+    }
+
+    /// Makes a file of that name; false where there is one.
+    private func write(_ text: String, to name: String) throws(FileFailure) -> Bool {
+        let number = openat(
+            folder.number, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
+        guard number >= 0 else {
+            if errno == EEXIST { return false }
+            throw .system("making \(path(of: name))")
+        }
+        let descriptor = OpenDescriptor(number)
+        let isWritten = Array(text.utf8).withUnsafeBytes { descriptor.write($0) }
+        guard isWritten else {
+            let failure = FileFailure.system("writing \(path(of: name))")
+            remove(name)
+            throw failure
+        }
+        return true
+    }
+
+    /// Takes a name away.
+    func remove(_ name: String) { unlinkat(folder.number, name, 0) }
+
+    /// Has the folder's names reach the disk.
+    func sync() { fsync(folder.number) }
+}
+
+/// Whose part it is: what stands in `NAME.part.nigh`.
+struct PartNote {
+    let sender: PeerID
+    let name: String
+    let size: Int?
+
+    var text: String {
+        """
+        nigh receive: what NAME.part beside this belongs to. Sent again, the file goes on from there; both can be removed.
+        sender \(sender)
+        size \(size.map(String.init) ?? "unknown")
+        name \(name)
+
+        """
+    }
+}

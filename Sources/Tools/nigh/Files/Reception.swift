@@ -1,0 +1,155 @@
+import JSONText
+import Nigh
+import NighCore
+
+/// A file that somebody is sending here. Confined to the `FileReceiver`.
+final class Reception {
+    /// Unique in the program.
+    let number: Int
+    var peer: Peer
+    var talk: FileReceiving
+    /// Since when the peer is there.
+    var since: Moment
+    /// What it is called here.
+    var name: SafeFileName?
+    var file: (any ReceivedFile)?
+    /// Where it has come to be.
+    var path: String?
+    var startedAt: Moment
+    var resumedAt = 0
+    var meter: TransferMeter?
+    /// Why this side ended it.
+    var error: FileFailure?
+    /// What is to be said of it beside how far it is.
+    var remark: String?
+    var toldAt: Moment
+    var toldCount = -1
+
+    init(_ number: Int, _ peer: Peer, _ talk: FileReceiving, at now: Moment) {
+        self.number = number
+        self.peer = peer
+        self.talk = talk
+        since = now
+        startedAt = now
+        toldAt = now
+    }
+
+    var label: String { name?.text ?? "a file" }
+}
+
+/// What is told of files that are received.
+extension FileReceiver {
+    private func members(_ reception: Reception) -> [JSON.Member] {
+        [
+            .init("name", .text(reception.label)), .init("peer_id", .text("\(reception.peer.id)")),
+            .init("peer_name", .text("\(reception.peer.name)")),
+        ]
+    }
+
+    func tellReady(_ addresses: [TransportAddress], _ session: Session) {
+        let name = session.configuration.name
+        results.tell(
+            Self.ready,
+            [
+                .init("peer_id", .text("\(session.id)")), .init("peer_name", .text("\(name)")),
+                .init("addresses", .list(addresses.map { .text("\($0)") })),
+            ], words: [])
+        guard results.isInWords else { return }
+        let list = addresses.map(\.description).joined(separator: " or ")
+        results.remark("waiting for files; send with: nigh send \(name) FILE, or to \(list)")
+    }
+
+    func tellStart(_ reception: Reception) {
+        let offset = reception.resumedAt
+        if results.isInWords {
+            let size = reception.talk.offer?.size.map { " (\(ByteCount($0)))" } ?? ""
+            let standing = offset > 0 ? ", going on from \(ByteCount(offset))" : ""
+            return results.remark("\(reception.peer.name) sends \(reception.label)\(size)\(standing)")
+        }
+        results.tell(
+            Self.start,
+            members(reception) + [
+                .init("transport", JSON(reception.peer.transport)), .init("offset_bytes", .integer(offset)),
+                .init("size_bytes", JSON(reception.talk.offer?.size)),
+            ], words: [])
+    }
+
+    func tellFile(_ reception: Reception) {
+        let time = (thread.now - reception.startedAt).duration
+        let came = reception.talk.position - reception.resumedAt
+        let rate = came > 0 ? Double(came) / max(time.seconds, 0.000_001) : nil
+        let hash = hexadecimal(reception.file?.hash ?? [])
+        let speed = rate.map { ", \(ByteCount(Int($0)))/s" } ?? ""
+        let words =
+            Line("received ", .good) + Line(reception.path ?? reception.label, .strong)
+            + Line(" from \(reception.peer.name): \(ByteCount(reception.talk.position)) in ")
+            + Line("\(Moment.Span(time))\(speed), ") + Line("sha256 \(hash)", .faint)
+        if results.isInWords, case .standardOutput = plan.destination {
+            return results.remark(words.text(colours: false))
+        }
+        results.tell(
+            Self.file,
+            members(reception) + [
+                .init("path", JSON(reception.path)), .init("transport", JSON(reception.peer.transport)),
+                .init("size_bytes", .integer(reception.talk.position)), .init("sha256", .text(hash)),
+                .init("resumed_at_bytes", .integer(reception.resumedAt)),
+                .init("duration_ms", .number(time.milliseconds)), .init("bytes_per_second", JSON(rate)),
+            ], words: [words])
+    }
+
+    func tellFailure(_ reception: Reception, _ error: FileFailure) {
+        outcome.failed += 1
+        let remains = reception.file?.remains
+        if results.isInWords {
+            let stays = remains.map { "; \($0) stays, and sent again the file goes on from there" } ?? ""
+            return results.remark("\(reception.label) from \(reception.peer.name): \(error)\(stays)")
+        }
+        results.tell(
+            Self.failure,
+            members(reception) + [
+                .init("part", JSON(remains)), .init("stored_bytes", .integer(reception.file?.count ?? 0)),
+                .init("error", Results.json(of: error)),
+            ], words: [])
+    }
+
+    /// What becomes of the link to a sender.
+    func note(_ state: String, _ reception: Reception, _ error: NighError?) {
+        reception.remark = state == "lost" ? "the link is cut; waiting for it" : nil
+        if results.isInWords {
+            let cause = error.map { " (\($0.cause))" } ?? ""
+            let words = state == "lost" ? "is lost, and looked for" : "is back"
+            return results.remark("the link to \(reception.peer.name) \(words)\(cause)")
+        }
+        results.tell(
+            Self.link,
+            [
+                .init("state", .text(state)), .init("peer_id", .text("\(reception.peer.id)")),
+                .init("peer_name", .text("\(reception.peer.name)")),
+                .init("error", error.map(Results.json) ?? .null),
+            ], words: [])
+    }
+
+    func showProgress(at now: Moment, isAsking: Bool) {
+        let shown = receptions.values.filter { $0.meter != nil }.sorted { $0.startedAt < $1.startedAt }
+        if results.live.isSeen {
+            // Nothing is to move under what somebody is typing.
+            let lines = shown.compactMap { $0.meter?.line($0.label, at: now, remark: $0.remark) }
+            if !isAsking { results.live.show(lines) }
+        }
+        guard results.form == .jsonLines else { return }
+        for reception in shown {
+            guard let meter = reception.meter, now - reception.toldAt >= .seconds(1),
+                meter.count != reception.toldCount
+            else { continue }
+            reception.toldAt = now
+            reception.toldCount = meter.count
+            results.tell(
+                Self.progress,
+                members(reception) + [
+                    .init("stored_bytes", .integer(meter.count)),
+                    .init("size_bytes", JSON(reception.talk.offer?.size)),
+                    .init("bytes_per_second", JSON(meter.rate(at: now))),
+                ], words: [])
+        }
+    }
+}

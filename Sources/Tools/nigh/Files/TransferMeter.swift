@@ -1,0 +1,96 @@
+import NighCore
+
+/// How fast a file goes, and how long it will still take.
+struct TransferMeter {
+    private var samples: [(at: Moment, count: Int)] = []
+    /// How much of the file is there.
+    private(set) var count: Int
+    private let size: Int?
+
+    /// Over which span the rate is taken, and how far apart what it is taken from.
+    private static let window = Moment.Span.seconds(5)
+    private static let step = Moment.Span.milliseconds(100)
+
+    /// A transfer that goes on from `count`, of `size` bytes where that is known.
+    init(from count: Int, size: Int?, at now: Moment) {
+        self.count = count
+        self.size = size
+        samples = [(now, count)]
+    }
+
+    /// So much of it is there now.
+    mutating func reached(_ count: Int, at now: Moment) {
+        self.count = count
+        guard let last = samples.last, now - last.at >= Self.step else { return }
+        samples.append((now, count))
+        while samples.count > 2, now - samples[1].at >= Self.window { samples.removeFirst() }
+    }
+
+    /// Bytes a second over the last seconds; nil before there is anything to go by.
+    func rate(at now: Moment) -> Double? {
+        guard let first = samples.first, count > first.count, now > first.at else { return nil }
+        return Double(count - first.count) / (now - first.at).duration.seconds
+    }
+
+    /// What a person sees of it, beside what the file is called.
+    func line(_ name: String, at now: Moment, remark: String? = nil) -> Line {
+        var line = Line(name, .strong) + "  "
+        if let size {
+            let share = size > 0 ? Double(count) / Double(size) : 1
+            line = line + Line(Self.bar(share)) + Line(" \(Int(share * 100)) %  ")
+            line = line + Line("\(ByteCount(count)) of \(ByteCount(size))")
+        } else {
+            line = line + Line("\(ByteCount(count))")
+        }
+        if let remark { return line + Line("  \(remark)", .doubtful) }
+        guard let rate = rate(at: now) else { return line }
+        line = line + Line("  \(ByteCount(Int(rate)))/s")
+        guard let size, rate > 0 else { return line }
+        return line + Line("  \(Self.time(Double(size - count) / rate)) left", .faint)
+    }
+
+    private static let barLength = 20
+
+    private static func bar(_ share: Double) -> String {
+        let filled = Int(share * Double(barLength))
+        return String(repeating: "█", count: filled) + String(repeating: "░", count: barLength - filled)
+    }
+
+    private static func time(_ seconds: Double) -> String {
+        let seconds = Int(min(seconds.rounded(.up), 360_000))
+        switch seconds {
+        case ..<60: return "\(seconds) s"
+        case ..<3_600: return "\(seconds / 60) min \(seconds % 60) s"
+        default: return "\(seconds / 3_600) h \(seconds / 60 % 60) min"
+        }
+    }
+}
+
+/// A number of bytes as a person reads it.
+struct ByteCount: CustomStringConvertible {
+    let count: Int
+
+    init(_ count: Int) { self.count = count }
+
+    var description: String {
+        let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
+        guard count >= 1_024 else { return count == 1 ? "1 byte" : "\(count) bytes" }
+        var value = Double(count) / 1_024
+        var unit = 0
+        while value >= 1_023.95, unit < units.count - 1 {
+            value /= 1_024
+            unit += 1
+        }
+        let tenths = Int((value * 10).rounded())
+        return value < 99.95
+            ? "\(tenths / 10).\(tenths % 10) \(units[unit])" : "\(Int(value.rounded())) \(units[unit])"
+    }
+}
+
+/// How hashes are written for people and programs.
+func hexadecimal(_ bytes: [UInt8]) -> String {
+    bytes.map { byte in
+        let digits = String(byte, radix: 16)
+        return digits.count < 2 ? "0\(digits)" : digits
+    }.joined()
+}
