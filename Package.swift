@@ -130,7 +130,8 @@ let package = Package(
             ],
             path: "Tests/NighProgram", exclude: ["Common/check-json"]),
         .testTarget(
-            name: "LabTests", dependencies: ["NighTestKit", "fourinarow", "lab"], path: "Tests/Lab/Scenarios"),
+            name: "LabTests", dependencies: ["NighTestKit", "fourinarow", "lab", "nigh"],
+            path: "Tests/Lab/Scenarios"),
         .testTarget(name: "NighTests", dependencies: ["Nigh"], path: "Tests/Nigh"),
         .testTarget(
             name: "MemoryTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Memory"

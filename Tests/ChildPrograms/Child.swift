@@ -103,14 +103,13 @@ package final class Child {
     /// Waits for a line with all of these words in it; the `occurrence`th of them.
     @discardableResult
     package func line(with words: String..., occurrence: Int = 1) throws -> String {
-        let deadline = Self.now + Self.patience
-        while true {
-            let found = lines.filter { line in words.allSatisfy(line.contains) }
-            if found.count >= occurrence { return found[occurrence - 1] }
-            guard try output.readMore(until: deadline) else {
-                throw Failure(description: "it ended before it said \(words); it said \(lines)")
-            }
-        }
+        try output.line(with: words, occurrence: occurrence)
+    }
+
+    /// Waits for such a line of its standard error.
+    @discardableResult
+    package func error(with words: String..., occurrence: Int = 1) throws -> String {
+        try errors.line(with: words, occurrence: occurrence)
     }
 
     /// Waits for the end; returns the exit status, and what was said to the standard error.
@@ -159,6 +158,18 @@ package final class Child {
             shutdown(near, Int32(SHUT_RDWR))
             Glibc.close(near)
             near = -1
+        }
+
+        /// Waits for a line with all of these words in it; the `occurrence`th of them.
+        mutating func line(with words: [String], occurrence: Int) throws -> String {
+            let deadline = Child.now + Child.patience
+            while true {
+                let found = lines.filter { line in words.allSatisfy(line.contains) }
+                if found.count >= occurrence { return found[occurrence - 1] }
+                guard try readMore(until: deadline) else {
+                    throw Failure(description: "it ended before it said \(words); it said \(lines)")
+                }
+            }
         }
 
         /// Waits for more; false at the end.

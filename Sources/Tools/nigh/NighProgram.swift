@@ -23,6 +23,7 @@ enum NighProgram {
                 BenchErrand.description,
                 SendErrand.description,
                 ReceiveErrand.description,
+                ChatErrand.description,
                 TraceErrand.description,
                 InjectErrand.description,
                 IdentityErrand.description,

@@ -63,7 +63,8 @@ actor FileSender {
     private var remark: String? = "looking for it"
 
     private var outcome = Outcome()
-    private let startedAt: Moment
+    /// When the first byte could be sent.
+    private var begunAt: Moment?
     private var advancedAt: Moment
     private var meter: TransferMeter
     private var toldAt: Moment
@@ -83,10 +84,9 @@ actor FileSender {
         self.thread = thread
         self.results = results
         talk = FileSending(FileOffer(name: file.name, size: file.size))
-        startedAt = thread.now
-        advancedAt = startedAt
-        toldAt = startedAt
-        meter = TransferMeter(from: 0, size: file.size, at: startedAt)
+        advancedAt = thread.now
+        toldAt = advancedAt
+        meter = TransferMeter(from: 0, size: file.size, at: advancedAt)
     }
 
     /// Sends it. To be called once.
@@ -99,7 +99,7 @@ actor FileSender {
             outcome.error = isInterrupted ? interruption : error
         }
         hearing.cancel()
-        outcome.time = (thread.now - startedAt).duration
+        outcome.time = begunAt.map { (thread.now - $0).duration } ?? .zero
         return outcome
     }
 
@@ -281,6 +281,7 @@ actor FileSender {
         remark = nil
         outcome.stored = offset
         if outcome.conversations == 1 { outcome.resumedAt = offset }
+        begunAt = begunAt ?? thread.now
         meter = TransferMeter(from: offset, size: file.size, at: thread.now)
         tellStart(at: offset)
         Task { await stream(in: conversation) }

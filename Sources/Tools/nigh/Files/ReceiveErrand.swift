@@ -83,7 +83,10 @@ struct ReceiveErrand: Errand {
         let outcome = try await withThrowingTaskGroup(of: FileReceiver.Outcome?.self) { group in
             group.addTask { await receiver.work() }
             group.addTask {
-                if let unavailable = try? await loss.value { throw unavailable }
+                if let unavailable = try? await loss.value {
+                    receiver.interrupt()
+                    throw unavailable
+                }
                 return nil
             }
             while let next = try await group.next() {

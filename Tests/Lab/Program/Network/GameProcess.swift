@@ -1,6 +1,6 @@
 import Glibc
 
-/// A running `fourinarow`, as a scenario sees it: the lines it has said.
+/// A running `fourinarow` or `nigh`, as a scenario sees it: the lines it has said.
 final class GameProcess {
     /// Who it is to others.
     enum Identity {
@@ -19,15 +19,16 @@ final class GameProcess {
     private var errors: [String] = []
     private var isKilled = false
 
-    /// Starts it with `arguments`, a command and what belongs to it.
+    /// Starts `program` with `arguments`, a command and what belongs to it.
     init(
-        _ name: String, _ arguments: [String], over transport: String, as identity: Identity, on host: Host
+        _ name: String, _ arguments: [String], of program: String = "fourinarow", over transport: String,
+        as identity: Identity, on host: Host
     ) throws(Failure) {
         self.name = name
         self.host = host
         label = "\(host.name)/\(name)"
         var command = host.launcher + ["env", "XDG_DATA_HOME=/run/data"]
-        command += [try Spawning.path(of: "fourinarow")] + arguments
+        command += [try Spawning.path(of: program)] + arguments
         command += ["--name", name, "--transport", transport]
         if identity == .ephemeral { command += ["--identity", "ephemeral"] }
         // Those that play a number of games end by themselves, and how is judged.

@@ -169,6 +169,15 @@ final class Host {
         return game
     }
 
+    /// Starts `nigh` on the host, with a command and what belongs to it.
+    func nigh(
+        _ name: String, _ arguments: [String], over transport: String = "tcp:mdns=embedded"
+    ) throws(Failure) -> GameProcess {
+        let process = try GameProcess(name, arguments, of: "nigh", over: transport, as: .ephemeral, on: self)
+        games.append(process)
+        return process
+    }
+
     // MARK: Daemons
 
     /// Starts the D-Bus daemon, unless it runs, and the Avahi daemon, and waits until both serve.

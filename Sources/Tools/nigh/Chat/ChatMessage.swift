@@ -1,0 +1,63 @@
+import NighCore
+
+/// What two who chat say to each other, one message of the session each; docs/nigh/files.md has the bytes.
+enum ChatMessage: Equatable {
+    /// A line of text, in which anything may stand.
+    case line(String)
+    /// What a later version says; to be left aside.
+    case unknown
+
+    /// How many bytes of UTF-8 a line has at most.
+    static let longestLine = 4_096
+    private static let lineMark: UInt8 = 1
+
+    /// As it travels; a line that is too long is cut between characters.
+    var bytes: [UInt8] {
+        guard case .line(let text) = self else { return [] }
+        var kept = text
+        while kept.utf8.count > Self.longestLine { kept.removeLast() }
+        return [Self.lineMark] + Array(kept.utf8)
+    }
+
+    /// What `payload` says; nil for what nobody may say.
+    init?(_ payload: ByteSlice) {
+        guard (1...Self.longestLine + 1).contains(payload.count) else { return nil }
+        let bytes = payload.bytes
+        guard bytes[0] == Self.lineMark else {
+            self = .unknown
+            return
+        }
+        guard let text = String(validating: bytes.dropFirst(), as: UTF8.self) else { return nil }
+        self = .line(text)
+    }
+}
+
+/// What somebody who chats has typed.
+enum ChatCommand: Equatable {
+    case say(String)
+    case who
+    case quit
+    case help
+    case nothing
+    /// There is no such command.
+    case unknown(String)
+
+    init(_ line: String) {
+        let text = line.last == "\r" || line.last == "\r\n" ? String(line.dropLast()) : line
+        guard text.first == "/" else {
+            self = text.allSatisfy(\.isWhitespace) ? .nothing : .say(text)
+            return
+        }
+        switch text.dropFirst() {
+        case "who": self = .who
+        case "quit", "q": self = .quit
+        case "help", "?": self = .help
+        // So that a line can begin with a slash.
+        case let rest where rest.first == "/": self = .say(String(rest))
+        default: self = .unknown(text)
+        }
+    }
+
+    static let guide =
+        "A line is said to all in the conversation. /who tells who is there, /quit leaves; // begins a line with a slash."
+}

@@ -1,0 +1,237 @@
+import JSONText
+import Nigh
+import NighCore
+import NighMemory
+
+/// A conversation in lines, with everybody this side has invited or was invited by.
+///
+/// It lives on a thread of its own, so that whoever reads its output slowly holds up nothing else.
+actor ChatRoom {
+    /// What there is to sum up.
+    struct Outcome: Sendable {
+        var said = 0
+        var heard = 0
+        var error: (any Error)?
+    }
+
+    static let person = Results.Kind("person", plural: "people")
+    static let line = Results.Kind("line", plural: "lines")
+    static let who = Results.Kind("who", plural: "who")
+
+    nonisolated let thread: ThreadEventLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+
+    private let session: CommandSession
+    private let results: Results
+    private let front: any ChatFront
+    /// Whether it ends when nobody is left: somebody was invited, and has gone.
+    private let endsAlone: Bool
+
+    private var members: [PeerID: Peer] = [:]
+    private var seen: [PeerID: Peer] = [:]
+    private var outcome = Outcome()
+    private var hasEnded = false
+    private var waiting: CheckedContinuation<Void, Never>?
+    private var hearing: Task<Void, Never>?
+
+    init(
+        _ front: any ChatFront, over session: CommandSession, on thread: ThreadEventLoop, _ results: Results,
+        endsAlone: Bool
+    ) {
+        self.front = front
+        self.session = session
+        self.thread = thread
+        self.results = results
+        self.endsAlone = endsAlone
+    }
+
+    /// What the session tells, from its loop.
+    nonisolated func took(_ event: SessionEvent) {
+        thread.execute { self.assumeIsolated { $0.happened(event) } }
+    }
+
+    /// Ends it, as `/quit` does. From any thread.
+    nonisolated func leave() { thread.execute { self.assumeIsolated { $0.end() } } }
+
+    /// Begins to show what is heard.
+    func listen() {
+        hearing = Task {
+            while let message = await session.session.messages.next() { heard(message) }
+        }
+    }
+
+    /// Says what is typed until that ends, or the conversation does; then leaves, when all that was said has arrived.
+    func talk() async -> Outcome {
+        let typing = Task {
+            while !hasEnded, let line = await front.next() {
+                guard !hasEnded, await typed(line) else { break }
+            }
+            end()
+        }
+        await withCheckedContinuation { continuation in
+            if hasEnded { return continuation.resume() }
+            waiting = continuation
+        }
+        typing.cancel()
+        for member in members.values.sorted(by: { $0.id < $1.id }) {
+            do {
+                try await session.session.disconnect(member.id)
+            } catch {
+                outcome.error = outcome.error ?? error
+            }
+        }
+        hearing?.cancel()
+        return outcome
+    }
+
+    private func end() {
+        guard !hasEnded else { return }
+        hasEnded = true
+        waiting?.resume()
+        waiting = nil
+    }
+
+    // MARK: What is typed
+
+    /// False when it is time to leave.
+    private func typed(_ line: String) async -> Bool {
+        switch ChatCommand(line) {
+        case .nothing: break
+        case .quit: return false
+        case .help: show(Line(ChatCommand.guide, .faint))
+        case .unknown(let command): show(Line("there is no \(command); \(ChatCommand.guide)", .doubtful))
+        case .who: tellWho()
+        case .say(let text): await say(text)
+        }
+        return true
+    }
+
+    private func say(_ text: String) async {
+        guard !members.isEmpty else {
+            outcome.error = FileFailure("nobody was there to hear all that was said")
+            return show(Line("nobody is here to hear that", .doubtful))
+        }
+        let everybody = members.keys.sorted()
+        tell(
+            Self.line, id: session.session.id, session.session.configuration.name,
+            [.init("text", .text(text)), .init("is_own", true)],
+            // At a terminal what was typed has left the place where it was typed.
+            words: front is TerminalChatFront ? Line("you: ", .strong) + Line(text) : nil)
+        outcome.said += 1
+        // Whoever has gone meanwhile is told of as an event.
+        try? await session.session.send(ByteSlice(ChatMessage.line(text).bytes), to: everybody)
+    }
+
+    // MARK: What happens
+
+    private func heard(_ message: Message) {
+        guard let member = members[message.peer] else { return }
+        switch ChatMessage(message.payload) {
+        case .line(let text):
+            outcome.heard += 1
+            tell(
+                Self.line, id: member.id, member.name, [.init("text", .text(text)), .init("is_own", false)],
+                words: Line("\(member.name): ", .strong) + Line(text))
+        case .unknown: break
+        case nil:
+            show(Line("\(member.name) says what cannot be read, and is left", .bad))
+            session.session.disconnect(member.id)
+        }
+    }
+
+    private func happened(_ event: SessionEvent) {
+        switch event {
+        case .invited(let invitation): session.session.accept(invitation)
+        case .stateChanged(let peer, let before, let cause):
+            switch peer.state {
+            case .available: if before == .unavailable { sees(peer) }
+            case .unavailable:
+                if seen.removeValue(forKey: peer.id) != nil {
+                    tell("gone", peer, nil, "is not to be seen any more")
+                }
+            case .connected:
+                members[peer.id] = peer
+                if before == .reconnecting {
+                    tell("back", peer, nil, "is back")
+                } else {
+                    tell("joined", peer, nil, "is in the conversation, over \(peer.transport ?? "")")
+                }
+            case .reconnecting:
+                tell("lost", peer, cause, "has lost the link; what is said is kept for a while")
+            case .disconnected: left(peer, cause)
+            case .connecting: break
+            }
+        case .peerChanged(let peer):
+            if members[peer.id] != nil { members[peer.id] = peer }
+            if peer.state == .available, seen[peer.id] == nil { sees(peer) }
+        default: break
+        }
+    }
+
+    private func sees(_ peer: Peer) {
+        guard Purpose.chat.isTaken(by: peer) == true, !peer.routes.isEmpty,
+            seen.updateValue(peer, forKey: peer.id) == nil
+        else { return }
+        tell("seen", peer, nil, "is there")
+    }
+
+    private func left(_ peer: Peer, _ cause: NighError?) {
+        // All that it said is there by now.
+        while let message = session.session.messages.poll() { heard(message) }
+        guard members.removeValue(forKey: peer.id) != nil else { return }
+        let isOrderly = cause.map { $0.cause == .peerLeft || $0.cause == .left } ?? true
+        tell("left", peer, isOrderly ? nil : cause, "has left")
+        guard endsAlone, members.isEmpty else { return }
+        if !isOrderly { outcome.error = outcome.error ?? cause }
+        end()
+    }
+
+    // MARK: What is told
+
+    private func tellWho() {
+        let there = members.values.sorted { $0.id < $1.id }
+        let others = seen.values.filter { members[$0.id] == nil }.sorted { $0.id < $1.id }
+        let people =
+            there.map { ($0, "in the conversation") } + others.map { ($0, "not in the conversation") }
+        if results.isInWords {
+            if people.isEmpty { return show(Line("nobody is there", .faint)) }
+            for (peer, state) in people { show(Line("\(peer.name) (\(peer.id.short)) is \(state)", .faint)) }
+            return
+        }
+        let list = people.map { peer, _ -> JSON in
+            [
+                "peer_id": .text("\(peer.id)"), "peer_name": .text("\(peer.name)"),
+                "is_in_conversation": .bool(members[peer.id] != nil),
+            ]
+        }
+        results.tell(Self.who, [.init("people", .list(list))], words: [])
+    }
+
+    private func tell(_ state: String, _ peer: Peer, _ error: NighError?, _ words: String) {
+        let reason = error.map { ": \($0.cause)" } ?? ""
+        tell(
+            Self.person, id: peer.id, peer.name,
+            [
+                .init("state", .text(state)), .init("transport", JSON(peer.transport)),
+                .init("error", error.map(Results.json) ?? .null),
+            ], words: Line("\(peer.name) (\(peer.id.short)) \(words)\(reason)", .faint))
+    }
+
+    private func tell(
+        _ kind: Results.Kind, id: PeerID, _ name: DisplayName, _ members: [JSON.Member], words: Line?
+    ) {
+        guard !results.isInWords else {
+            if let words { show(words) }
+            return
+        }
+        results.tell(
+            kind, [.init("peer_id", .text("\(id)")), .init("peer_name", .text("\(name)"))] + members,
+            words: [])
+    }
+
+    private func show(_ line: Line) {
+        if front is TerminalChatFront { return front.show(line) }
+        guard results.isInWords else { return results.remark(line.text(colours: false)) }
+        results.tell(Self.line, [], words: [line])
+    }
+}

@@ -1,0 +1,107 @@
+import Glibc
+
+/// A file that is sent by programs of its own, `nigh send` and `nigh receive`, over a way that is cut.
+enum Files {
+    static let all = [
+        Scenario(
+            "send-cut-thrice",
+            "64 MiB are sent, cut for 5 s, reset for 3 s and for 13 s: the file arrives whole, none of it sent from the start again",
+            limit: .seconds(120)
+        ) { lab throws(Failure) in
+            let (puma, lynx) = try (lab.host("puma"), lab.host("lynx"))
+            let (folder, source) = ("/run/received", "/run/big.bin")
+            try makeFile(64 << 20, at: source, on: lynx)
+            try puma.run(["mkdir", folder])
+            let receiver = try puma.nigh(
+                "Puma", ["receive", "--accept", "any", "--once", "--into", folder, "--json-lines"])
+            // So that there is time to cut it, and what is cut is in the middle.
+            let sender = try lynx.nigh(
+                "Lynx", ["send", "Puma", source, "--json-lines", "--inject", "rate=6M"])
+            let sending = Sending(sender, of: 64 << 20)
+            try sending.passes(quarters: 1)
+            try lynx.setLink(isUp: false)
+            // Time is the subject, here and below.
+            try lab.pass(.seconds(5))
+            try lynx.setLink(isUp: true)
+            try sending.passes(quarters: 2)
+            try lynx.filter(in: resets)
+            try sender.says("\"state\":\"lost\"")
+            try lab.pass(.seconds(3))
+            try lynx.filter()
+            try sender.says("\"state\":\"back\"")
+            try sending.passes(quarters: 3)
+            let told = sender.lines.count
+            try lynx.filter(in: resets)
+            try sender.says("\"state\":\"ended\"", after: told, within: .seconds(20))
+            try lynx.filter()
+            try arrives(lab, sender, receiver, folder: (puma, folder), source: (lynx, source))
+        }
+    ]
+
+    /// Resets go through, so that both sides notice.
+    private static let resets = "tcp flags & rst == 0 reject with tcp reset"
+
+    static func makeFile(_ bytes: Int, at path: String, on host: Host) throws(Failure) {
+        try host.run(["sh", "-c", "head -c \(bytes) /dev/urandom > \(path)"])
+    }
+
+    /// Waits until both have ended well, and looks whether what arrived is what was sent, and where the sending went on.
+    static func arrives(
+        _ lab: Lab, _ sender: GameProcess, _ receiver: GameProcess,
+        folder: (host: Host, path: String), source: (host: Host, path: String),
+        within limit: Duration = .seconds(60)
+    ) throws(Failure) {
+        try sender.ends(within: limit)
+        try receiver.ends()
+        let sum = { (host: Host, path: String) throws(Failure) -> Substring in
+            let line = try host.run(["sha256sum", path]).first ?? ""
+            return line.prefix { $0 != " " }
+        }
+        let name = source.path.split(separator: "/").last ?? ""
+        let expected = try sum(source.host, source.path)
+        try lab.check(
+            "what arrived is what was sent", try sum(folder.host, "\(folder.path)/\(name)") == expected)
+        try lab.check(
+            "both told its hash",
+            sender.hasSaid("\"sha256\":\"\(expected)\"") && receiver.hasSaid("\"sha256\":\"\(expected)\""))
+        let starts = sender.lines.filter { $0.contains("\"type\":\"start\"") }.map {
+            Sending.number("offset_bytes", in: $0)
+        }
+        try lab.check(
+            "it went on where it stood: \(starts.map { $0 ?? -1 })",
+            starts.first == 0 && starts.dropFirst().allSatisfy { $0 ?? 0 > 0 })
+        let left = try folder.host.run(["ls", folder.path])
+        try lab.check("nothing else is left: \(left.joined(separator: " "))", left == [String(name)])
+    }
+
+    /// A `nigh send --json-lines` that says how far it is.
+    struct Sending {
+        private let process: GameProcess
+        private let size: Int
+
+        init(_ process: GameProcess, of size: Int) {
+            self.process = process
+            self.size = size
+        }
+
+        /// Waits until so many quarters of it are stored.
+        func passes(quarters: Int, within limit: Duration = .seconds(40)) throws(Failure) {
+            let count = size / 4 * quarters
+            try process.host.lab.wait(for: "\(count) bytes to be stored", within: limit) {
+                stored >= count
+            }
+            try process.host.lab.check("not all of it is stored yet", stored < size && process.isRunning)
+        }
+
+        private var stored: Int {
+            process.lines.last { $0.contains("\"stored_bytes\"") }
+                .flatMap { Self.number("stored_bytes", in: $0) } ?? 0
+        }
+
+        /// The number of that name in an object of JSON that has it once.
+        static func number(_ name: String, in line: String) -> Int? {
+            guard let parts = line.split(separator: "\"\(name)\":").dropFirst().first else { return nil }
+            return Int(parts.prefix { $0.isNumber })
+        }
+    }
+}

@@ -1,0 +1,403 @@
+import ChildPrograms
+import Foundation
+import NighTestKit
+import Testing
+
+@testable import nigh
+
+/// `nigh send` and `nigh receive`, as two users call them.
+@Suite struct FilesTests {
+    private let sender = NighUser()
+    private let receiver = NighUser()
+    private let files = TemporaryFolder()
+    private let inbox = TemporaryFolder()
+
+    /// Nobody is looked for, so tests that run at once do not meet.
+    private static let way = ["-t", "tcp:interface=lo,mdns=off"]
+
+    private func path(_ name: String) -> String { "\(files.path)/\(name)" }
+    private func received(_ name: String) -> String { "\(inbox.path)/\(name)" }
+
+    @discardableResult
+    private func file(_ name: String, bytes count: Int) throws -> Data {
+        var state = UInt64(count) &+ 88_172_645_463_325_252
+        var data = Data(capacity: count + 8)
+        while data.count < count {
+            state ^= state << 13
+            state ^= state >> 7
+            state ^= state << 17
+            withUnsafeBytes(of: state) { data.append(contentsOf: $0) }
+        }
+        data = data.prefix(count)
+        try data.write(to: URL(fileURLWithPath: path(name)))
+        return data
+    }
+
+    private func content(_ path: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path)) }
+
+    private func names() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: inbox.path).sorted()
+    }
+
+    private struct Waiting {
+        let child: Child
+        let address: String
+        var port: String { String(address.split(separator: ":").last ?? "") }
+    }
+
+    private func object(_ line: String) throws -> [String: Any] {
+        try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], "\(line)")
+    }
+
+    /// A receiver into the inbox that says what happens as lines of JSON.
+    private func receive(_ arguments: String..., port: String? = nil) throws -> Waiting {
+        let way = port.map { ["-t", "tcp:interface=lo,mdns=off,port=\($0)"] } ?? Self.way
+        let child = try receiver.start(
+            ["receive", "--json-lines", "-n", "Puma", "--accept", "any", "--into", inbox.path] + way
+                + arguments)
+        let ready = try object(child.line(with: "\"ready\""))
+        let address = try #require((ready["addresses"] as? [String])?.first)
+        return Waiting(child: child, address: address)
+    }
+
+    private func send(_ file: String, to waiting: Waiting, _ arguments: String...) throws -> NighCall {
+        try sender.run(["send", waiting.address, file, "--json"] + Self.way + arguments)
+    }
+
+    // MARK: It goes well
+
+    @Test("A file is sent and received, and both tell the same of it, as their schemas promise")
+    func transfer() throws {
+        let data = try file("holiday.mov", bytes: 3_000_000)
+        let waiting = try receive("--once")
+        let sent = try send(path("holiday.mov"), to: waiting)
+        #expect(sent.status == 0, "\(sent)")
+        try sent.expectSchema("send")
+        let got = try NighCall(finishing: waiting.child)
+        #expect(got.status == 0, "\(got)")
+        try got.expectSchema("receive", lines: true)
+        #expect(try content(received("holiday.mov")) == data)
+        #expect(try names() == ["holiday.mov"])
+        let told = try #require(try got.objects().first { $0["type"] as? String == "file" })
+        #expect(told["sha256"] as? String == (try sent.object()["sha256"] as? String))
+        #expect(told["path"] as? String == received("holiday.mov"))
+        #expect(try sent.object()["stored_bytes"] as? Int == 3_000_000)
+    }
+
+    @Test("In words it is one line a side; nothing is called like anything else in that folder")
+    func words() throws {
+        try file("a.txt", bytes: 10)
+        let child = try receiver.start(
+            ["receive", "--accept", "any", "--into", inbox.path, "-n", "Puma", "--json"] + Self.way)
+        let other = try receive("--once")
+        let sent = try sender.run(["send", other.address, path("a.txt")] + Self.way)
+        #expect(sent.status == 0, "\(sent)")
+        #expect(
+            sent.lines.count == 1 && sent.lines[0].hasPrefix("sent \(path("a.txt")) to Puma: 10 bytes in "),
+            "\(sent)")
+        child.send(SIGINT)
+        let idle = try NighCall(finishing: child)
+        #expect(idle.status == 0, "\(idle)")
+        try idle.expectSchema("receive")
+        #expect(try NighCall(finishing: other.child).status == 0)
+    }
+
+    @Test("What is written into one program comes out of another")
+    func pipes() throws {
+        let child = try receiver.start(
+            ["receive", "--accept", "any", "-o", "-", "-n", "Puma"]
+                + ["-t", "tcp:interface=lo,mdns=off"], reads: false)
+        let waiting = try address(ofWords: child)
+        let sending = try sender.start("send", waiting, "-", "-t", Self.way[1], "--as", "notes", reads: true)
+        for number in 0..<1_000 { sending.type("line \(number)") }
+        sending.closeInput()
+        let sent = try NighCall(finishing: sending)
+        #expect(sent.status == 0, "\(sent)")
+        let got = try NighCall(finishing: child)
+        #expect(got.status == 0 && got.lines == (0..<1_000).map { "line \($0)" }, "\(got.errors)")
+    }
+
+    /// The address that a receiver names which speaks words.
+    private func address(ofWords child: Child) throws -> String {
+        let line = try child.error(with: "waiting for files")
+        return String(try #require(line.split(separator: " ").first { $0.hasPrefix("tcp://127") }))
+    }
+
+    @Test("An empty file is a file, and one file can be given its name here")
+    func empty() throws {
+        try file("nothing", bytes: 0)
+        let child = try receiver.start(
+            ["receive", "--json-lines", "--accept", "any", "-o", received("mine")] + Self.way)
+        let ready = try object(child.line(with: "\"ready\""))
+        let address = try #require((ready["addresses"] as? [String])?.first)
+        let sent = try sender.run(["send", address, path("nothing")] + Self.way)
+        #expect(sent.status == 0, "\(sent)")
+        #expect(try NighCall(finishing: child).status == 0)
+        #expect(try names() == ["mine"])
+        #expect(try content(received("mine")).isEmpty)
+    }
+
+    @Test("What is there stays, unless it is to be replaced")
+    func existing() throws {
+        let data = try file("a.txt", bytes: 100)
+        let old = Data("old".utf8)
+        try old.write(to: URL(fileURLWithPath: received("a.txt")))
+        let numbering = try receive("--once")
+        #expect(try send(path("a.txt"), to: numbering).status == 0)
+        #expect(try NighCall(finishing: numbering.child).status == 0)
+        #expect(try content(received("a.txt")) == old)
+        #expect(try content(received("a (2).txt")) == data)
+
+        let refused = try receiver.run(
+            ["receive", "--accept", "any", "-o", received("a.txt"), "--json"] + Self.way)
+        #expect(refused.status == 1 && refused.errors.count == 1)
+        try refused.expectSchema("receive")
+
+        let replacing = try receive("--once", "--force")
+        #expect(try send(path("a.txt"), to: replacing).status == 0)
+        #expect(try NighCall(finishing: replacing.child).status == 0)
+        #expect(try content(received("a.txt")) == data)
+    }
+
+    @Test("Whatever a file is called, it comes to lie in the folder, and there alone")
+    func hostileNames() throws {
+        try file("a", bytes: 5)
+        let waiting = try receive()
+        for name in [
+            "../../evil", "/tmp/evil", "..", "a\nb\u{1B}[2J", ".profile", String(repeating: "x", count: 900),
+        ] {
+            let sent = try send(path("a"), to: waiting, "--as", name)
+            #expect(sent.status == 0, "\(sent)")
+        }
+        waiting.child.send(SIGINT)
+        #expect(try NighCall(finishing: waiting.child).status == 0)
+        #expect(
+            try names()
+                == ["a_b_[2J", "evil", "evil (2)", "profile", "unnamed", String(repeating: "x", count: 200)]
+                .sorted())
+    }
+
+    // MARK: It is cut
+
+    /// Slow enough that something can happen meanwhile.
+    private static let slowly = ["--inject", "rate=2M"]
+
+    @Test("A receiver that is killed and started again goes on from where it stood")
+    func killedReceiver() throws {
+        let data = try file("big", bytes: 4_000_000)
+        let first = try receive()
+        let sending = try sender.start(
+            ["send", first.address, path("big"), "--json-lines"] + Self.way + Self.slowly)
+        try first.child.line(with: "\"progress\"")
+        first.child.send(SIGKILL)
+        #expect(try NighCall(finishing: first.child).status == -SIGKILL)
+        #expect(try names() == ["big.part", "big.part.nigh"])
+        let second = try receive("--once", port: first.port)
+        let sent = try NighCall(finishing: sending)
+        #expect(sent.status == 0, "\(sent)")
+        try sent.expectSchema("send", lines: true)
+        let starts = try sent.objects().filter { $0["type"] as? String == "start" }
+        #expect(starts.count == 2 && starts.last?["offset_bytes"] as? Int ?? 0 > 0, "\(sent)")
+        #expect(try NighCall(finishing: second.child).status == 0)
+        #expect(try content(received("big")) == data)
+        #expect(try names() == ["big"])
+    }
+
+    @Test("A sender that is killed and started again goes on from where the receiver stands")
+    func killedSender() throws {
+        let data = try file("big", bytes: 4_000_000)
+        let waiting = try receive("--once")
+        let sending = try sender.start(["send", waiting.address, path("big")] + Self.way + Self.slowly)
+        try waiting.child.line(with: "\"progress\"")
+        sending.send(SIGKILL)
+        #expect(try NighCall(finishing: sending).status == -SIGKILL)
+        let sent = try send(path("big"), to: waiting)
+        #expect(sent.status == 0, "\(sent)")
+        #expect(try sent.object()["resumed_at_bytes"] as? Int ?? 0 > 0, "\(sent)")
+        #expect(try NighCall(finishing: waiting.child).status == 0)
+        #expect(try content(received("big")) == data)
+    }
+
+    @Test("Ctrl-C on either side ends both in good order, says what stays, and it goes on from there")
+    func interrupted() throws {
+        let data = try file("big", bytes: 4_000_000)
+        let waiting = try receive()
+        let first = try sender.start(
+            ["send", waiting.address, path("big"), "--json"] + Self.way + Self.slowly)
+        try waiting.child.line(with: "\"progress\"")
+        first.send(SIGINT)
+        let ended = try NighCall(finishing: first)
+        #expect(ended.status == 1 && ended.errors.joined().contains("interrupted"), "\(ended)")
+        try ended.expectSchema("send")
+        let failure = try object(waiting.child.line(with: "\"failure\""))
+        #expect(failure["part"] as? String == received("big.part"))
+
+        let second = try sender.start(
+            ["send", waiting.address, path("big"), "--json"] + Self.way + Self.slowly)
+        try waiting.child.line(with: "\"start\"", occurrence: 2)
+        waiting.child.send(SIGINT)
+        let got = try NighCall(finishing: waiting.child)
+        #expect(got.status == 1, "\(got)")
+        try got.expectSchema("receive", lines: true)
+        let told = try NighCall(finishing: second)
+        #expect(told.status == 1 && told.errors.joined().contains("Puma ended it"), "\(told)")
+
+        let again = try receive("--once")
+        let sent = try send(path("big"), to: again)
+        #expect(try sent.object()["resumed_at_bytes"] as? Int ?? 0 > 0, "\(sent)")
+        #expect(try NighCall(finishing: again.child).status == 0)
+        #expect(try content(received("big")) == data)
+    }
+
+    @Test("What is there and is not how the file begins is replaced")
+    func anotherFile() throws {
+        try file("big", bytes: 4_000_000)
+        let waiting = try receive("--once")
+        let sending = try sender.start(["send", waiting.address, path("big")] + Self.way + Self.slowly)
+        try waiting.child.line(with: "\"progress\"")
+        sending.send(SIGKILL)
+        _ = try NighCall(finishing: sending)
+        var data = try content(path("big"))
+        data[0] ^= 1
+        try data.write(to: URL(fileURLWithPath: path("big")))
+        let sent = try send(path("big"), to: waiting)
+        #expect(try sent.object()["resumed_at_bytes"] as? Int == 0, "\(sent)")
+        #expect(try NighCall(finishing: waiting.child).status == 0)
+        #expect(try content(received("big")) == data)
+    }
+
+    @Test("A file that changes while it is sent is told as such, and does not arrive")
+    func changing() throws {
+        try file("big", bytes: 3_000_000)
+        let waiting = try receive()
+        let sending = try sender.start(
+            ["send", waiting.address, path("big"), "--json"] + Self.way + Self.slowly)
+        try waiting.child.line(with: "\"start\"")
+        let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: path("big")))
+        try handle.write(contentsOf: Data([1, 2, 3]))
+        try handle.close()
+        let sent = try NighCall(finishing: sending)
+        #expect(sent.status == 1 && sent.errors.joined().contains("changed while it was sent"), "\(sent)")
+        try waiting.child.line(with: "\"failure\"", "changed while it was sent")
+        waiting.child.send(SIGINT)
+        #expect(try NighCall(finishing: waiting.child).status == 0)
+        #expect(try names() == [])
+    }
+
+    @Test("A disk that is full is told as such on both sides, and what is there stays")
+    func fullDisk() throws {
+        try file("big", bytes: 3_000_000)
+        let nigh = BuiltPrograms.path(of: "nigh")
+        let command =
+            "ulimit -f 1000; exec \(nigh) receive --json-lines --accept any --once --into \(inbox.path) -n Puma -t \(Self.way[1])"
+        let child = try Child(
+            "/bin/bash", ["-c", command], environment: ["XDG_DATA_HOME": receiver.folder.path])
+        let ready = try object(child.line(with: "\"ready\""))
+        let address = try #require((ready["addresses"] as? [String])?.first)
+        let sent = try sender.run(["send", address, path("big"), "--json"] + Self.way)
+        #expect(sent.status == 1 && sent.errors.joined().contains("Puma has no room for it"), "\(sent)")
+        try sent.expectSchema("send")
+        let got = try NighCall(finishing: child)
+        #expect(got.status == 1 && got.lines.joined().contains("File too large"), "\(got)")
+        try got.expectSchema("receive", lines: true)
+        #expect(try names() == ["big.part", "big.part.nigh"])
+    }
+
+    // MARK: It is not wanted
+
+    @Test("What is not wanted is refused in words")
+    func refused() throws {
+        try file("a", bytes: 2_000)
+        let small = try receive("--max-size", "1K")
+        let tooLarge = try send(path("a"), to: small)
+        #expect(tooLarge.status == 1 && tooLarge.errors.joined().contains("does not take it"), "\(tooLarge)")
+        try tooLarge.expectSchema("send")
+        small.child.send(SIGINT)
+        #expect(try NighCall(finishing: small.child).status == 0)
+
+        let paired = try receive("--accept", "paired")
+        let stranger = try send(path("a"), to: paired)
+        #expect(
+            stranger.status == 1 && stranger.errors.joined().contains("paired devices only"), "\(stranger)")
+        try stranger.expectSchema("send")
+        paired.child.send(SIGTERM)
+        #expect(try NighCall(finishing: paired.child).status == 0)
+        #expect(try names() == [])
+    }
+
+    @Test("A person at a terminal is asked", arguments: [true, false])
+    func asked(_ isWanted: Bool) throws {
+        try file("a", bytes: 2_000)
+        let nigh = BuiltPrograms.path(of: "nigh")
+        let command = "\(nigh) receive --once --into \(inbox.path) -n Puma -t \(Self.way[1])"
+        let terminal = try Child(
+            "/usr/bin/script", ["-qefc", command, "/dev/null"],
+            environment: ["XDG_DATA_HOME": receiver.folder.path],
+            reads: true)
+        let line = try terminal.line(with: "waiting for files")
+        let address = try #require(line.split(separator: " ").first { $0.hasPrefix("tcp://127") })
+        let sending = try sender.start(["send", String(address), path("a")] + Self.way)
+        // What is asked stands on a line that has no end before the answer.
+        terminal.type("what?")
+        terminal.type(isWanted ? "y" : "n")
+        let sent = try NighCall(finishing: sending)
+        #expect(sent.status == (isWanted ? 0 : 1), "\(sent) \(terminal.lines)")
+        if !isWanted {
+            #expect(sent.errors.joined().contains("the person there said no"), "\(sent)")
+            terminal.type("\u{3}")
+        }
+        let got = try NighCall(finishing: terminal)
+        #expect(got.lines.joined().contains("(2.0 KiB) from "), "\(got)")
+        #expect(try names() == (isWanted ? ["a"] : []))
+    }
+
+    @Test("What cannot be sent is said in one sentence")
+    func unreadable() throws {
+        for what in [files.path, path("nowhere")] {
+            let call = try sender.run(["send", "tcp://127.0.0.1:9", what] + Self.way)
+            #expect(call.status == 1 && call.errors.count == 1, "\(call)")
+        }
+        let call = try sender.run(["send", "tcp://127.0.0.1:9", files.path] + Self.way)
+        #expect(call.errors.joined().contains("is a directory: tar -c"))
+    }
+
+    @Test("Nobody there is waited for, but not for ever")
+    func nobody() throws {
+        try file("a", bytes: 1)
+        let call = try sender.run(
+            ["send", "tcp://127.0.0.1:9", path("a"), "--give-up", "1s", "--json"] + Self.way)
+        #expect(call.status == 1 && call.errors.count == 1, "\(call)")
+        try call.expectSchema("send")
+    }
+
+    @Test("Where no transport works, the status is 3")
+    func groundless() throws {
+        try file("a", bytes: 1)
+        let way = ["-t", "bluetooth:adapter=hci60000"]
+        #expect(try sender.run(["send", "puma", path("a")] + way).status == 3)
+        let got = try receiver.run(["receive", "--accept", "any", "--json"] + way)
+        #expect(got.status == 3)
+        try got.expectSchema("receive")
+    }
+
+    @Test(
+        "A wrong call ends with status 2, in one sentence",
+        arguments: [
+            ["send"], ["send", "puma", "--give-up", "0s"], ["send", "puma", "a", "b"],
+            ["receive", "--accept", "some"],
+            ["receive"], ["receive", "--into", "a", "-o", "b"],
+            ["receive", "-o", "-", "--json", "--accept", "any"],
+            ["receive", "--max-size", "many"],
+        ])
+    func misuse(_ arguments: [String]) throws {
+        let call = try sender.run(arguments)
+        #expect(call.status == 2 && call.errors.count == 1, "\(call)")
+    }
+
+    @Test("Help is enough to use it", arguments: ["send", "receive"])
+    func help(_ command: String) throws {
+        let call = try sender.run(command, "--help")
+        #expect(call.status == 0)
+        #expect(call.lines.contains { $0.contains("nigh \(command)") })
+    }
+}
