@@ -59,7 +59,7 @@ final class FakeBackend: DiscoveryBackend {
     }
 
     func addressesChanged() { log.append("addresses") }
-    func diagnose() -> [Diagnosis] { [Diagnosis(kind.rawValue, .pass, "fake")] }
+    func diagnose() -> Diagnosis { Diagnosis(kind.rawValue, .pass, "fake") }
 
     func shutdown() {
         log.append("shutdown")

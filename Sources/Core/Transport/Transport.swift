@@ -54,8 +54,23 @@ public protocol Transport: AnyObject, Sendable {
     /// What a person should know about this transport here and now, in the order it can break.
     func diagnose() -> [Diagnosis]
 
+    /// Finds out which places a dial of `address` would try, each of which can be dialled by itself: the addresses of a name, or of
+    /// somebody who was found. Tells `found` once, in a later turn or from inside the call, unless the transport is shut down
+    /// before. An address that cannot be one fails.
+    func places(
+        behind address: TransportAddress,
+        found: @escaping @Sendable (Result<[TransportAddress], NighError>) -> Void)
+
     /// Closes everything at once: listener, search, dials, pipes. Nothing is called back afterwards.
     func shutdown()
+}
+
+extension Transport {
+    /// For transports whose addresses are one place each: the address itself.
+    public func places(
+        behind address: TransportAddress,
+        found: @escaping @Sendable (Result<[TransportAddress], NighError>) -> Void
+    ) { found(.success([address])) }
 }
 
 /// Who a transport tells what happens. The session implements it; all calls come on the loop.
@@ -181,6 +196,8 @@ public struct Diagnosis: Hashable, Sendable {
         case fail
     }
 
+    /// What was looked at, as programs know it, the same in every version: "adapter". Once in what a transport says.
+    public var id: String
     /// What was looked at: "adapter hci0".
     public var subject: String
     /// How it is.
@@ -189,12 +206,19 @@ public struct Diagnosis: Hashable, Sendable {
     public var finding: String
     /// The one thing to do about it.
     public var advice: String?
+    /// It is being found out, and will be known within seconds: whoever asks again then hears more.
+    public var isPending: Bool
 
-    /// One line.
-    public init(_ subject: String, _ verdict: Verdict, _ finding: String, advice: String? = nil) {
+    /// One line. Without an `id` the subject stands for it, with a hyphen for each blank.
+    public init(
+        _ subject: String, _ verdict: Verdict, _ finding: String, advice: String? = nil, id: String? = nil,
+        isPending: Bool = false
+    ) {
+        self.id = id ?? String(subject.map { $0 == " " ? "-" : $0 })
         self.subject = subject
         self.verdict = verdict
         self.finding = finding
         self.advice = advice
+        self.isPending = isPending
     }
 }

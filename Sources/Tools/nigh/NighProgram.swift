@@ -16,6 +16,7 @@ enum NighProgram {
                 one device while a program runs on the other; or `nigh host` on one and `nigh ping` on the other.
                 """,
             subcommands: [
+                DoctorErrand.description,
                 TransportsErrand.description,
                 DiscoverErrand.description,
                 HostErrand.description,

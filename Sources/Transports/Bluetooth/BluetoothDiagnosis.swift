@@ -1,25 +1,90 @@
 import NighCore
 
-/// What a person should know about Bluetooth here and now, in the order it can break.
+/// What a person should know about Bluetooth here and now, in the order it can break: what the transport stands on, step by step up
+/// to the first that is missing, and on top of that what it does itself.
 enum BluetoothDiagnosis {
+    /// What the transport stands on, each on the one before it.
+    private enum Step: String, CaseIterable {
+        case kernel
+        case bus = "dbus"
+        case daemon = "bluetoothd"
+        case permission
+        case adapter
+        case radio = "unblocked"
+        case power = "powered"
+
+        /// The step that a fault is about.
+        init(of fault: BluetoothFault) {
+            self =
+                switch fault {
+                case .noKernelSupport, .socket: .kernel
+                case .noBus: .bus
+                case .noDaemon, .daemon, .notOffered: .daemon
+                case .notPermitted: .permission
+                case .noAdapter, .noSuchAdapter: .adapter
+                case .blocked: .radio
+                case .switchedOff: .power
+                }
+        }
+
+        func passed(_ adapter: BlueZObjects.Adapter?) -> Diagnosis {
+            switch self {
+            case .kernel: Diagnosis("kernel", .pass, "has Bluetooth", id: rawValue)
+            case .bus: Diagnosis("D-Bus", .pass, "the system bus answers", id: rawValue)
+            case .daemon: Diagnosis("bluetoothd", .pass, "running", id: rawValue)
+            case .permission: Diagnosis("permission", .pass, "bluetoothd answers this user", id: rawValue)
+            case .adapter:
+                Diagnosis(subject(adapter), .pass, adapter.map { "\($0.address)" } ?? "there", id: rawValue)
+            case .radio: Diagnosis("radio switch", .pass, "lets the adapter send", id: rawValue)
+            case .power: Diagnosis("power", .pass, "on", id: rawValue)
+            }
+        }
+
+        func failed(_ fault: BluetoothFault, _ adapter: BlueZObjects.Adapter?) -> Diagnosis {
+            var line = passed(adapter)
+            line.verdict = .fail
+            line.finding = "\(fault.cause)"
+            line.advice = fault.advice
+            return line
+        }
+
+        private func subject(_ adapter: BlueZObjects.Adapter?) -> String {
+            adapter.map { "adapter \($0.name)" } ?? "adapter"
+        }
+    }
+
     static func lines(of transport: BluetoothTransport, _ running: BluetoothTransport.Running) -> [Diagnosis]
     {
         switch running.bluez.ground {
-        case .unknown: return [Diagnosis("bluetoothd", .warn, "has not answered yet")]
-        case .missing(let fault):
-            return [Diagnosis("bluetooth", .fail, "\(fault.cause)", advice: fault.advice)]
-        case .adapter(let adapter): return lines(of: transport, running, adapter)
+        case .unknown:
+            return [
+                Step.kernel.passed(nil), Step.bus.passed(nil),
+                Diagnosis(
+                    "bluetoothd", .warn, "has not answered yet", advice: "`systemctl restart bluetooth`",
+                    id: Step.daemon.rawValue, isPending: true),
+            ]
+        case .missing(let fault): return lines(upTo: fault, of: transport, running)
+        case .adapter(let adapter):
+            return Step.allCases.map { $0.passed(adapter) } + lines(of: transport, running, adapter)
         }
+    }
+
+    private static func lines(
+        upTo fault: BluetoothFault, of transport: BluetoothTransport, _ running: BluetoothTransport.Running
+    ) -> [Diagnosis] {
+        let all = running.bluez.objects?.adaptersInOrder ?? []
+        let adapter = all.first { $0.name == transport.options.adapter ?? $0.name }
+        let last = Step(of: fault)
+        let before = Step.allCases.prefix { $0 != last }
+        return before.map { $0.passed(adapter) } + [last.failed(fault, adapter)]
     }
 
     private static func lines(
         of transport: BluetoothTransport, _ running: BluetoothTransport.Running,
         _ adapter: BlueZObjects.Adapter
     ) -> [Diagnosis] {
-        var lines = [
-            Diagnosis("bluetoothd", .pass, "running"),
-            Diagnosis("adapter \(adapter.name)", .pass, "\(adapter.address), powered on"),
-        ]
+        var lines: [Diagnosis] = []
+        let isListening = transport.listener != nil
         if let refusal = running.discoverability.refusal {
             let fault = BluetoothFault(refusal)
             lines.append(Diagnosis("discoverable", .warn, "refused: \(fault.cause)", advice: fault.advice))
@@ -29,7 +94,10 @@ enum BluetoothDiagnosis {
             lines.append(
                 Diagnosis(
                     "discoverable", .warn, "no: strangers' devices do not find this one",
-                    advice: "`bluetoothctl discoverable on`"))
+                    advice: transport.options.makesDiscoverable
+                        ? "`bluetoothctl discoverable on`"
+                        : "`bluetoothctl discoverable on`, or leave discoverable=no out",
+                    isPending: isListening && transport.options.makesDiscoverable))
         }
         if let fault = transport.listenFault {
             lines.append(Diagnosis("listening", .fail, "\(fault.cause)", advice: fault.advice))
@@ -38,6 +106,7 @@ enum BluetoothDiagnosis {
         } else {
             lines.append(Diagnosis("listening", .pass, "not asked for"))
         }
+        if isListening { lines.append(record(of: running.registration)) }
         if running.search.service != nil {
             let counts = running.search.survey.counts
             lines.append(
@@ -47,5 +116,15 @@ enum BluetoothDiagnosis {
         }
         lines.append(Diagnosis("pipes", .pass, "\(transport.pipes.count) open"))
         return lines
+    }
+
+    private static func record(of registration: ProfileRegistration) -> Diagnosis {
+        let subject = "service record"
+        if let failure = registration.failure {
+            return Diagnosis(subject, .fail, "\(failure.cause)", advice: failure.advice)
+        }
+        if registration.isStanding { return Diagnosis(subject, .pass, "others can read it") }
+        return Diagnosis(
+            subject, .warn, "not registered yet", advice: "`systemctl restart bluetooth`", isPending: true)
     }
 }

@@ -95,13 +95,11 @@ final class AvahiDaemon: DiscoveryBackend, @unchecked Sendable {
         if interface != nil { send { $0.checkInterface() } }
     }
 
-    func diagnose() -> [Diagnosis] {
-        if isUp { return [Diagnosis("avahi-daemon", .pass, "answers, \(version)")] }
-        return [
-            Diagnosis(
-                "avahi-daemon", .fail, problem?.cause.description ?? "has not answered yet",
-                advice: problem?.advice)
-        ]
+    func diagnose() -> Diagnosis {
+        if isUp { return Diagnosis("avahi-daemon", .pass, "answers, \(version)") }
+        return Diagnosis(
+            "avahi-daemon", .fail, problem?.cause.description ?? "has not answered yet",
+            advice: problem?.advice)
     }
 
     // MARK: Crossing

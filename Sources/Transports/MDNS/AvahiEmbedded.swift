@@ -147,13 +147,13 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
         close()
     }
 
-    func diagnose() -> [Diagnosis] {
+    func diagnose() -> Diagnosis {
+        let subject = "mDNS in this process"
         if let problem {
-            return [
-                Diagnosis("mDNS in this process", .fail, problem.cause.description, advice: problem.advice)
-            ]
+            return Diagnosis(
+                subject, .fail, problem.cause.description, advice: problem.advice, id: "embedded-mdns")
         }
-        return [Diagnosis("mDNS in this process", .pass, "running as \(host)")]
+        return Diagnosis(subject, .pass, "running as \(host)", id: "embedded-mdns")
     }
 
     private func error(_ code: Int32, _ stage: NighError.Stage) -> NighError {

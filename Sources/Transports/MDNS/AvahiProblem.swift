@@ -7,6 +7,7 @@ enum AvahiProblem {
     static let invalidData = Int32(AVAHI_ERR_INVALID_RDATA)
     static let disconnected = Int32(AVAHI_ERR_DISCONNECTED)
     static let embeddedAdvice = "or leave the daemon out with mdns=embedded"
+    static let sharingAdvice = "`systemctl start avahi-daemon` has all programs of this machine share one"
     static let startAdvice = "`systemctl start avahi-daemon`, \(embeddedAdvice)"
 
     /// The error `code` of libavahi, met at `stage`; `words` is what the library itself says about it.

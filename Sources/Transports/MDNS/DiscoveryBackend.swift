@@ -30,7 +30,8 @@ package protocol DiscoveryBackend: AnyObject {
     /// Interfaces or addresses of this host are others now.
     func addressesChanged()
 
-    func diagnose() -> [Diagnosis]
+    /// How it is, in one line.
+    func diagnose() -> Diagnosis
 
     /// Ends at once; no event comes any more.
     func shutdown()

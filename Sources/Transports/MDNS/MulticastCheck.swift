@@ -77,23 +77,29 @@ final class MulticastCheck: MulticastChecking, @unchecked Sendable {
 
     func diagnose() -> [Diagnosis] {
         let subject = "multicast (UDP \(MulticastSocket.port))"
+        let id = "multicast"
         switch verdict {
-        case .heard where deaf.isEmpty: return [Diagnosis(subject, .pass, "comes back on every interface")]
+        case .heard where deaf.isEmpty:
+            return [Diagnosis(subject, .pass, "comes back on every interface", id: id)]
         case .heard:
             return [
                 Diagnosis(
                     subject, .warn, "does not come back on \(deaf.joined(separator: ", "))",
-                    advice: "a firewall may drop it there")
+                    advice: "a firewall may drop it there", id: id)
             ]
         case .blocked(let error):
-            return [Diagnosis(subject, .fail, error.cause.description, advice: error.advice)]
+            return [Diagnosis(subject, .fail, error.cause.description, advice: error.advice, id: id)]
         case .unknown where NetworkInterface.usable(named: interface).isEmpty:
             return [
                 Diagnosis(
                     subject, .fail, "no network interface is up for it",
-                    advice: "`ip address` tells which are")
+                    advice: "`ip address` tells which are", id: id)
             ]
-        case .unknown, nil: return [Diagnosis(subject, .warn, "not known yet whether it works")]
+        case .unknown, nil:
+            return [
+                Diagnosis(
+                    subject, .warn, "not known yet whether it works", id: id, isPending: verdict == nil)
+            ]
         }
     }
 

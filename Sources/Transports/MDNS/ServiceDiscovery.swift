@@ -186,22 +186,18 @@ public final class ServiceDiscovery: @unchecked Sendable {
     /// What a person should know about it here and now.
     public func diagnose() -> [Diagnosis] {
         var lines: [Diagnosis] = []
-        if let daemon {
-            var line = daemon.diagnose()
-            // What works without the daemon is no failure.
-            if mode == .automatic, current?.kind == .embedded {
-                line = line.map { Diagnosis($0.subject, .pass, $0.finding) }
-            }
-            lines += line
-        }
-        if let embedded { lines += embedded.diagnose() }
         if let check, isStarted { lines += check.diagnose() }
+        if let daemon { lines.append(line(of: daemon)) }
+        if let embedded { lines.append(embedded.diagnose()) }
         if let wanted = publisher.registration {
             if let name = publisher.visibleName {
                 let finding = "published as \"\(name)\" (\(wanted.type), port \(wanted.port))"
                 lines.append(Diagnosis("own service", .pass, finding))
             } else {
-                lines.append(Diagnosis("own service", .warn, "not published yet"))
+                lines.append(
+                    Diagnosis(
+                        "own service", .warn, "not published yet",
+                        advice: "what stands above says what is in the way", isPending: blocked == nil))
             }
         }
         if isBrowsing {
@@ -214,6 +210,18 @@ public final class ServiceDiscovery: @unchecked Sendable {
                         + "\(counters.beyondLimit) beyond a limit"))
         }
         return lines
+    }
+
+    private func line(of daemon: any DiscoveryBackend) -> Diagnosis {
+        var line = daemon.diagnose()
+        // Until it has been decided who speaks mDNS, the daemon may still answer.
+        line.isPending = current == nil && (mode == .daemon ? problems[.daemon] == nil : embedded == nil)
+        guard mode == .automatic, current?.kind == .embedded else { return line }
+        // What works without the daemon is no failure.
+        line.verdict = .pass
+        line.finding += ": this program speaks mDNS itself"
+        line.advice = "nothing needs to be done; " + AvahiProblem.sharingAdvice
+        return line
     }
 
     /// Ends everything at once, with goodbyes to the network. Nothing is told afterwards.

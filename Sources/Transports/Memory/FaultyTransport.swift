@@ -125,6 +125,11 @@ extension FaultyTransport: Transport {
         if let timer = record.timer { loop?.cancel(timer) } else { inner.cancelDial(dial) }
     }
 
+    public func places(
+        behind address: TransportAddress,
+        found: @escaping @Sendable (Result<[TransportAddress], NighError>) -> Void
+    ) { inner.places(behind: address, found: found) }
+
     public func diagnose() -> [Diagnosis] {
         let plan = control.plan == .none ? "none planned" : "\(control.plan)"
         return inner.diagnose() + [Diagnosis("faults", .warn, plan, advice: "leave the faults out")]

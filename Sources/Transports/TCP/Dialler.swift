@@ -81,6 +81,25 @@ final class Dialler: @unchecked Sendable {
         begin(.knock(knockCount), attempt, to: .found(peer), timeout: timeout)
     }
 
+    /// The addresses that a dial of `address` would try, in its order.
+    func places(
+        behind address: TransportAddress,
+        found: @escaping @Sendable (Result<[TransportAddress], NighError>) -> Void
+    ) {
+        do throws(NighError) {
+            switch try TCPDestination(address) {
+            case .number(let number): found(.success([number.transportAddress]))
+            case .found(let peer): found(.success(addresses(peer).map(\.transportAddress)))
+            case .name(let name, let port):
+                NameLookup.start(name, port: port, on: loop) { result in
+                    found(result.map { $0.inOrderOfPromise.map(\.transportAddress) })
+                }
+            }
+        } catch {
+            found(.failure(error))
+        }
+    }
+
     /// Gives all up; nothing is told.
     func stop() {
         let all = attempts.keys

@@ -250,6 +250,45 @@ public final class TCPTransport: @unchecked Sendable {
         }
     }
 
+    private var interfaceLines: [Diagnosis] {
+        if let name = options.interface, interfaceIsMissing {
+            let error = Self.missing(name)
+            return [
+                Diagnosis(
+                    "interface \(name)", .fail, "\(error.cause)", advice: error.advice, id: "interfaces")
+            ]
+        }
+        let own = usableAddresses
+        let names = own.map { "\($0.address.hostDescription) (\($0.interface))" }
+        let others = own.filter { !$0.isLoopback }
+        // Whoever asks for the loopback interface by its name means it.
+        let isAlone = others.isEmpty && (own.isEmpty || options.interface == nil)
+        let interfaces = Diagnosis(
+            "addresses", own.isEmpty ? .fail : isAlone ? .warn : .pass,
+            names.isEmpty ? "none" : names.joined(separator: ", "),
+            advice: isAlone ? "connect this machine to a network to be reached from others" : nil,
+            id: "interfaces")
+        guard !others.isEmpty else { return [interfaces] }
+        return [interfaces, Self.versionLine(others.map(\.address))]
+    }
+
+    /// Devices that have but one version of IP meet only those that have it, too.
+    private static func versionLine(_ addresses: [SocketAddress]) -> Diagnosis {
+        let subject = "IP versions"
+        guard addresses.contains(where: { !$0.isIPv6 }) else {
+            return Diagnosis(
+                subject, .warn, "IPv6 only: devices that have IPv4 alone are not found and not reached",
+                advice:
+                    "see why no IPv4 address was given out: is there a DHCP server, and is IPv4 switched on in the "
+                    + "network's settings?",
+                id: "ip-versions")
+        }
+        let isBoth = addresses.contains(where: \.isIPv6)
+        return Diagnosis(
+            subject, .pass, isBoth ? "IPv4 and IPv6" : "IPv4 only, which nearly all devices have",
+            id: "ip-versions")
+    }
+
     private func addresses(of peer: PeerID) -> [SocketAddress] {
         guard let running, let finder = running.finder else { return [] }
         return finder.addresses(
@@ -338,36 +377,34 @@ extension TCPTransport: Transport {
 
     public func cancelDial(_ id: DialID) { running?.dialler.cancel(id) }
 
+    public func places(
+        behind address: TransportAddress,
+        found: @escaping @Sendable (Result<[TransportAddress], NighError>) -> Void
+    ) {
+        if let running { return running.dialler.places(behind: address, found: found) }
+        found(.success([address]))
+    }
+
     public func diagnose() -> [Diagnosis] {
         guard running != nil else {
             guard foreign != nil else { return [Diagnosis("tcp", .fail, "not started")] }
             return [ForeignLoop.diagnosis(of: Self.schemeName)]
         }
-        var lines: [Diagnosis] = []
-        if let name = options.interface, interfaceIsMissing {
-            let error = Self.missing(name)
-            lines.append(Diagnosis("interface \(name)", .fail, "\(error.cause)", advice: error.advice))
-        } else {
-            let names = usableAddresses.map { "\($0.address.hostDescription) (\($0.interface))" }
-            let isAlone = usableAddresses.allSatisfy(\.isLoopback)
-            lines.append(
-                Diagnosis(
-                    "addresses", isAlone ? .warn : .pass,
-                    names.isEmpty ? "none" : names.joined(separator: ", "),
-                    advice: isAlone ? "connect this machine to a network to be reached from others" : nil))
-        }
+        var lines = interfaceLines
         if let listenError {
             lines.append(
-                Diagnosis("listening", .fail, "\(listenError.cause)", advice: listenError.advice))
+                Diagnosis("listening", .fail, "\(listenError.cause)", advice: listenError.advice, id: "port"))
         } else if let listener {
-            lines.append(Diagnosis("listening", .pass, "on port \(listener.port)"))
+            lines.append(Diagnosis("listening", .pass, "on port \(listener.port)", id: "port"))
         } else {
-            lines.append(Diagnosis("listening", .pass, "not asked for"))
+            lines.append(Diagnosis("listening", .pass, "not asked for", id: "port"))
         }
         if let finder = running?.finder {
             lines += finder.diagnose()
         } else {
-            lines.append(Diagnosis("mDNS", .pass, "switched off: peers are called by their addresses"))
+            lines.append(
+                Diagnosis(
+                    "mDNS", .pass, "switched off: peers are called by their addresses", id: "mdns"))
         }
         lines.append(Diagnosis("pipes", .pass, "\(pipes.count) open"))
         return lines

@@ -69,6 +69,9 @@ public final class UVEventLoop: @unchecked Sendable {
     /// descriptors more for what libuv shares among all of them, and stops the program where it does not get these.
     public static func make() throws(NighError) -> UVEventLoop { try UVEventLoop(on: ()) }
 
+    /// Which libuv runs here, as in `1.44.2`.
+    public static var libraryVersion: String { String(cString: uv_version_string()) }
+
     private init(on nothing: Void) throws(NighError) {
         var status = timerDescriptor < 0 ? -errno : Self.lookForDescriptors(like: timerDescriptor)
         if status == 0 { status = uv_loop_init(raw) }

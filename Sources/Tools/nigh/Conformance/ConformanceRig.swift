@@ -91,7 +91,11 @@ struct ConformanceRig: Sendable {
     /// Where somebody has listened, and nobody does any more.
     private func abandonedAddress(_ spec: TransportSpec) async throws -> TransportAddress {
         let trial = try TransportTrial(of: TransportRegistry.standard.make(spec))
-        let address = await trial.listens(as: Self.service(), within: Self.listening)
+        trial.advertise(
+            Advertisement(
+                service: Self.service(), peer: Identity.ephemeral().peerID,
+                name: DisplayName(fitting: "nigh conformance")))
+        let address = await trial.firstListeningAddress(within: Self.listening)
         let condition = await trial.condition(within: .zero)
         await trial.end()
         guard let address else {

@@ -1,7 +1,8 @@
 import Nigh
 import NighCore
 
-/// A transport that is started to see whether it works, without a session: it looks for nobody, and listens where it is told to alone.
+/// A transport that is started to see whether it works, without a session. It advertises, browses and dials where it is told to,
+/// and takes nobody in.
 ///
 /// `@unchecked Sendable`: what changes is confined to the loop.
 final class TransportTrial: TransportEvents, @unchecked Sendable {
@@ -10,6 +11,14 @@ final class TransportTrial: TransportEvents, @unchecked Sendable {
     private var condition = TransportCondition.up
     private var hasEnded = false
     private let startedAt: Moment
+    private var sightings: [TransportAddress: Sighting] = [:]
+    private var listening: [TransportAddress] = []
+    private var dials: [DialID: (startedAt: Moment, opened: Opened, waiting: Waiting)] = [:]
+    private var dialCount: UInt64 = 0
+
+    /// Told of a pipe in the turn in which it has opened, on the loop.
+    typealias Opened = @Sendable (any Pipe) -> Void
+    private typealias Waiting = CheckedContinuation<Result<Moment.Span, NighError>, Never>
 
     /// Starts it.
     init(of transport: any Transport) throws {
@@ -37,65 +46,153 @@ final class TransportTrial: TransportEvents, @unchecked Sendable {
         waiting = nil
     }
 
-    /// Advertises a service; returns where it listens then, or nil if it does not within `patience`.
-    func listens(as service: ServiceName, within patience: Moment.Span) async -> TransportAddress? {
+    /// What it says about itself.
+    func diagnose() async -> [Diagnosis] { await onLoop { $0.transport.diagnose() } }
+
+    /// Listens, and lets others find it under `advertisement`.
+    func advertise(_ advertisement: Advertisement) {
+        loop.execute { [self] in if !hasEnded { transport.advertise(advertisement) } }
+    }
+
+    /// Looks for whoever offers `service`.
+    func browse(_ service: ServiceName) {
+        loop.execute { [self] in if !hasEnded { transport.browse(service) } }
+    }
+
+    /// Who is seen now.
+    func seen() async -> [Sighting] {
+        await onLoop { $0.sightings.values.sorted { $0.address.description < $1.address.description } }
+    }
+
+    /// Where it listens now.
+    func listeningAddresses() async -> [TransportAddress] { await onLoop { $0.listening } }
+
+    /// Where it listens, as soon as it does; nil when it does not within `patience`, or cannot work.
+    func firstListeningAddress(within patience: Moment.Span) async -> TransportAddress? {
         await withCheckedContinuation { continuation in
             loop.execute { [self] in
-                listening = continuation
-                transport.advertise(
-                    Advertisement(
-                        service: service, peer: Identity.ephemeral().peerID,
-                        name: DisplayName(fitting: "nigh conformance")))
-                loop.schedule(at: loop.now + patience) { [self] in answer(listeningAt: nil) }
+                whenListening.set { continuation.resume(returning: $0) }
+                if let address = listening.first { whenListening.give(address) }
+                if condition != .up { whenListening.give(nil) }
+                loop.schedule(at: loop.now + patience) { [self] in whenListening.give(nil) }
             }
         }
     }
 
-    private var listening: CheckedContinuation<TransportAddress?, Never>?
+    private let whenListening = Once<TransportAddress?>()
 
-    private func answer(listeningAt address: TransportAddress?) {
-        listening?.resume(returning: address)
-        listening = nil
+    /// What a dial of `address` would try.
+    func places(behind address: TransportAddress, within patience: Duration) async throws
+        -> [TransportAddress]
+    {
+        let answer = Once<Result<[TransportAddress], NighError>>()
+        let timedOut = NighError(
+            .connecting, .timedOut, peer: "\(address)", transport: transport.scheme,
+            advice: "no name server has answered; an address in numbers works too")
+        return try await withCheckedContinuation { continuation in
+            loop.execute { [self] in
+                answer.set { continuation.resume(returning: $0) }
+                guard !hasEnded else { return answer.give(.failure(timedOut)) }
+                transport.places(behind: address) { answer.give($0) }
+                loop.schedule(at: loop.now + Moment.Span(patience)) { answer.give(.failure(timedOut)) }
+            }
+        }.get()
     }
 
-    /// What it says about itself.
-    func diagnose() async -> [Diagnosis] {
+    /// Opens a pipe to `address`; `opened` is given it, and must start or close it there. Returns how long that took.
+    func dial(
+        _ address: TransportAddress, timeout: Duration, opened: @escaping Opened
+    ) async -> Result<Moment.Span, NighError> {
         await withCheckedContinuation { continuation in
-            loop.execute { [self] in continuation.resume(returning: transport.diagnose()) }
+            loop.execute { [self] in
+                guard !hasEnded else {
+                    return continuation.resume(returning: .failure(NighError(.connecting, .closed)))
+                }
+                dialCount += 1
+                let id = DialID(number: dialCount)
+                dials[id] = (loop.now, opened, continuation)
+                transport.dial(address, as: id, timeout: timeout)
+            }
         }
     }
 
     /// Takes it down.
     func end() async {
-        await withCheckedContinuation { continuation in
-            loop.execute { [self] in
-                if !hasEnded { transport.shutdown() }
-                hasEnded = true
-                continuation.resume()
+        await onLoop { trial in
+            if !trial.hasEnded { trial.transport.shutdown() }
+            trial.hasEnded = true
+            for dial in trial.dials.values {
+                dial.waiting.resume(returning: .failure(NighError(.connecting, .closed)))
             }
+            trial.dials = [:]
         }
         loop.shutdown()
     }
+
+    private func onLoop<Value: Sendable>(_ body: @escaping @Sendable (TransportTrial) -> Value) async -> Value
+    {
+        await withCheckedContinuation { continuation in
+            loop.execute { [self] in continuation.resume(returning: body(self)) }
+        }
+    }
+
+    // MARK: What happens
 
     func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
         self.condition = condition
         if condition != .up {
             answer()
-            answer(listeningAt: nil)
+            whenListening.give(nil)
         }
     }
 
-    func routeFound(_ sighting: Sighting, by transport: any Transport) {}
-    func routeChanged(_ sighting: Sighting, by transport: any Transport) {}
-    func routeLost(_ address: TransportAddress, by transport: any Transport) {}
+    func routeFound(_ sighting: Sighting, by transport: any Transport) {
+        sightings[sighting.address] = sighting
+    }
+
+    func routeChanged(_ sighting: Sighting, by transport: any Transport) {
+        sightings[sighting.address] = sighting
+    }
+
+    func routeLost(_ address: TransportAddress, by transport: any Transport) { sightings[address] = nil }
+
+    func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
+        guard let dial, let waiting = dials.removeValue(forKey: dial) else { return pipe.close(.now) }
+        waiting.opened(pipe)
+        waiting.waiting.resume(returning: .success(loop.now - waiting.startedAt))
+    }
+
+    func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {
+        dials.removeValue(forKey: dial)?.waiting.resume(returning: .failure(error))
+    }
+
+    func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
+        listening = addresses
+        if let address = addresses.first { whenListening.give(address) }
+    }
+
     func addressKnown(_ address: TransportAddress, by transport: any Transport) {}
-    func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {}
-    func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {}
     func advertised(as name: DisplayName, by transport: any Transport) {}
     func advertisingFailed(_ error: NighError, by transport: any Transport) {}
     func browsingFailed(_ error: NighError, by transport: any Transport) {}
-    func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
-        if let address = addresses.first { answer(listeningAt: address) }
-    }
+}
 
+/// An answer that may be given by several, and counts once.
+///
+/// `@unchecked Sendable`: what changes is guarded by the lock.
+final class Once<Value: Sendable>: @unchecked Sendable {
+    private let lock = Lock()
+    private var receiver: (@Sendable (Value) -> Void)?
+
+    /// Who gets the first answer; to be set before any is given.
+    func set(_ receiver: @escaping @Sendable (Value) -> Void) { lock.withLock { self.receiver = receiver } }
+
+    /// Gives an answer; only the first counts.
+    func give(_ value: Value) {
+        let receiver = lock.withLock {
+            defer { self.receiver = nil }
+            return self.receiver
+        }
+        receiver?(value)
+    }
 }

@@ -33,6 +33,11 @@ final class ProfileRegistration: @unchecked Sendable {
     /// The record that is being registered, and in which life of bluetoothd.
     private var underway: (record: SessionRecord, generation: Int)?
     private var standing: SessionRecord?
+    /// Why what is wanted was refused last; nil where it was not.
+    private(set) var failure: NighError?
+
+    /// Whether others can read what is wanted.
+    var isStanding: Bool { wanted != nil && standing == wanted }
 
     /// - Parameters:
     ///   - registered: hears that the record stands, or a new one instead of it.
@@ -67,6 +72,7 @@ final class ProfileRegistration: @unchecked Sendable {
             end(current)
             current = nil
             standing = nil
+            failure = nil
             return
         }
         guard bluez.ground.adapter != nil, underway?.generation != bluez.generation, standing != wanted else {
@@ -104,6 +110,7 @@ final class ProfileRegistration: @unchecked Sendable {
         end(current)
         current = profile
         standing = record
+        failure = nil
         if wanted == record { registered() }
         proceed()
     }
@@ -114,7 +121,9 @@ final class ProfileRegistration: @unchecked Sendable {
             self?.timer = nil
             self?.proceed()
         }
-        failed(BluetoothFault(fault).error(.advertising))
+        let error = BluetoothFault(fault).error(.advertising)
+        failure = error
+        failed(error)
     }
 
     private func end(_ profile: Profile?) {

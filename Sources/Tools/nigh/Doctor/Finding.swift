@@ -1,0 +1,86 @@
+import JSONText
+import NighCore
+
+/// One line of what `nigh doctor` says: something looked at, how it is, what to do.
+struct Finding: Hashable, Sendable {
+    /// What scripts know it by, the same in every version: `tcp.multicast`.
+    var id: String
+    var subject: String
+    var verdict: Diagnosis.Verdict
+    var finding: String
+    /// The one thing to do about it.
+    var advice: String?
+    /// How long it took, where that says something.
+    var duration: Duration?
+
+    init(
+        _ id: String, _ subject: String, _ verdict: Diagnosis.Verdict, _ finding: String,
+        advice: String? = nil, duration: Duration? = nil
+    ) {
+        self.id = id
+        self.subject = subject
+        self.verdict = verdict
+        self.finding = finding
+        self.advice = advice
+        self.duration = duration
+    }
+
+    /// What failed, or works only in part, with an error's words.
+    init(_ id: String, _ subject: String, failed error: NighError, as verdict: Diagnosis.Verdict = .fail) {
+        self.init(id, subject, verdict, "\(error.cause)", advice: error.advice)
+    }
+
+    /// What a transport says of itself.
+    init(_ diagnosis: Diagnosis, of scheme: String) {
+        self.init(
+            "\(scheme).\(diagnosis.id)", diagnosis.subject, diagnosis.verdict, diagnosis.finding,
+            advice: diagnosis.advice)
+    }
+
+    var members: [JSON.Member] {
+        [
+            .init("id", .text(id)), .init("subject", .text(subject)),
+            .init("verdict", .text(verdict.rawValue)),
+            .init("finding", .text(finding)), .init("advice", JSON(advice)),
+            .init("duration_ms", duration.map { .number($0.milliseconds) } ?? .null),
+        ]
+    }
+
+    private static let widthOfID = 22
+
+    var words: [Line] {
+        let tint: Line.Tint =
+            switch verdict {
+            case .pass: .good
+            case .warn: .doubtful
+            case .fail: .bad
+            }
+        let span = duration.map { "  \(Moment.Span($0))" } ?? ""
+        let line =
+            Line(verdict.rawValue, tint) + "  " + Line(id, .faint).padded(to: Self.widthOfID) + "  "
+            + Line("\(subject): ", .strong) + Line(finding) + Line(span, .faint)
+        guard let advice else { return [line] }
+        return [line, Line("      → ", tint) + Line(advice)]
+    }
+}
+
+/// What was found so far, told as it is found. Used by one task.
+final class Findings {
+    private let results: Results
+    private(set) var counts: [Diagnosis.Verdict: Int] = [:]
+
+    static let kind = Results.Kind("check", plural: "checks")
+
+    init(_ results: Results) { self.results = results }
+
+    func tell(_ finding: Finding) {
+        counts[finding.verdict, default: 0] += 1
+        results.live.show([])
+        results.tell(Self.kind, finding.members, words: finding.words)
+    }
+
+    /// Shows at a terminal what is being looked at.
+    func lookAt(_ what: String) { results.live.show([Line("…     \(what)", .faint)]) }
+
+    func count(_ verdict: Diagnosis.Verdict) -> Int { counts[verdict] ?? 0 }
+}

@@ -1,0 +1,113 @@
+import Glibc
+import Nigh
+
+/// What can be seen of this machine's firewall, which is little without being root: looks only, changes nothing.
+enum Firewall {
+    /// Where it says how it stands with what comes in for TCP port `port`.
+    static func look(port: UInt16) async -> Finding {
+        let rules = await Task.detached { ruleset() }.value
+        return finding(rules.map(FirewallRules.init), port: port, signs: signs)
+    }
+
+    static func finding(_ rules: FirewallRules?, port: UInt16, signs: [String]) -> Finding {
+        let (id, subject) = ("tcp.firewall", "firewall")
+        guard let rules else {
+            guard let sign = signs.first else {
+                return Finding(
+                    id, subject, .pass,
+                    "no sign of one, but only root can see its rules: `sudo nft list ruleset`")
+            }
+            return Finding(
+                id, subject, .warn, "\(sign), and only root can see its rules", advice: allowing(port, sign))
+        }
+        switch rules.fate(of: "tcp", port: port) {
+        case .unfiltered: return Finding(id, subject, .pass, "nothing filters what comes in")
+        case .allowed(let rule): return Finding(id, subject, .pass, "lets TCP port \(port) in: \(rule)")
+        case .unnamed: return Finding(id, subject, .pass, "no rule seen that keeps TCP port \(port) out")
+        case .kept(let rule):
+            return Finding(
+                id, subject, .fail, "keeps out what comes for TCP port \(port): \(rule)",
+                advice: "take that rule away, or before it let in: tcp dport \(port) accept")
+        case .keptUnlessAllowed:
+            return Finding(
+                id, subject, .warn, "drops what no rule lets in, and none was seen for TCP port \(port)",
+                advice: allowing(port, signs.first ?? ""))
+        }
+    }
+
+    private static func allowing(_ port: UInt16, _ sign: String) -> String {
+        if sign.hasPrefix("ufw") { return "`sudo ufw allow \(port)/tcp` and `sudo ufw allow 5353/udp`" }
+        if sign.hasPrefix("firewalld") {
+            return "`sudo firewall-cmd --add-port=\(port)/tcp --add-service=mdns`"
+        }
+        return "let TCP port \(port) and UDP port 5353 in; with port= the port stays the same"
+    }
+
+    /// What everybody can see of those that manage the rules.
+    private static var signs: [String] {
+        var signs: [String] = []
+        if text(of: "/etc/ufw/ufw.conf")?.contains("\nENABLED=yes") == true {
+            signs.append("ufw is switched on")
+        }
+        if access("/run/firewalld", F_OK) == 0 { signs.append("firewalld runs") }
+        return signs
+    }
+
+    private static func text(of path: String) -> String? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        return readAll(descriptor, within: 1_000)
+    }
+
+    /// All rules of this machine, as the tool of nftables tells them; nil where it is not there or may not tell. Blocks for as long as
+    /// that takes, two seconds at most.
+    private static func ruleset() -> String? {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { return nil }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        defer { close(ends[0]) }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
+        let words: [String] = ["nft", "list", "ruleset"]
+        let arguments = words.map { strdup($0) }
+        let settings: [String] = ["PATH=/usr/sbin:/sbin:/usr/bin:/bin", "LC_ALL=C"]
+        let variables = settings.map { strdup($0) }
+        defer { for text in arguments + variables { free(text) } }
+        var process = pid_t()
+        let places: [String] = ["/usr/sbin/nft", "/sbin/nft", "/usr/bin/nft"]
+        let path = places.first { access($0, X_OK) == 0 }
+        let status = path.map {
+            posix_spawn(&process, $0, &actions, nil, arguments + [nil], variables + [nil])
+        }
+        close(ends[1])
+        guard status == 0 else { return nil }
+        let text = readAll(ends[0], within: 2_000)
+        if text == nil { kill(process, SIGKILL) }
+        var ending: Int32 = 0
+        while waitpid(process, &ending, 0) < 0 { guard errno == EINTR else { return nil } }
+        return ending == 0 ? text : nil
+    }
+
+    /// All that comes until the end; nil where that does not come in time, or it is far too much.
+    private static func readAll(_ descriptor: Int32, within milliseconds: Int32) -> String? {
+        var bytes: [UInt8] = []
+        var room = [UInt8](repeating: 0, count: 16_384)
+        while bytes.count < 4 << 20 {
+            var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            let ready = poll(&waiting, 1, milliseconds)
+            if ready < 0, errno == EINTR { continue }
+            guard ready > 0 else { return nil }
+            let count = read(descriptor, &room, room.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { return nil }
+            guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
+            bytes += room[..<count]
+        }
+        return nil
+    }
+}

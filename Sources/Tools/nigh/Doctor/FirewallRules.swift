@@ -1,0 +1,77 @@
+/// What the text of `nft list ruleset` says about packets that come in for a port. It knows plain rules, sets and ranges of ports; what
+/// lies behind jumps to other chains it does not judge.
+struct FirewallRules {
+    /// What becomes of packets for a port.
+    enum Fate: Equatable {
+        /// Nothing filters them.
+        case unfiltered
+        /// This rule lets them in.
+        case allowed(String)
+        /// This rule keeps them out.
+        case kept(String)
+        /// No rule names them; what no rule lets in is dropped.
+        case keptUnlessAllowed
+        /// No rule names them, and what no rule keeps out comes in.
+        case unnamed
+    }
+
+    /// The rules of each chain at the hook `input`, and whether it drops the rest.
+    private var chains: [(rules: [String], drops: Bool)] = []
+
+    init(_ ruleset: String) {
+        var current: (rules: [String], drops: Bool)?
+        var isInput = false
+        for line in ruleset.split(separator: "\n") {
+            let words = line.split { $0 == " " || $0 == "\t" }.joined(separator: " ")
+            if words.hasPrefix("chain ") {
+                current = ([], false)
+                isInput = false
+            } else if words == "}" {
+                if let current, isInput { chains.append(current) }
+                current = nil
+            } else if words.hasPrefix("type ") {
+                isInput = words.hasPrefix("type filter hook input ")
+                current?.drops = words.contains("policy drop")
+            } else {
+                current?.rules.append(words)
+            }
+        }
+    }
+
+    /// What becomes of packets of that protocol, `tcp` or `udp`, for that port.
+    func fate(of protocolName: String, port: UInt16) -> Fate {
+        guard !chains.isEmpty else { return .unfiltered }
+        var allowing: String?
+        for chain in chains {
+            let naming = chain.rules.first {
+                Self.names($0, protocolName, port) && Self.verdict(of: $0) != nil
+            }
+            guard let naming else {
+                if chain.drops { return .keptUnlessAllowed }
+                continue
+            }
+            guard Self.verdict(of: naming) == true else { return .kept(naming) }
+            allowing = naming
+        }
+        return allowing.map(Fate.allowed) ?? .unnamed
+    }
+
+    /// Whether a rule lets in; nil where it does neither that nor keep out.
+    private static func verdict(of rule: String) -> Bool? {
+        let words = rule.split(separator: " ")
+        if words.contains("drop") || words.contains("reject") { return false }
+        return words.contains("accept") ? true : nil
+    }
+
+    private static func names(_ rule: String, _ protocolName: String, _ port: UInt16) -> Bool {
+        let mark = "\(protocolName) dport "
+        guard let place = rule.firstRange(of: mark) else { return false }
+        let rest = rule[place.upperBound...]
+        let ports = rest.hasPrefix("{") ? rest.dropFirst().prefix { $0 != "}" } : rest.prefix { $0 != " " }
+        return ports.split { $0 == "," || $0 == " " }.contains { entry in
+            let ends = entry.split(separator: "-").compactMap { UInt16($0) }
+            guard let first = ends.first, let last = ends.last else { return false }
+            return first <= last && (first...last).contains(port)
+        }
+    }
+}

@@ -1,0 +1,42 @@
+import Glibc
+import Nigh
+
+/// What every transport stands on: the event loop, and what the system grants this user.
+enum Machine {
+    /// Whether an event loop can be made.
+    static func loop() -> Finding {
+        let (id, subject) = ("libuv", "event loop")
+        do throws(NighError) {
+            let loop = try UVEventLoop.make()
+            loop.shutdown()
+            return Finding(id, subject, .pass, "libuv \(UVEventLoop.libraryVersion)")
+        } catch {
+            return Finding(id, subject, failed: error)
+        }
+    }
+
+    /// Fewer descriptors than this are soon used up: a session with mDNS takes some thirty, and one more for each peer.
+    static let fewDescriptors = 256
+
+    /// How many descriptors a program of this user may have.
+    static func descriptors() -> Finding {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
+            return Finding(
+                "limits.descriptors", "open files", .warn, "the system does not tell how many there may be")
+        }
+        return descriptors(soft: UInt64(limit.rlim_cur), hard: UInt64(limit.rlim_max))
+    }
+
+    static func descriptors(soft: UInt64, hard: UInt64) -> Finding {
+        let (id, subject) = ("limits.descriptors", "open files")
+        guard soft < UInt64(fewDescriptors) else {
+            return Finding(id, subject, .pass, soft > 1 << 40 ? "no limit" : "\(soft) at once")
+        }
+        let wanted = min(max(hard, soft), 1_024)
+        return Finding(
+            id, subject, .warn,
+            "\(soft) at once, which is few: each peer takes one, each program some thirty",
+            advice: wanted > soft ? "`ulimit -n \(wanted)`" : "raise nofile in /etc/security/limits.conf")
+    }
+}

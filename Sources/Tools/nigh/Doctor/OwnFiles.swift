@@ -1,0 +1,56 @@
+import Glibc
+import Nigh
+
+/// The files that say who this user is and whom they know: whether they are there, whose they are, and whether they are whole.
+/// Reads only: nothing is made that is not there.
+enum OwnFiles {
+    /// What is wrong with the identity, in the order it can be; up to the first.
+    static func identity(_ chosen: IdentityFile?) -> [Finding] {
+        let subject = "identity"
+        let file: IdentityFile
+        do throws(NighError) {
+            if let chosen { file = chosen } else { file = try IdentityFile() }
+        } catch {
+            return [Finding("identity.file", subject, failed: error)]
+        }
+        guard let status = Self.status(of: file.path) else {
+            let whatElse =
+                chosen == nil ? "one is made when a program first needs it" : "one is made there at first use"
+            return [Finding("identity.file", subject, .pass, "no file \(file.path) yet; \(whatElse)")]
+        }
+        // Which of the steps it is that fails, the file itself shows; why, the error says.
+        let steps: [(id: String, holds: Bool, words: String)] = [
+            ("identity.file", status.st_mode & S_IFMT == S_IFREG, file.path),
+            ("identity.owner", status.st_uid == geteuid(), "yours"),
+            ("identity.mode", status.st_mode & 0o077 == 0, "nobody else may read it"),
+        ]
+        do throws(NighError) {
+            let identity = try file.load(createIfMissing: false)
+            return steps.map { Finding($0.id, subject, .pass, $0.words) }
+                + [Finding("identity.key", subject, .pass, "you are \(identity.peerID)")]
+        } catch {
+            let sound = steps.prefix { $0.holds }
+            let id = steps.first { !$0.holds }?.id ?? "identity.key"
+            return sound.map { Finding($0.id, subject, .pass, $0.words) } + [
+                Finding(id, subject, failed: error)
+            ]
+        }
+    }
+
+    private static func status(of path: String) -> stat? {
+        var status = stat()
+        return stat(path, &status) == 0 ? status : nil
+    }
+
+    /// Whether what is known of peers can be read.
+    static func trust() -> Finding {
+        let (id, subject) = ("trust.store", "known peers")
+        do throws(NighError) {
+            let peers = try TrustStore.standard().peers
+            let paired = peers.count(where: \.isPaired)
+            return Finding(id, subject, .pass, "\(peers.count), of whom \(paired) are paired")
+        } catch {
+            return Finding(id, subject, failed: error)
+        }
+    }
+}
