@@ -92,8 +92,9 @@ struct InjectErrand: Errand {
         let relay = Relay(from: listener, through: dialler, to: target, on: loop) { source.yield(.relay($0)) }
         loop.execute { [service] in relay.start(service: service) }
         interruption.onRequest { source.yield(.interrupted) }
-        let typing = TypedLines()
-        try typing.start { source.yield(.typed($0)) }
+        let typing = try TypedLines()
+        try typing.start { line in if let line { source.yield(.typed(line)) } }
+        defer { typing.stop() }
         var ledger = RelayLedger()
         var failure: (any Error)?
         for await occurrence in occurrences {
