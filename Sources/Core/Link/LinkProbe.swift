@@ -56,6 +56,8 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
     private let tell: (Event) -> Void
     private var outgoing = ByteQueue()
     private var timer: LoopTimer?
+    /// Where the link was before it ended.
+    private var phase = LinkMachine.Phase.preface
     private var pongs = 0
     private var isOver = false
     private var own: LinkProbe?
@@ -103,6 +105,7 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
 
     package func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
         guard !isOver else { return }
+        notePhase()
         machine.receive(bytes, now: loop.now)
         proceed()
     }
@@ -117,8 +120,11 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
         guard !isOver else { return }
         takeSteps()
         guard !isOver else { return }
-        end(cause, at: machine.phase)
+        notePhase()
+        end(cause)
     }
+
+    private func notePhase() { if machine.phase != .closed { phase = machine.phase } }
 
     // MARK: The link
 
@@ -145,7 +151,7 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
     }
 
     private func takeSteps() {
-        var phase = machine.phase
+        notePhase()
         while !isOver, let step = machine.next(now: loop.now) {
             switch step {
             case .secured:
@@ -154,10 +160,10 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
                 greeted()
             case .pong(let token, let roundTrip) where token < LinkMachine.firstAutomaticPing:
                 ponged(roundTrip.duration)
-            case .closed(let end): self.end(end.cause, at: phase)
+            case .closed(let end): self.end(end.cause)
             default: break
             }
-            if machine.phase != .closed { phase = machine.phase }
+            notePhase()
         }
     }
 
@@ -172,7 +178,8 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
                 after: elapsed))
         if let expected = plan.expected, hello.peer != expected {
             machine.close(.wrongPeer)
-            return end(.wrongPeer(expected: expected, found: hello.peer), at: .greeting)
+            phase = .greeting
+            return end(.wrongPeer(expected: expected, found: hello.peer))
         }
         ping()
     }
@@ -191,7 +198,7 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
         machine.ping(token: UInt64(pongs), payload: [], now: loop.now)
     }
 
-    private func end(_ cause: NighError.Cause, at phase: LinkMachine.Phase) {
+    private func end(_ cause: NighError.Cause) {
         let stage: NighError.Stage =
             switch phase {
             case .preface, .securing: .securing

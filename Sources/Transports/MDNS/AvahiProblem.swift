@@ -1,4 +1,5 @@
 import CAvahi
+import Glibc
 import NighCore
 
 /// What Avahi's numbers mean to a person.
@@ -13,6 +14,8 @@ enum AvahiProblem {
     /// The error `code` of libavahi, met at `stage`; `words` is what the library itself says about it.
     static func error(_ code: Int32, _ stage: NighError.Stage, words: String) -> NighError {
         switch Int(code) {
+        // Without a bus, too, it says that there is no daemon.
+        case AVAHI_ERR_NO_DAEMON where !hasBus: error(Int32(AVAHI_ERR_DBUS_ERROR), stage, words: words)
         case AVAHI_ERR_NO_DAEMON, AVAHI_ERR_DISCONNECTED:
             NighError(stage, .unavailable("avahi-daemon is not running"), advice: startAdvice)
         case AVAHI_ERR_DBUS_ERROR:
@@ -43,6 +46,12 @@ enum AvahiProblem {
         default:
             NighError(stage, .unavailable("Avahi says: \(words) (\(code))"))
         }
+    }
+
+    /// Whether the system's bus is where Avahi looks for it.
+    private static var hasBus: Bool {
+        guard getenv("DBUS_SYSTEM_BUS_ADDRESS") == nil else { return true }
+        return ["/run", "/var/run"].contains { access("\($0)/dbus/system_bus_socket", F_OK) == 0 }
     }
 
     static func noInterface(_ name: String) -> NighError {

@@ -197,7 +197,8 @@ public final class ServiceDiscovery: @unchecked Sendable {
                 lines.append(
                     Diagnosis(
                         "own service", .warn, "not published yet",
-                        advice: "what stands above says what is in the way", isPending: blocked == nil))
+                        advice: "what stands above says what is in the way", isPending: currentProblem == nil)
+                )
             }
         }
         if isBrowsing {

@@ -15,10 +15,13 @@ enum Firewall {
             guard let sign = signs.first else {
                 return Finding(
                     id, subject, .pass,
-                    "no sign of one, but only root can see its rules: `sudo nft list ruleset`")
+                    geteuid() == 0
+                        ? "no sign of one, but `nft list ruleset` does not work here"
+                        : "no sign of one, but only root can see its rules: `sudo nft list ruleset`")
             }
             return Finding(
-                id, subject, .warn, "\(sign), and only root can see its rules", advice: allowing(port, sign))
+                id, subject, .warn, "\(sign), and its rules cannot be seen from here",
+                advice: allowing(port, sign))
         }
         switch rules.fate(of: "tcp", port: port) {
         case .unfiltered: return Finding(id, subject, .pass, "nothing filters what comes in")

@@ -2,7 +2,7 @@ import Glibc
 
 /// What happens to two programs on two adapters of one machine with Bluetooth, and how it must end.
 enum MachineScenarios {
-    static let all = sessions + MachineGames.all + MachineFiles.all
+    static let all = sessions + MachineGames.all + MachineFiles.all + MachineDoctors.all
 
     private static let sessions = [
         Scenario("meets", "two programs find each other, talk, and part") { lab throws(Failure) in

@@ -21,7 +21,7 @@ struct Scenario: Sendable {
     /// All there are; the long ones first, so that running several at once ends soon.
     static let all = [
         Ground.all, ByHand.all, Findings.all, Daemons.all, Lifelines.all, Processes.all, Addresses.all,
-        Discovery.all, Eavesdropping.all, Games.all, GameEnds.all, Files.all,
+        Discovery.all, Eavesdropping.all, Games.all, GameEnds.all, Files.all, Doctors.all,
     ].flatMap(\.self).sorted { $0.limit > $1.limit }
 
     /// Fails; no part of `all`.

@@ -1,0 +1,93 @@
+import Glibc
+
+/// Something that is wrong with a host, made on purpose, and what `nigh doctor` must say of it: its cause, and what to do.
+struct BrokenSetUp: Sendable {
+    /// One line of what it says: the id it begins with, words of the finding, words of the advice.
+    struct Line: Sendable {
+        var verdict: String
+        var id: String
+        var cause: String
+        var cure: String
+    }
+
+    let name: String
+    let arguments: [String]
+    let says: [Line]
+    let status: Int
+    let make: @Sendable (Lab) throws(Failure) -> Host
+
+    init(
+        _ name: String, _ arguments: [String], says: [Line], status: Int,
+        _ make: @escaping @Sendable (Lab) throws(Failure) -> Host
+    ) {
+        self.name = name
+        self.arguments = arguments
+        self.says = says
+        self.status = status
+        self.make = make
+    }
+
+    /// Makes it, and listens to the doctor. Nothing else may be called a failure.
+    func check(in lab: Lab) throws(Failure) {
+        lab.step(name)
+        let said = try make(lab).doctor(arguments)
+        for line in says {
+            try lab.check(
+                "it says \(line.verdict) of \(line.id): \(line.cause)",
+                said.finding(line.id, line.verdict)?.contains(line.cause) == true)
+            try lab.check("the cure is: \(line.cure)", said.advice(line.id).contains(line.cure))
+        }
+        let others = said.failed.filter { id in !says.contains { $0.id == id } }
+        try lab.check("nothing else has failed: \(others)", others.isEmpty)
+        try lab.check("the status is \(status), was \(said.status)", said.status == status)
+    }
+}
+
+/// What a `nigh doctor` has said.
+struct Diagnosed {
+    private let lines: [[Substring]]
+    private let advices: [String: String]
+    let status: Int
+
+    init(_ printed: [String]) {
+        var lines: [[Substring]] = []
+        var advices: [String: String] = [:]
+        for line in printed {
+            if line.hasPrefix("      → "), let last = lines.last {
+                advices[String(last[1]), default: ""] += line
+            } else {
+                let words = line.split(separator: " ", maxSplits: 2)
+                if words.count == 3, ["pass", "warn", "fail"].contains(words[0]) { lines.append(words) }
+            }
+        }
+        self.lines = lines
+        self.advices = advices
+        status = printed.last.flatMap { Int($0.split(separator: " ").last ?? "") } ?? -1
+    }
+
+    /// What it found, where that is the verdict.
+    func finding(_ id: String, _ verdict: String) -> String? {
+        lines.first { $0[1] == id && $0[0] == verdict }.map { String($0[2]) }
+    }
+
+    /// What it says is to be done.
+    func advice(_ id: String) -> String { advices[id] ?? "" }
+
+    /// All that failed.
+    var failed: [String] { lines.filter { $0[0] == "fail" }.map { String($0[1]) } }
+}
+
+extension Host {
+    /// Has `nigh doctor` look at the host, for a user whose files are in /run/data.
+    func doctor(_ arguments: [String]) throws(Failure) -> Diagnosed {
+        let call =
+            ["env", "XDG_DATA_HOME=\(dataFolder)", try Spawning.path(of: "nigh"), "doctor"] + arguments
+        let printed = try run(
+            ["sh", "-c", #""$@"; echo "status $?""#, "sh"] + call, within: .seconds(40))
+        for line in printed { lab.journal.note("\(name)/doctor", line) }
+        return Diagnosed(printed)
+    }
+
+    /// Where a user of the host keeps who they are.
+    var dataFolder: String { "/run/data" }
+}

@@ -1,0 +1,178 @@
+import Foundation
+import Nigh
+import NighTestKit
+import Synchronization
+import Testing
+
+@testable import nigh
+
+/// `nigh doctor --peer`, with a session of this process as the peer.
+@Suite struct DoctorPeerTests {
+    private let user = NighUser()
+
+    private func checks(_ call: NighCall) throws -> [String: [String: Any]] {
+        let all = try #require(try call.object()["checks"] as? [[String: Any]])
+        return Dictionary(
+            all.map { ($0["id"] as? String ?? "", $0) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    private func doctor(_ arguments: String...) throws -> NighCall {
+        try user.run(["doctor", "--json", "-t", "tcp:interface=lo,mdns=off"] + arguments)
+    }
+
+    private static let stages = [
+        "peer.resolve", "peer.address", "peer.connect", "peer.tls", "peer.hello", "peer.version", "peer.ping",
+        "peer.path",
+    ]
+
+    @Test("An address is followed through every stage, and the session there does not notice")
+    func address() async throws {
+        let host = try await ListeningSession()
+        let call = try doctor("--peer", host.address, "-s", host.service)
+        #expect(call.status == 0, "\(call)")
+        try call.expectSchema("doctor")
+        let checks = try checks(call)
+        for stage in Self.stages { #expect(checks[stage]?["verdict"] as? String == "pass", "\(stage)") }
+        let path = try #require(try call.object()["path"] as? [String: Any])
+        #expect(path["peer"] as? String == "\(host.session.id)")
+        #expect(path["address"] as? String == host.address)
+        await host.close()
+        #expect(
+            host.events.allSatisfy { !$0.hasPrefix("stateChanged") && !$0.hasPrefix("invited") },
+            "\(host.events)")
+    }
+
+    @Test("Somebody is found by name, and each of their addresses tried")
+    func name() async throws {
+        let host = try await ListeningSession(transport: "tcp:interface=lo,mdns=embedded")
+        let call = try user.run(
+            "doctor", "--json", "-t", "tcp:interface=lo,mdns=embedded", "--peer", "Puma", "-s", host.service)
+        #expect(call.status == 0, "\(call)")
+        #expect(try checks(call)["peer.found"]?["verdict"] as? String == "pass")
+        #expect(try call.object()["path"] is [String: Any])
+        await host.close()
+    }
+
+    @Test("Another service is named, and the option that asks for it")
+    func anotherService() async throws {
+        let host = try await ListeningSession()
+        let call = try doctor("--peer", host.address)
+        #expect(call.status == 1)
+        let checks = try checks(call)
+        #expect(checks["peer.tls"]?["verdict"] as? String == "pass")
+        #expect(checks["peer.hello"]?["advice"] as? String == "`--service \(host.service)`")
+        #expect(try call.object()["path"] is NSNull)
+        await host.close()
+    }
+
+    @Test("Who talks to paired devices only is no failure, and said so")
+    func pairedOnly() async throws {
+        let host = try await ListeningSession(security: .paired)
+        let call = try doctor("--peer", host.address, "-s", host.service)
+        #expect(call.status == 0, "\(call)")
+        let told = try checks(call).values.filter { $0["verdict"] as? String == "warn" }
+        #expect(told.contains { ($0["finding"] as? String)?.contains("paired devices only") == true })
+        await host.close()
+    }
+
+    @Test("Without encryption it says which option helps, and with it that all can be read")
+    func plaintext() async throws {
+        let host = try await ListeningSession(security: .none)
+        let call = try doctor("--peer", host.address, "-s", host.service)
+        #expect(call.status == 1)
+        #expect(try checks(call)["peer.tls"]?["advice"] as? String == "`--security none`", "\(call)")
+        let plain = try doctor("--peer", host.address, "-s", host.service, "--security", "none")
+        #expect(plain.status == 0)
+        #expect(try checks(plain)["peer.tls"]?["verdict"] as? String == "warn")
+        await host.close()
+    }
+
+    @Test("Where nobody listens, and where another kind of program does, the stage that fails is named")
+    func strangers() async throws {
+        let port = try PlainListener().port
+        let closed = try doctor("--peer", "tcp://127.0.0.1:\(port)")
+        #expect(closed.status == 1)
+        #expect(try checks(closed)["peer.address"]?["verdict"] as? String == "fail")
+        #expect(try checks(closed)["peer.connect"]?["verdict"] as? String == "fail")
+
+        let listener = try PlainListener()
+        let child = try user.start(
+            "doctor", "--json", "-t", "tcp:interface=lo,mdns=off", "--peer",
+            "tcp://127.0.0.1:\(listener.port)")
+        listener.answer("HTTP/1.1 400 Bad Request\r\n\r\n")
+        let call = try NighCall(finishing: child)
+        #expect(call.status == 1)
+        let tls = try #require(try checks(call)["peer.tls"])
+        #expect(tls["verdict"] as? String == "fail")
+        #expect((tls["advice"] as? String)?.contains("another") == true, "\(tls)")
+    }
+
+    @Test("Nobody of that name is said so, and an address of another transport")
+    func nobody() throws {
+        let call = try doctor("--peer", "Nobody", "--timeout", "100ms")
+        #expect(call.status == 1)
+        #expect(try checks(call)["peer.found"]?["verdict"] as? String == "fail")
+        let other = try doctor("--peer", "memory://table-1")
+        #expect(other.status == 1)
+        #expect(
+            try checks(other)["peer.resolve"]?["advice"] as? String
+                == "name its transport: --transport memory")
+    }
+}
+
+/// A session that listens on the loopback interface, and what it was told.
+private final class ListeningSession: Sendable {
+    let session: Session
+    let service: String
+    let address: String
+    private let loop: UVEventLoop
+    private let told: Told
+
+    /// What the session was told so far.
+    private final class Told: Sendable {
+        let events = Mutex<[String]>([])
+    }
+
+    var events: [String] { told.events.withLock(\.self) }
+
+    init(transport: String = "tcp:interface=lo,mdns=off", security: SessionSecurity = .encrypted) async throws
+    {
+        let name = try #require(ServiceName("d\(UInt32.random(in: .min ... .max))"))
+        service = name.description
+        loop = try UVEventLoop.make()
+        var configuration = SessionConfiguration(service: name, name: "Puma", role: .server)
+        configuration.security = security
+        session = Session(
+            configuration, identity: .ephemeral(),
+            transports: try TransportRegistry.standard.makeAll(transport),
+            loop: loop)
+        let told = Told()
+        self.told = told
+        let isVisible = !transport.contains("mdns=off")
+        let session = session
+        address = await withCheckedContinuation { continuation in
+            let listening = Mutex<String?>(nil)
+            let answered = Mutex(false)
+            session.start(
+                onEvent: { event in
+                    told.events.withLock { $0.append("\(event)") }
+                    if case .listening(_, let addresses) = event, let first = addresses.first {
+                        listening.withLock { $0 = "\(first)" }
+                    }
+                    if isVisible { guard case .advertised = event else { return } }
+                    guard let address = listening.withLock(\.self),
+                        answered.withLock({ old in
+                            defer { old = true }
+                            return !old
+                        })
+                    else { return }
+                    continuation.resume(returning: address)
+                }, onMessage: { _, _ in })
+        }
+    }
+
+    func close() async {
+        await session.close()
+        loop.shutdown()
+    }
+}

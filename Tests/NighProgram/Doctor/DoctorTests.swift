@@ -1,0 +1,178 @@
+import Glibc
+import NighCore
+import Testing
+
+@testable import nigh
+
+/// `nigh doctor` without a peer, as a user calls it.
+@Suite struct DoctorTests {
+    private let user = NighUser()
+
+    /// The ids of the lines it prints for each check, in their order.
+    private func ids(_ call: NighCall) -> [String] {
+        call.lines.compactMap { line in
+            let words = line.split(separator: " ", maxSplits: 2)
+            return words.count == 3 && ["pass", "warn", "fail"].contains(words[0]) ? String(words[1]) : nil
+        }
+    }
+
+    private func checks(_ call: NighCall) throws -> [String: [String: Any]] {
+        let all = try #require(try call.object()["checks"] as? [[String: Any]])
+        return Dictionary(
+            all.map { ($0["id"] as? String ?? "", $0) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    @Test("A machine that is well passes everything in its order, and nothing is made")
+    func well() throws {
+        let call = try user.run("doctor", "-t", "tcp:interface=lo,mdns=embedded")
+        #expect(call.status == 0, "\(call)")
+        #expect(
+            ids(call) == [
+                "identity.file", "trust.store", "limits.descriptors", "libuv", "tcp.interfaces", "tcp.port",
+                "tcp.reach", "tcp.firewall", "tcp.multicast", "tcp.embedded-mdns", "tcp.own-service",
+            ], "\(call.lines)")
+        #expect(access(user.dataFolder, F_OK) != 0)
+    }
+
+    @Test("As JSON it keeps to its schema, whole and in lines")
+    func json() throws {
+        let call = try user.run("doctor", "--json", "-t", "tcp:interface=lo,mdns=off")
+        try call.expectSchema("doctor")
+        #expect(try call.object()["failed"] as? Int == 0)
+        #expect(try checks(call)["tcp.port"]?["verdict"] as? String == "pass")
+        let lines = try user.run("doctor", "--json-lines", "-t", "tcp:interface=lo,mdns=off")
+        try lines.expectSchema("doctor", lines: true)
+        #expect(try lines.objects().last?["type"] as? String == "summary")
+    }
+
+    @Test("A port that somebody has is a failure that names it, and the status is 1")
+    func portInUse() throws {
+        let listener = try PlainListener()
+        let call = try user.run(
+            "doctor", "--json", "-t", "tcp:interface=lo,mdns=off,port=\(listener.port)")
+        #expect(call.status == 1)
+        let port = try #require(try checks(call)["tcp.port"])
+        #expect(port["verdict"] as? String == "fail")
+        #expect((port["advice"] as? String)?.contains("port \(listener.port) is in use") == true)
+    }
+
+    /// What is wrong with an identity file, which check fails, and the cure.
+    static let files: [(text: String, mode: mode_t, id: String, cure: String)] = [
+        ("nonsense", 0o644, "identity.mode", "chmod 600"),
+        ("nonsense", 0o600, "identity.key", "restore it from a backup"),
+        ("", 0o600, "identity.key", "restore it from a backup"),
+    ]
+
+    @Test("An identity that others may read, or that is damaged, is named with its cure", arguments: 0..<3)
+    func identity(_ number: Int) throws {
+        let (text, mode, id, cure) = Self.files[number]
+        let path = "\(user.folder.path)/key.pem"
+        let descriptor = open(path, O_WRONLY | O_CREAT, mode)
+        try #require(descriptor >= 0 && write(descriptor, text, text.utf8.count) == text.utf8.count)
+        close(descriptor)
+        let call = try user.run(
+            "doctor", "--json", "--identity", path, "-t", "tcp:interface=lo,mdns=off")
+        #expect(call.status == 1)
+        let failed = try #require(try checks(call)[id])
+        #expect(failed["verdict"] as? String == "fail")
+        #expect((failed["advice"] as? String)?.contains(cure) == true, "\(failed)")
+        #expect(try call.object()["failed"] as? Int == 1)
+    }
+
+    @Test("A known-peers file that is none is named")
+    func trust() throws {
+        try #require(mkdir(user.dataFolder, 0o700) == 0)
+        let descriptor = open("\(user.dataFolder)/peers", O_WRONLY | O_CREAT, 0o600)
+        try #require(descriptor >= 0 && write(descriptor, "nonsense\n", 9) == 9)
+        close(descriptor)
+        let call = try user.run("doctor", "--json", "-t", "tcp:interface=lo,mdns=off")
+        #expect(call.status == 1)
+        #expect(try checks(call)["trust.store"]?["verdict"] as? String == "fail")
+    }
+
+    @Test(
+        "Where no transport asked for works, the status is 3, with what is missing named",
+        arguments: ["tcp:interface=nowhere0", "bluetooth:adapter=hci60000"])
+    func unavailable(_ transport: String) throws {
+        let call = try user.run("doctor", "--json", "-t", transport)
+        #expect(call.status == 3)
+        try call.expectSchema("doctor")
+        let failed = try checks(call).values.filter { $0["verdict"] as? String == "fail" }
+        #expect(failed.contains { $0["advice"] is String }, "\(failed)")
+    }
+
+    @Test(
+        "A wrong call ends with status 2, in one sentence",
+        arguments: [
+            ["doctor", "-t", "pigeon"], ["doctor", "--peer", "tcp:"], ["doctor", "--timeout", "soon"],
+            ["doctor", "--service", "two words"], ["doctor", "more"], ["doctor", "--json", "--json-lines"],
+        ])
+    func misuse(_ arguments: [String]) throws {
+        let call = try user.run(arguments)
+        #expect(call.status == 2, "\(call)")
+        #expect(call.errors.count == 1 && call.lines.isEmpty, "\(call)")
+    }
+
+    @Test("Ctrl-C ends it while it looks for somebody")
+    func interrupted() throws {
+        let child = try user.start(
+            "doctor", "-t", "tcp:interface=lo,mdns=off", "--peer", "nobody", "--timeout", "10m")
+        try child.line(with: "tcp.mdns")
+        child.send(SIGINT)
+        let (status, errors) = try child.end()
+        #expect(status == 1)
+        #expect(errors == ["nigh: interrupted"])
+    }
+
+    @Test("The help says what it does and ends with status 0")
+    func help() throws {
+        let call = try user.run("doctor", "--help")
+        #expect(call.status == 0)
+        for word in ["--peer", "--transport", "--json-lines", "changes nothing"] {
+            #expect(call.lines.contains { $0.contains(word) }, "\(word)")
+        }
+    }
+
+    @Test("Few descriptors are warned of, with as many as may be had")
+    func descriptors() {
+        #expect(Machine.descriptors(soft: 1_024, hard: 4_096).verdict == .pass)
+        #expect(Machine.descriptors(soft: .max, hard: .max).finding == "no limit")
+        #expect(Machine.descriptors(soft: 64, hard: 4_096).advice == "`ulimit -n 1024`")
+        #expect(Machine.descriptors(soft: 64, hard: 512).advice == "`ulimit -n 512`")
+        #expect(Machine.descriptors(soft: 64, hard: 64).advice?.contains("limits.conf") == true)
+    }
+}
+
+/// Somebody else who listens on a port of this machine, and may answer whoever connects with some bytes.
+final class PlainListener {
+    let port: UInt16
+    private let descriptor: Int32
+
+    struct Failure: Error {}
+
+    init() throws {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isListening = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, length) == 0 && listen(descriptor, 16) == 0
+                    && getsockname(descriptor, $0, &length) == 0
+            }
+        }
+        guard isListening else { throw Failure() }
+        port = UInt16(bigEndian: address.sin_port)
+    }
+
+    /// Takes the next one in, says `text` and hangs up.
+    func answer(_ text: String) {
+        let other = accept(descriptor, nil, nil)
+        guard other >= 0 else { return }
+        _ = send(other, text, text.utf8.count, Int32(MSG_NOSIGNAL))
+        close(other)
+    }
+
+    deinit { close(descriptor) }
+}
