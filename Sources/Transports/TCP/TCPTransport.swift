@@ -250,45 +250,6 @@ public final class TCPTransport: @unchecked Sendable {
         }
     }
 
-    private var interfaceLines: [Diagnosis] {
-        if let name = options.interface, interfaceIsMissing {
-            let error = Self.missing(name)
-            return [
-                Diagnosis(
-                    "interface \(name)", .fail, "\(error.cause)", advice: error.advice, id: "interfaces")
-            ]
-        }
-        let own = usableAddresses
-        let names = own.map { "\($0.address.hostDescription) (\($0.interface))" }
-        let others = own.filter { !$0.isLoopback }
-        // Whoever asks for the loopback interface by its name means it.
-        let isAlone = others.isEmpty && (own.isEmpty || options.interface == nil)
-        let interfaces = Diagnosis(
-            "addresses", own.isEmpty ? .fail : isAlone ? .warn : .pass,
-            names.isEmpty ? "none" : names.joined(separator: ", "),
-            advice: isAlone ? "connect this machine to a network to be reached from others" : nil,
-            id: "interfaces")
-        guard !others.isEmpty else { return [interfaces] }
-        return [interfaces, Self.versionLine(others.map(\.address))]
-    }
-
-    /// Devices that have but one version of IP meet only those that have it, too.
-    private static func versionLine(_ addresses: [SocketAddress]) -> Diagnosis {
-        let subject = "IP versions"
-        guard addresses.contains(where: { !$0.isIPv6 }) else {
-            return Diagnosis(
-                subject, .warn, "IPv6 only: devices that have IPv4 alone are not found and not reached",
-                advice:
-                    "see why no IPv4 address was given out: is there a DHCP server, and is IPv4 switched on in the "
-                    + "network's settings?",
-                id: "ip-versions")
-        }
-        let isBoth = addresses.contains(where: \.isIPv6)
-        return Diagnosis(
-            subject, .pass, isBoth ? "IPv4 and IPv6" : "IPv4 only, which nearly all devices have",
-            id: "ip-versions")
-    }
-
     private func addresses(of peer: PeerID) -> [SocketAddress] {
         guard let running, let finder = running.finder else { return [] }
         return finder.addresses(
@@ -390,15 +351,13 @@ extension TCPTransport: Transport {
             guard foreign != nil else { return [Diagnosis("tcp", .fail, "not started")] }
             return [ForeignLoop.diagnosis(of: Self.schemeName)]
         }
-        var lines = interfaceLines
-        if let listenError {
-            lines.append(
-                Diagnosis("listening", .fail, "\(listenError.cause)", advice: listenError.advice, id: "port"))
-        } else if let listener {
-            lines.append(Diagnosis("listening", .pass, "on port \(listener.port)", id: "port"))
+        var lines: [Diagnosis] = []
+        if let name = options.interface, interfaceIsMissing {
+            lines.append(TCPDiagnosis.interface(name, isMissing: Self.missing(name)))
         } else {
-            lines.append(Diagnosis("listening", .pass, "not asked for", id: "port"))
+            lines += TCPDiagnosis.addresses(usableAddresses, isInterfaceNamed: options.interface != nil)
         }
+        lines.append(TCPDiagnosis.listening(on: listener?.port, listenError))
         if let finder = running?.finder {
             lines += finder.diagnose()
         } else {

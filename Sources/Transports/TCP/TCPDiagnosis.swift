@@ -1,0 +1,47 @@
+import NighCore
+
+/// What a person should know about the network and the listener here and now, as lines of `TCPTransport.diagnose`.
+enum TCPDiagnosis {
+    private static let interfaces = "interfaces"
+
+    /// The one interface that was asked for is not there.
+    static func interface(_ name: String, isMissing error: NighError) -> Diagnosis {
+        Diagnosis("interface \(name)", .fail, "\(error.cause)", advice: error.advice, id: interfaces)
+    }
+
+    /// The addresses that are used. Whoever names the loopback interface means it.
+    static func addresses(_ own: [NetworkWatch.Own], isInterfaceNamed: Bool) -> [Diagnosis] {
+        let names = own.map { "\($0.address.hostDescription) (\($0.interface))" }
+        let others = own.filter { !$0.isLoopback }
+        let isAlone = others.isEmpty && (own.isEmpty || !isInterfaceNamed)
+        let line = Diagnosis(
+            "addresses", own.isEmpty ? .fail : isAlone ? .warn : .pass,
+            names.isEmpty ? "none" : names.joined(separator: ", "),
+            advice: isAlone ? "connect this machine to a network to be reached from others" : nil,
+            id: interfaces)
+        return others.isEmpty ? [line] : [line, versions(of: others)]
+    }
+
+    /// Devices that have but one version of IP meet only those that have it, too.
+    private static func versions(of own: [NetworkWatch.Own]) -> Diagnosis {
+        let (id, subject) = ("ip-versions", "IP versions")
+        let hasIPv6 = own.contains(where: \.address.isIPv6)
+        guard own.contains(where: { !$0.address.isIPv6 }) else {
+            return Diagnosis(
+                subject, .warn, "IPv6 only: devices that have IPv4 alone are not found and not reached",
+                advice:
+                    "see why no IPv4 address was given out: is there a DHCP server, and is IPv4 switched on in "
+                    + "the network's settings?",
+                id: id)
+        }
+        let words = hasIPv6 ? "IPv4 and IPv6" : "IPv4 only, which nearly all devices have"
+        return Diagnosis(subject, .pass, words, id: id)
+    }
+
+    /// Whether it listens, and why not.
+    static func listening(on port: UInt16?, _ error: NighError?) -> Diagnosis {
+        let (id, subject) = ("port", "listening")
+        if let error { return Diagnosis(subject, .fail, "\(error.cause)", advice: error.advice, id: id) }
+        return Diagnosis(subject, .pass, port.map { "on port \($0)" } ?? "not asked for", id: id)
+    }
+}
