@@ -1,3 +1,4 @@
+import Nigh
 import NighCore
 import Testing
 

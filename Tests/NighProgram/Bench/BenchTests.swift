@@ -70,7 +70,7 @@ import Testing
         let call = try user.run(
             [
                 "bench", host.address, "--json", "-d", "up", "--size", "4k", "--seconds", "1", "--inject",
-                "rate=2M",
+                "rate=2m",
             ] + transport)
         let run = try #require((try call.object()["runs"] as? [[String: Any]])?.first)
         let received = (run["up"] as? [String: [String: Any]])?["received"]
@@ -169,7 +169,7 @@ import Testing
         ]
         for speech in speeches {
             let stranger = try StrangerInTests()
-            Task { _ = await stranger.start() }
+            stranger.start()
             let id = try await stranger.session.invite(at: address, context: Purpose.bench.context)
             for (lane, message) in speech { try stranger.session.trySend(message, to: id, .reliable(lane)) }
             await stranger.until { isConnected, _ in !isConnected }
@@ -186,7 +186,7 @@ import Testing
         let host = try HostInTests()
         let address = try #require(TransportAddress(host.address))
         let stranger = try StrangerInTests()
-        Task { _ = await stranger.start() }
+        stranger.start()
         let id = try await stranger.session.invite(at: address, context: Purpose.bench.context)
         try stranger.session.trySend(Self.hello, to: id)
         let orders = [
@@ -199,7 +199,7 @@ import Testing
         await stranger.end()
 
         let talker = try StrangerInTests()
-        Task { _ = await talker.start() }
+        talker.start()
         let host2 = try await talker.session.invite(at: address, context: Purpose.ping.context)
         try talker.session.trySend([1], to: host2)
         await talker.until { isConnected, _ in !isConnected }
@@ -219,7 +219,8 @@ import Testing
         ])
     func hostileHost(_ words: [[UInt8]]) async throws {
         let stranger = try StrangerInTests { message in message.first == 1 ? words : [[200]] }
-        let address = await stranger.start()
+        stranger.start()
+        let address = await stranger.reached()
         let call = try user.run(["bench", address, "--json"] + transport + short)
         #expect(call.status == 1, "\(call)")
         try call.expectSchema("bench")
@@ -234,7 +235,7 @@ import Testing
             ["bench", "a", "--size", "17M"],
             ["bench", "a", "--seconds", "0"], ["bench", "a", "--seconds", "601"],
             ["bench", "a", "-d", "sideways"],
-            ["bench", "a", "--force"], ["bench", "a", "--report", "/nonexistent/a.html"],
+            ["bench", "a", "--force"], ["bench", "a", "--report", "/proc/nowhere/a.html"],
             ["bench", "a", "--min-rate", "x"],
             ["bench", "a", "--report", "/etc/passwd"],
         ])

@@ -56,7 +56,7 @@ import Testing
         }
         let series = counts("data-count", in: dom)
         #expect(series.count == 6 && series.prefix(5).allSatisfy { $0 >= 4 } && series[5] >= 1, "\(series)")
-        #expect(dom.components(separatedBy: "<circle").count - 1 == series[4])
+        #expect(dom.components(separatedBy: "<circle").count - 1 == series[4] + 1, "and one beside its name")
         #expect(dom.components(separatedBy: "<figure>").count - 1 == 3)
         #expect(!dom.contains("http://") && !dom.contains("https://"), "it fetches nothing")
 

@@ -10,6 +10,7 @@ final class StrangerInTests: @unchecked Sendable {
     private let lock = Lock()
     private var isConnected = false
     private var heard: [[UInt8]] = []
+    private var address: TransportAddress?
     private var waiting: [CheckedContinuation<Void, Never>] = []
     private var answer: (@Sendable (_ message: [UInt8]) -> [[UInt8]])?
 
@@ -25,38 +26,28 @@ final class StrangerInTests: @unchecked Sendable {
             loop: loop)
     }
 
-    /// Begins; returns the address where it is reached, if it is one that is called.
-    func start() async -> String {
-        await withCheckedContinuation { continuation in
-            let told = Told(continuation)
-            session.start(
-                onEvent: { [self] event in
-                    switch event {
-                    case .listening(_, let addresses):
-                        if let first = addresses.first { told.tell("\(first)") }
-                    case .invited(let invitation): session.accept(invitation)
-                    case .stateChanged(let peer, _, _): change { isConnected = peer.state == .connected }
-                    default: break
-                    }
-                },
-                onMessage: { [self] bytes, origin in
-                    let message = bytes.withUnsafeBytes { Array($0) }
-                    change { heard.append(message) }
-                    for reply in answer?(message) ?? [] { try? session.trySend(reply, to: origin.peer) }
-                })
-        }
+    /// Begins.
+    func start() {
+        session.start(
+            onEvent: { [self] event in
+                switch event {
+                case .listening(_, let addresses): change { address = addresses.first }
+                case .invited(let invitation): session.accept(invitation)
+                case .stateChanged(let peer, _, _): change { isConnected = peer.state == .connected }
+                default: break
+                }
+            },
+            onMessage: { [self] bytes, origin in
+                let message = bytes.withUnsafeBytes { Array($0) }
+                change { heard.append(message) }
+                for reply in answer?(message) ?? [] { try? session.trySend(reply, to: origin.peer) }
+            })
     }
 
-    /// `@unchecked Sendable`: used on the session's loop alone.
-    private final class Told: @unchecked Sendable {
-        private var continuation: CheckedContinuation<String, Never>?
-
-        init(_ continuation: CheckedContinuation<String, Never>) { self.continuation = continuation }
-
-        func tell(_ address: String) {
-            continuation?.resume(returning: address)
-            continuation = nil
-        }
+    /// Where one that is called is reached, as soon as it is.
+    func reached() async -> String {
+        await until { [self] _, _ in address != nil }
+        return lock.withLock { address.map { "\($0)" } ?? "" }
     }
 
     private func change(_ body: () -> Void) {

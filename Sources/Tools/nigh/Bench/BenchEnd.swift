@@ -13,7 +13,8 @@ final class BenchEnd: @unchecked Sendable {
     let loop: UVEventLoop
     private let session: Session
     private(set) var order: BenchOrder?
-    private var receiver: BenchReceiver?
+    // Looked at for each message, and not checked for overlapping access then.
+    @exclusivity(unchecked) private var receiver: BenchReceiver?
     private var sender: BenchSender?
     private var begunAt = Moment.never
     private var timer: LoopTimer?

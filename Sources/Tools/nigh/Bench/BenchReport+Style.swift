@@ -44,6 +44,9 @@ extension BenchReport {
             main { max-width: none; padding: 0; }
             body { font-size: 11pt; print-color-adjust: exact; }
             h2 { break-after: avoid; }
+            .scrolls { overflow: visible; }
+            table { font-size: 7.5pt; }
+            th, td { padding: 3px 4px; }
         }
         """
 }

@@ -9,6 +9,7 @@ struct BenchReport: Sendable {
     private static let leastTime = 0.2
     private static let mostDots = 1_000
     private static let mostBars = 32
+    private static let fewestBars = 12
 
     init(_ findings: BenchFindings) { self.findings = findings }
 
@@ -158,12 +159,13 @@ struct BenchReport: Sendable {
             yEnd: (all.map(\.y).max() ?? 1) * 1.08,
             xName: "seconds since the run began", yLabel: { Figures.shortSpan(nanoseconds: $0) })
         return plot.dots(
-            .init(name: "round trip", look: "c", points: shown), level: idle,
+            .init(name: "round trip", look: Plot.dotted, points: shown), level: idle,
             shadedTo: Double(run.order.warmUp) / 1_000)
     }
 
     private func distribution(_ run: BenchRun) -> Markup {
-        let bars = run.roundTrips.histogram.bars(atMost: Self.mostBars)
+        let count = run.roundTrips.histogram.count
+        let bars = run.roundTrips.histogram.bars(atMost: min(Self.mostBars, max(Self.fewestBars, count / 4)))
         guard !bars.isEmpty else { return "" }
         let plot = Plot(
             title: "How long the round trips took", xEnd: 1,
@@ -171,7 +173,8 @@ struct BenchReport: Sendable {
             xName: "round trip (the axis is logarithmic)",
             yLabel: { Figures.fixed($0, decimals: $0 == $0.rounded() ? 0 : 1) })
         return plot.bars(
-            bars.map { (Figures.shortSpan(nanoseconds: Double($0.range.lowerBound)), $0.count) }, look: "c",
+            bars.map { (Figures.shortSpan(nanoseconds: Double($0.range.lowerBound)), $0.count) },
+            look: Plot.dotted,
             name: "round trips")
     }
 }

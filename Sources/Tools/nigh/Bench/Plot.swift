@@ -20,6 +20,8 @@ struct Plot: Sendable {
     let yEnd: Double
     let xName: String
     let yLabel: @Sendable (Double) -> String
+    /// Whether what stands on the upright axis is counted.
+    var countsUpright = false
 
     private var plotWidth: Double { width - left - right }
     private var plotHeight: Double { height - top - bottom }
@@ -29,15 +31,19 @@ struct Plot: Sendable {
         top + plotHeight * (1 - min(max(value / max(yEnd, 1e-12), 0), 1))
     }
 
+    /// The look of what is drawn in dots.
+    static let dotted = "c"
+
     private static func number(_ value: Double) -> String { Figures.fixed(value, decimals: 1) }
 
     /// Steps of 1, 2 or 5 times a power of ten, of which some five make `end`.
-    static func ticks(to end: Double) -> [Double] {
+    static func ticks(to end: Double, areWhole: Bool = false) -> [Double] {
         guard end > 0, end.isFinite else { return [0] }
         var power = 1.0
         while power * 10 <= end { power *= 10 }
         while power > end { power /= 10 }
-        let step = [0.2, 0.5, 1, 2].map { $0 * power }.first { end / $0 < 6 } ?? 2 * power
+        let steps = [0.2, 0.5, 1, 2].map { $0 * power }.filter { !areWhole || $0 >= 1 }
+        let step = steps.first { end / $0 < 6 } ?? max(2 * power, 1)
         return (0...Int((end / step).rounded(.down))).map { Double($0) * step }
     }
 
@@ -112,7 +118,7 @@ struct Plot: Sendable {
     }
 
     private var yAxis: Markup {
-        let ticks = Self.ticks(to: yEnd).map { tick -> Markup in
+        let ticks = Self.ticks(to: yEnd, areWhole: countsUpright).map { tick -> Markup in
             let place = Self.number(y(tick))
             return
                 #"<line x1="\#(left)" x2="\#(width - right)" y1="\#(place)" y2="\#(place)"/><text x="\#(left - 8)" y="\#(Self.number(y(tick) + 4))" text-anchor="end">\#(yLabel(tick))</text>"#
@@ -128,7 +134,12 @@ struct Plot: Sendable {
 
     private func drawing(_ parts: [Markup], legend: [(name: String, look: String)]) -> Markup {
         let entries = legend.map { entry -> Markup in
-            #"<li><svg class="key" viewBox="0 0 26 8" aria-hidden="true"><line class="line \#(entry.look)" x1="1" x2="25" y1="4" y2="4"/></svg>\#(entry.name)</li>"#
+            let key: Markup =
+                entry.look == Self.dotted
+                ? #"<g class="dots \#(entry.look)"><circle cx="13" cy="4" r="3"/></g>"#
+                : #"<line class="line \#(entry.look)" x1="1" x2="25" y1="4" y2="4"/>"#
+            return
+                #"<li><svg class="key" viewBox="0 0 26 8" aria-hidden="true">\#(key)</svg>\#(entry.name)</li>"#
         }
         let key: Markup = entries.isEmpty ? "" : #"<ul class="legend">\#(entries)</ul>"#
         return

@@ -30,7 +30,8 @@ final class HostKeeper: @unchecked Sendable {
     private let results: Results
     private var expected: [PeerID: Purpose] = [:]
     private var guests: [PeerID: Guest] = [:]
-    private var bench: (guest: PeerID, host: BenchHost)?
+    // Looked at for each message, and not checked for overlapping access then.
+    @exclusivity(unchecked) private var bench: (guest: PeerID, host: BenchHost)?
     private var counts: [Purpose: Int] = [:]
     private var runCount = 0
     private var itemsKept = 0
@@ -87,6 +88,7 @@ final class HostKeeper: @unchecked Sendable {
             case .connected: tell(peer.id, "reconnected", words: "is back, over \(peer.transport ?? "?")")
             case .reconnecting: tell(peer.id, "reconnecting", cause: cause, words: "has lost its link")
             case .disconnected: leave(peer.id, cause: cause)
+            case .available, .unavailable: expected[peer.id] = nil
             default: break
             }
         case .transportFailed(let error): results.remark("\(error)")
