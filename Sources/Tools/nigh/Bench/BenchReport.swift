@@ -171,7 +171,7 @@ struct BenchReport: Sendable {
             title: "How long the round trips took", xEnd: 1,
             yEnd: Double(bars.map(\.count).max() ?? 1) * 1.08,
             xName: "round trip (the axis is logarithmic)",
-            yLabel: { Figures.fixed($0, decimals: $0 == $0.rounded() ? 0 : 1) })
+            yLabel: { Figures.fixed($0, decimals: 0) }, countsUpright: true)
         return plot.bars(
             bars.map { (Figures.shortSpan(nanoseconds: Double($0.range.lowerBound)), $0.count) },
             look: Plot.dotted,
