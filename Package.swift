@@ -125,9 +125,7 @@ let package = Package(
             path: "Tests/Greet"),
         .testTarget(
             name: "NighProgramTests",
-            dependencies: [
-                "Arguments", "ChildPrograms", "JSONText", "Nigh", "NighCore", "NighMemory", "NighRecord", "NighTestKit", "nigh",
-            ],
+                "Arguments", "ChildPrograms", "JSONText", "Nigh", "NighCore", "NighMemory", "NighRecord", "NighTestKit", "Terminal", "nigh",
             path: "Tests/NighProgram", exclude: ["Common/check-json"]),
         .testTarget(
             name: "LabTests", dependencies: ["NighTestKit", "fourinarow", "lab", "nigh"],

@@ -1,3 +1,4 @@
+import ChildPrograms
 import Testing
 
 /// Whole games on real terminals: what two people see.

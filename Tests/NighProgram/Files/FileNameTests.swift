@@ -59,7 +59,8 @@ import Testing
         let descriptor = open(path(name), O_RDONLY)
         defer { close(descriptor) }
         var bytes = [UInt8](repeating: 0, count: 100)
-        return String(decoding: bytes.prefix(max(read(descriptor, &bytes, 100), 0)), as: UTF8.self)
+        let count = read(descriptor, &bytes, 100)
+        return String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self)
     }
 
     @Test("What is left of a file is found again for the same sender alone")

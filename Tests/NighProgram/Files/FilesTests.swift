@@ -50,10 +50,12 @@ import Testing
     }
 
     /// A receiver into the inbox that says what happens as lines of JSON.
-    private func receive(_ arguments: String..., port: String? = nil) throws -> Waiting {
+    private func receive(_ arguments: String..., accepting policy: String = "any", port: String? = nil) throws
+        -> Waiting
+    {
         let way = port.map { ["-t", "tcp:interface=lo,mdns=off,port=\($0)"] } ?? Self.way
         let child = try receiver.start(
-            ["receive", "--json-lines", "-n", "Puma", "--accept", "any", "--into", inbox.path] + way
+            ["receive", "--json-lines", "-n", "Puma", "--accept", policy, "--into", inbox.path] + way
                 + arguments)
         let ready = try object(child.line(with: "\"ready\""))
         let address = try #require((ready["addresses"] as? [String])?.first)
@@ -180,7 +182,7 @@ import Testing
     // MARK: It is cut
 
     /// Slow enough that something can happen meanwhile.
-    private static let slowly = ["--inject", "rate=2M"]
+    private static let slowly = ["--inject", "rate=2m"]
 
     @Test("A receiver that is killed and started again goes on from where it stood")
     func killedReceiver() throws {
@@ -315,7 +317,7 @@ import Testing
         small.child.send(SIGINT)
         #expect(try NighCall(finishing: small.child).status == 0)
 
-        let paired = try receive("--accept", "paired")
+        let paired = try receive(accepting: "paired")
         let stranger = try send(path("a"), to: paired)
         #expect(
             stranger.status == 1 && stranger.errors.joined().contains("paired devices only"), "\(stranger)")
@@ -328,26 +330,25 @@ import Testing
     @Test("A person at a terminal is asked", arguments: [true, false])
     func asked(_ isWanted: Bool) throws {
         try file("a", bytes: 2_000)
-        let nigh = BuiltPrograms.path(of: "nigh")
-        let command = "\(nigh) receive --once --into \(inbox.path) -n Puma -t \(Self.way[1])"
-        let terminal = try Child(
-            "/usr/bin/script", ["-qefc", command, "/dev/null"],
-            environment: ["XDG_DATA_HOME": receiver.folder.path],
-            reads: true)
-        let line = try terminal.line(with: "waiting for files")
-        let address = try #require(line.split(separator: " ").first { $0.hasPrefix("tcp://127") })
+        let windows = try TerminalWindows(of: "nigh")
+        try windows.open(
+            "w", "receive --once --into \(inbox.path) -n Puma -t \(Self.way[1])",
+            environment: "XDG_DATA_HOME=\(receiver.folder.path)")
+        try windows.wait("w", shows: "waiting for files")
+        let shown = try windows.text("w").split { $0.isWhitespace }.joined(separator: " ")
+        let address = try #require(shown.split(separator: " ").first { $0.hasPrefix("tcp://127") })
         let sending = try sender.start(["send", String(address), path("a")] + Self.way)
-        // What is asked stands on a line that has no end before the answer.
-        terminal.type("what?")
-        terminal.type(isWanted ? "y" : "n")
+        try windows.wait("w", shows: "(2.0 KiB) from ")
+        // What is neither is asked again.
+        try windows.press("w", "what", "Enter")
+        try windows.press("w", isWanted ? "y" : "n", "Enter")
         let sent = try NighCall(finishing: sending)
-        #expect(sent.status == (isWanted ? 0 : 1), "\(sent) \(terminal.lines)")
+        #expect(sent.status == (isWanted ? 0 : 1), "\(sent)")
         if !isWanted {
             #expect(sent.errors.joined().contains("the person there said no"), "\(sent)")
-            terminal.type("\u{3}")
+            try windows.press("w", "C-c")
         }
-        let got = try NighCall(finishing: terminal)
-        #expect(got.lines.joined().contains("(2.0 KiB) from "), "\(got)")
+        try windows.wait("w", shows: "ended with \(isWanted ? 0 : 1)")
         #expect(try names() == (isWanted ? ["a"] : []))
     }
 

@@ -16,7 +16,7 @@ enum MachineFiles {
                 "Puma", ["receive", "--accept", "any", "--once", "--into", folder, "--json-lines"],
                 over: radio(0))
             let sender = try machine.nigh(
-                "Lynx", ["send", "Puma", source, "--json-lines", "--give-up", "90s", "--inject", "rate=1M"],
+                "Lynx", ["send", "Puma", source, "--json-lines", "--give-up", "90s", "--inject", "rate=1m"],
                 over: radio(1))
             let sending = Files.Sending(sender, of: 10 << 20)
             try sending.passes(quarters: 1, within: .seconds(90))

@@ -16,7 +16,7 @@ enum Files {
                 "Puma", ["receive", "--accept", "any", "--once", "--into", folder, "--json-lines"])
             // So that there is time to cut it, and what is cut is in the middle.
             let sender = try lynx.nigh(
-                "Lynx", ["send", "Puma", source, "--json-lines", "--inject", "rate=6M"])
+                "Lynx", ["send", "Puma", source, "--json-lines", "--inject", "rate=6m"])
             let sending = Sending(sender, of: 64 << 20)
             try sending.passes(quarters: 1)
             try lynx.setLink(isUp: false)

@@ -1,21 +1,20 @@
-import ChildPrograms
 import Glibc
-import Testing
 
-/// Terminals of 80 × 24 in which the program runs, by a tmux server of their own: what a person sees, as text. It ends with its last
+/// Terminals of 80 × 24 in which a program of this package runs, by a tmux server of their own: what a person sees, as text. It ends with its last
 /// reference, and with this process.
-final class TerminalWindows {
-    struct Failure: Error, CustomStringConvertible { let description: String }
+package final class TerminalWindows {
+    package struct Failure: Error, CustomStringConvertible { package let description: String }
 
     /// For how long anything is waited for.
     private static let patience: UInt64 = 40
     private let socket: String
     private let server: pid_t
 
-    /// The program under test.
-    private static let program = BuiltPrograms.path(of: "fourinarow")
+    private let program: String
 
-    init() throws {
+    /// Windows for `program`.
+    package init(of program: String = "fourinarow") throws {
+        self.program = BuiltPrograms.path(of: program)
         socket = "/tmp/nigh-windows-\(getpid())-\(UInt32.random(in: .min ... .max))"
         // A server without windows would go.
         let settings = socket + ".conf"
@@ -37,14 +36,14 @@ final class TerminalWindows {
     }
 
     /// Opens a window of that name, in which a shell runs the program and then says how it ended.
-    func open(_ name: String, _ arguments: String, environment: String = "LANG=C.UTF-8") throws {
+    package func open(_ name: String, _ arguments: String, environment: String = "LANG=C.UTF-8") throws {
         let command =
-            "env TERM=screen-256color NO_COLOR=1 \(environment) \(Self.program) \(arguments); echo ended with $?; cat"
+            "env TERM=screen-256color NO_COLOR=1 \(environment) \(program) \(arguments); echo ended with $?; cat"
         try tmux(["new-session", "-d", "-s", name, "-x", "80", "-y", "24", command])
     }
 
     /// What the window shows, without blanks at the ends of lines, and with times made alike.
-    func text(_ name: String) throws -> String {
+    package func text(_ name: String) throws -> String {
         let captured = try tmux(["capture-pane", "-p", "-t", name])
         var lines = captured.split(separator: "\n", omittingEmptySubsequences: false).map { line in
             String(line.reversed().drop { $0 == " " }.reversed())
@@ -54,14 +53,16 @@ final class TerminalWindows {
             .replacing(#/there and back in [0-9.]+ m?s/#, with: "there and back in # ms")
     }
 
-    func press(_ name: String, _ keys: String...) throws { try tmux(["send-keys", "-t", name] + keys) }
+    package func press(_ name: String, _ keys: String...) throws {
+        try tmux(["send-keys", "-t", name] + keys)
+    }
 
-    func resize(_ name: String, _ columns: Int, _ rows: Int) throws {
+    package func resize(_ name: String, _ columns: Int, _ rows: Int) throws {
         try tmux(["resize-window", "-t", name, "-x", "\(columns)", "-y", "\(rows)"])
     }
 
     /// Looks again until the window shows that: on screens nothing is told.
-    func wait(_ name: String, shows words: String) throws {
+    package func wait(_ name: String, shows words: String) throws {
         do {
             try wait(words) { try text(name).contains(words) }
         } catch {

@@ -1,0 +1,134 @@
+import ChildPrograms
+import Foundation
+import NighCore
+import NighTestKit
+import Terminal
+import Testing
+
+@testable import nigh
+
+/// `nigh chat`, as two users call it, and what it is made of.
+@Suite struct ChatTests {
+    private let puma = NighUser()
+    private let lynx = NighUser()
+    private let service = "c\(UInt32.random(in: .min ... .max))"
+    private var session: [String] { ["-t", "tcp:interface=lo,mdns=embedded", "-s", service] }
+
+    @Test("What is typed here is read there, also at its end, and both leave in good order")
+    func lines() throws {
+        let waiting = try puma.start(["chat", "-n", "Puma", "--json-lines"] + session, reads: true)
+        let guest = try lynx.start(["chat", "Puma", "-n", "Lynx"] + session, reads: true)
+        try guest.line(with: "Puma", "is in the conversation, over tcp")
+        try waiting.line(with: "\"joined\"")
+        guest.type("Hello\u{1B}[2J there")
+        try waiting.line(with: "Hello")
+        waiting.type("Who \"are\" you?")
+        try guest.line(with: "Puma: Who \"are\" you?")
+        waiting.type("/who")
+        try waiting.line(with: "\"who\"", "Lynx")
+        guest.type("/who")
+        try guest.line(with: "Puma (", "is in the conversation", occurrence: 2)
+        for number in 0..<200 { guest.type("line \(number)") }
+        guest.closeInput()
+        let left = try NighCall(finishing: guest)
+        #expect(left.status == 0 && left.errors.isEmpty, "\(left)")
+        try waiting.line(with: "line 199")
+        try waiting.line(with: "\"left\"")
+        waiting.type("/quit")
+        let call = try NighCall(finishing: waiting)
+        #expect(call.status == 0, "\(call)")
+        try call.expectSchema("chat", lines: true)
+        let summary = try #require(try call.objects().last)
+        #expect(summary["heard"] as? Int == 201 && summary["said"] as? Int == 1)
+    }
+
+    @Test("Who is invited and leaves ends the other's conversation; what comes in colours is harmless")
+    func harmless() throws {
+        let waiting = try puma.start(["chat", "-n", "Puma", "--json"] + session, reads: true)
+        let guest = try lynx.start(["chat", "Puma", "-n", "Lynx"] + session, reads: true)
+        try guest.line(with: "is in the conversation")
+        waiting.type("\u{1B}]0;mine\u{7}\u{202E}txet")
+        let line = try guest.line(with: "Puma: ")
+        #expect(
+            line.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control && $0.value != 0x202E }
+        )
+        waiting.send(SIGINT)
+        let call = try NighCall(finishing: waiting)
+        #expect(call.status == 0)
+        try call.expectSchema("chat")
+        let left = try NighCall(finishing: guest)
+        #expect(left.status == 0 && left.lines.contains { $0.contains("has left") }, "\(left)")
+    }
+
+    @Test("A side that is killed is told as gone, with status 1")
+    func killed() throws {
+        let waiting = try puma.start(["chat", "-n", "Puma"] + session, reads: true)
+        let guest = try lynx.start(["chat", "Puma", "-n", "Lynx", "--json"] + session, reads: true)
+        try waiting.line(with: "is in the conversation")
+        waiting.send(SIGKILL)
+        _ = try NighCall(finishing: waiting)
+        let left = try NighCall(finishing: guest)
+        #expect(left.status == 1, "\(left)")
+        try left.expectSchema("chat")
+    }
+
+    @Test("Nobody there, or nobody to hear it, is told with status 1; a wrong call with 2")
+    func alone() throws {
+        let nobody = try lynx.run(["chat", "Puma", "--wait", "1s", "--json"] + session)
+        #expect(nobody.status == 1 && nobody.errors.count == 1, "\(nobody)")
+        try nobody.expectSchema("chat")
+        let talking = try lynx.start(["chat"] + session, reads: true)
+        talking.type("Hello?")
+        talking.closeInput()
+        let call = try NighCall(finishing: talking)
+        #expect(call.status == 1 && call.lines == ["nobody is here to hear that"], "\(call)")
+        #expect(try lynx.run("chat", "a", "b").status == 2)
+        #expect(try lynx.run("chat", "-t", "bluetooth:adapter=hci60000", "x").status == 3)
+        #expect(try lynx.run("chat", "--help").lines.contains { $0.contains("nigh chat") })
+    }
+
+    @Test("At a terminal, what others say leaves the line that is being typed whole, and stays when it ends")
+    func terminal() throws {
+        let windows = try TerminalWindows(of: "nigh")
+        let waiting = try puma.start(["chat", "-n", "Puma"] + session, reads: true)
+        try windows.open(
+            "w", "chat Puma -n Lynx \(session.joined(separator: " "))",
+            environment: "LANG=C.UTF-8 XDG_DATA_HOME=\(lynx.folder.path)")
+        try windows.wait("w", shows: "is in the conversation")
+        try windows.press("w", "Hal", "f a")
+        try windows.wait("w", shows: "> Half a")
+        waiting.type("in between")
+        try windows.wait("w", shows: "Puma: in between")
+        #expect(try windows.text("w").split(separator: "\n").last == "> Half a")
+        try windows.press("w", " line", "Enter")
+        try waiting.line(with: "Lynx: Half a line")
+        try windows.wait("w", shows: "you: Half a line")
+        try windows.press("w", "C-d")
+        try windows.wait("w", shows: "ended with 0")
+        #expect(try windows.text("w").contains("Puma: in between"))
+        waiting.closeInput()
+        #expect(try NighCall(finishing: waiting).status == 0)
+    }
+
+    @Test("Lines are bounded, and bytes that are none are not taken for one")
+    func messages() {
+        #expect(ChatMessage(ByteSlice(ChatMessage.line("é").bytes)) == .line("é"))
+        #expect(ChatMessage.line("").bytes == [1])
+        let long = ChatMessage.line(String(repeating: "é", count: 3_000)).bytes
+        #expect(long.count == ChatMessage.longestLine + 1 && ChatMessage(ByteSlice(long)) != nil)
+        #expect(ChatMessage(ByteSlice(long + [65])) == nil)
+        #expect(ChatMessage(ByteSlice([])) == nil)
+        #expect(ChatMessage(ByteSlice([1, 0xFF])) == nil)
+        #expect(ChatMessage(ByteSlice([2, 0xFF])) == .unknown)
+    }
+
+    @Test("A line that begins with a slash is a command, unless it has two")
+    func commands() {
+        #expect(ChatCommand("/who") == .who)
+        #expect(ChatCommand("/quit\r") == .quit)
+        #expect(ChatCommand("//who") == .say("/who"))
+        #expect(ChatCommand("/whom") == .unknown("/whom"))
+        #expect(ChatCommand("  ") == .nothing)
+        #expect(ChatCommand("hi") == .say("hi"))
+    }
+}
