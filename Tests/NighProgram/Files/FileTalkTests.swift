@@ -68,6 +68,18 @@ import Testing
         #expect(steps.last == .over(.refused(stop)))
     }
 
+    @Test("A hash of pieces is that of the whole, and looking at it in between changes nothing")
+    func runningHash() {
+        let running = RunningHash()
+        for piece in [file[..<1], file[1..<70_000], file[70_000...]] {
+            Array(piece).withUnsafeBytes { running.update($0) }
+            _ = running.value
+        }
+        #expect(running.value == file.withUnsafeBytes { SHA256.hash($0) })
+        running.reset()
+        #expect(running.value == SHA256.hash(UnsafeRawBufferPointer(start: nil, count: 0)))
+    }
+
     // MARK: Both sides
 
     /// A sender and a receiver, what they say carried over, with a file that is an array.

@@ -331,13 +331,12 @@ import Testing
     func asked(_ isWanted: Bool) throws {
         try file("a", bytes: 2_000)
         let windows = try TerminalWindows(of: "nigh")
+        let way = "-t tcp:interface=lo,mdns=embedded -s f\(UInt32.random(in: .min ... .max))"
         try windows.open(
-            "w", "receive --once --into \(inbox.path) -n Puma -t \(Self.way[1])",
+            "w", "receive --once --into \(inbox.path) -n Puma \(way)",
             environment: "XDG_DATA_HOME=\(receiver.folder.path)")
-        try windows.wait("w", shows: "waiting for files")
-        let shown = try windows.text("w").split { $0.isWhitespace }.joined(separator: " ")
-        let address = try #require(shown.split(separator: " ").first { $0.hasPrefix("tcp://127") })
-        let sending = try sender.start(["send", String(address), path("a")] + Self.way)
+        let sending = try sender.start(
+            ["send", "Puma", path("a")] + way.split(separator: " ").map(String.init))
         try windows.wait("w", shows: "(2.0 KiB) from ")
         // What is neither is asked again.
         try windows.press("w", "what", "Enter")

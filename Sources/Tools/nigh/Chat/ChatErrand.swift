@@ -38,8 +38,6 @@ struct ChatErrand: Errand {
         ChatErrand(output: output, session: session, peer: peer, patience: patience)
     }
 
-    static let kinds = [ChatRoom.person, ChatRoom.line, ChatRoom.who]
-
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
         let session = try CommandSession(self.session, role: .peer, taking: [.chat], results: results)
         let isAtTerminal =

@@ -1,4 +1,3 @@
-import JSONText
 import Nigh
 import NighCore
 import NighMemory
@@ -24,7 +23,7 @@ actor FileSender {
         var stored = 0
         /// How much of it the receiver had when the first conversation began.
         var resumedAt = 0
-        /// How much of it was sent, as far as it was stored.
+        /// How much of it was given to the session, in all conversations together.
         var sent = 0
         /// How many conversations there were.
         var conversations = 0
@@ -47,32 +46,31 @@ actor FileSender {
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
     private let session: CommandSession
-    private let file: SentFile
-    private let plan: Plan
-    private let results: Results
+    let file: SentFile
+    let plan: Plan
+    let results: Results
     private let pipes = ThreadEventLoop()
 
     private var talk: FileSending
-    private var peer: Peer?
+    var peer: Peer?
     /// Which conversation it is; what was begun in an earlier one stops when it sees this.
     private var conversation = 0
     private var ending: Ending?
     private var waiting: CheckedContinuation<Ending, Never>?
     private var connecting: Task<Peer, any Error>?
     private var isInterrupted = false
-    private var remark: String? = "looking for it"
+    var remark: String? = "looking for it"
 
-    private var outcome = Outcome()
+    var outcome = Outcome()
     /// When the first byte could be sent.
     private var begunAt: Moment?
     private var advancedAt: Moment
-    private var meter: TransferMeter
-    private var toldAt: Moment
-    private var toldCount = -1
+    var meter: TransferMeter
+    var toldAt: Moment
+    var toldCount = -1
 
-    /// How often it looks at the clock, and how often it tells how far it is.
+    /// How often it looks at the clock.
     private static let look = Moment.Span.milliseconds(200)
-    private static let tellEvery = Moment.Span.seconds(1)
 
     init(
         _ plan: Plan, _ file: SentFile, over session: CommandSession, on thread: ThreadEventLoop,
@@ -243,7 +241,6 @@ actor FileSender {
                 Task { await compare(offset, hash, in: conversation) }
             case .stream(let offset): beginStreaming(at: offset)
             case .stored(let count):
-                outcome.sent += count - outcome.stored
                 outcome.stored = count
                 meter.reached(count, at: thread.now)
             case .over(let ending): end(.over(ending))
@@ -293,6 +290,7 @@ actor FileSender {
             while let piece = try await nextPiece() {
                 guard talk.isStreaming, number == conversation else { return }
                 talk.sent(piece.count - 1)
+                outcome.sent += piece.count - 1
                 try await session.session.send(piece, to: id, on: .bulk)
             }
             guard talk.isStreaming, number == conversation else { return }
@@ -341,83 +339,5 @@ actor FileSender {
             FileFailure(
                 "nothing has moved for \(Moment.Span(plan.giveUp)); --give-up says how long that may be",
                 .cancelled, other: "nothing has moved for too long"))
-    }
-
-    private func showProgress() {
-        let now = thread.now
-        if results.live.isSeen, outcome.error == nil {
-            results.live.show([meter.line(file.label, at: now, remark: remark)])
-        }
-        guard results.form == .jsonLines, now - toldAt >= Self.tellEvery, meter.count != toldCount else {
-            return
-        }
-        toldAt = now
-        toldCount = meter.count
-        results.tell(
-            Self.progress,
-            [
-                .init("stored_bytes", .integer(meter.count)), .init("size_bytes", JSON(file.size)),
-                .init("bytes_per_second", JSON(meter.rate(at: now))),
-            ], words: [])
-    }
-
-    private func tellStart(at offset: Int) {
-        guard let peer else { return }
-        let words =
-            offset > 0
-            ? [Line("\(peer.name) has \(ByteCount(offset)) of it already: going on from there")] : []
-        results.tell(
-            Self.start,
-            [
-                .init("peer_id", .text("\(peer.id)")), .init("peer_name", .text("\(peer.name)")),
-                .init("transport", JSON(peer.transport)), .init("offset_bytes", .integer(offset)),
-                .init("size_bytes", JSON(file.size)),
-            ], words: words)
-    }
-
-    private func note(_ state: String, _ error: NighError?) {
-        guard results.isInWords else {
-            return results.tell(
-                Self.link,
-                [.init("state", .text(state)), .init("error", error.map(Results.json) ?? .null)], words: [])
-        }
-        let words =
-            switch state {
-            case "lost": "the link is lost, and looked for"
-            case "back": "the link is back"
-            default: "the conversation has ended; looking for the other side again"
-            }
-        results.remark(words + (error.map { " (\($0.cause))" } ?? ""))
-    }
-}
-
-extension FileFailure {
-    /// The other side has ended it.
-    static func stopped(_ stop: FileStop, by name: String) -> FileFailure {
-        let what =
-            switch stop.reason {
-            case .cancelled: "ended it"
-            case .declined: "does not want it"
-            case .tooLarge: "does not take it"
-            case .noSpace: "has no room for it"
-            default: "could not go on with it"
-            }
-        let advice = stop.reason == .cancelled ? "; sent again, it goes on from where it stands" : ""
-        return FileFailure(
-            "\(name) \(what)\(stop.words.isEmpty ? "" : ": \(stop.words)")\(advice)", stop.reason)
-    }
-}
-
-extension NighError {
-    /// Whether it may be otherwise when it is tried again.
-    var mayPass: Bool {
-        switch cause {
-        case .refused, .unreachable, .timedOut, .linkLost, .reset, .silent, .full, .busy, .notConnected,
-            .unknownPeer, .noRoute, .restarted, .peerLeft, .unknownConversation, .superseded, .system,
-            .allFailed:
-            true
-        case .declined(_, let wait): wait > .zero
-        default: false
-        }
     }
 }

@@ -43,10 +43,6 @@ struct ReceiveErrand: Errand {
         ]
     ) { output, session, options in ReceiveErrand(output: output, session: session, options: options) }
 
-    static let kinds = [
-        FileReceiver.ready, FileReceiver.start, FileReceiver.link, FileReceiver.file, FileReceiver.failure,
-    ]
-
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
         let isToOutput = options.file == ReceiveOptions.standardOutput
         guard !isToOutput || results.isInWords else {

@@ -42,8 +42,6 @@ struct SendErrand: Errand {
         SendErrand(output: output, session: session, peer: peer, path: path, name: name, giveUp: giveUp)
     }
 
-    static let kinds = [FileSender.start, FileSender.link]
-
     /// More would only be more to wait for when it is ended early: the receiver lets no more be under way.
     static let sendBuffer = 2 << 20
 
