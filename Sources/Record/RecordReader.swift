@@ -4,7 +4,7 @@ import NighCore
 ///
 /// Call `feed` with what was read, then `next` until it is nil. Nothing is believed that was not checked; a record that ends in the
 /// middle of an entry, because its program was killed, is read up to there. After an error nothing more comes.
-public struct RecordReader {
+public struct RecordReader: Sendable {
     /// Why bytes are no record, or no longer one.
     public enum Fault: Error, Equatable, CustomStringConvertible {
         /// It does not begin as a record does.

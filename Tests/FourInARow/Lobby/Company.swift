@@ -39,7 +39,7 @@ final class Company {
         var sitting: Sitting? { view.place.sitting }
         var table: Table? { sitting?.table }
         var board: Board? { table?.game?.board }
-        var standing: Standing { table?.game?.standing(of: sitting?.ownDisc) ?? .unknown }
+        var standing: FourInARow.Standing { table?.game?.standing(of: sitting?.ownDisc) ?? .unknown }
 
         fileprivate func take(_ view: LobbyView, _ news: LobbyNews?) {
             self.view = view

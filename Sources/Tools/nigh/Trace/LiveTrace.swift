@@ -48,10 +48,13 @@ struct LiveTrace: Sendable {
         let failure = await talk(over: session)
         await session.close()
         let end = Task.detached { recorder.finish() }
-        let status = await shown.value
+        var seen = await shown.value
         _ = await end.value
-        if let failure { throw failure }
-        return status
+        // Why there was no conversation is more than why nothing of it could be read.
+        seen.fault = failure ?? seen.fault
+        errand.sumUp(seen, results)
+        guard let fault = seen.fault else { return .well }
+        return fault is TransportsUnavailable ? .unavailable : .failed
     }
 
     /// Until it is to end; why it did before.

@@ -89,11 +89,22 @@ struct TraceErrand: Errand {
         let source = try RecordSource(
             path: file ?? "-", follows: manner.follows, isRequestedToEnd: { interruption.isRequested })
         if let capture = manner.capture { return try write(source, to: capture, results) }
-        return show(source, results)
+        let shown = show(source, results)
+        if let fault = shown.fault, shown.reader.startTime == nil { throw fault }
+        sumUp(shown, results)
+        return shown.fault == nil ? .well : .failed
     }
 
-    /// Shows all that comes from `source`, and sums it up.
-    func show(_ source: RecordSource, _ results: Results) -> ExitStatus {
+    /// What was read of a record.
+    struct Shown: Sendable {
+        let totals: TraceTotals
+        let reader: RecordReader
+        /// Why it was not read to its end.
+        var fault: (any Error)?
+    }
+
+    /// Shows all that comes from `source`.
+    func show(_ source: RecordSource, _ results: Results) -> Shown {
         var trace = Trace(filter, dumpsPayloads: manner.dumpsPayloads)
         var fault: (any Error)?
         do {
@@ -105,18 +116,21 @@ struct TraceErrand: Errand {
             fault = error
         }
         if fault == nil, source.reader.startTime == nil { fault = RecordReader.Fault.noRecord }
-        let remarks = Self.remarks(on: source.reader)
-        if let fault, source.reader.startTime == nil {
-            results.fail(fault)
-            return .failed
+        return Shown(totals: trace.totals, reader: source.reader, fault: fault)
+    }
+
+    /// Sums up what was shown, and says what is wrong with it.
+    func sumUp(_ shown: Shown, _ results: Results) {
+        if let fault = shown.fault {
+            results.remark("\(fault)")
+        } else {
+            Self.remarks(on: shown.reader).forEach(results.remark)
         }
-        if let fault { results.remark("\(fault)") } else { remarks.forEach(results.remark) }
         results.sumUp(
-            trace.totals.members + [
-                .init("unread_bytes", .integer(source.reader.unreadByteCount)),
-                .init("error", fault.map { Results.json(of: $0) } ?? .null),
-            ], words: trace.totals.words)
-        return fault == nil ? .well : .failed
+            shown.totals.members + [
+                .init("unread_bytes", .integer(shown.reader.unreadByteCount)),
+                .init("error", shown.fault.map { Results.json(of: $0) } ?? .null),
+            ], words: shown.totals.words)
     }
 
     private static func remarks(on reader: RecordReader) -> [String] {
