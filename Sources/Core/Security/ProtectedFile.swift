@@ -185,9 +185,11 @@ struct ProtectedFile: Hashable, Sendable {
         guard descriptor >= 0 else {
             throw systemError(errno, "cannot open \(lock)", advice: "remove it if it is not yours")
         }
-        // Closing lets go of the lock, and so does the end of the process, however it ends.
+        // The end of the process lets go of the lock, however it ends. Closing does so where nobody else has the descriptor; but
+        // a process that another thread started meanwhile has it until it runs its program.
         defer { close(descriptor) }
         try wait(for: lock, descriptor)
+        defer { flock(descriptor, LOCK_UN) }
         return try body()
     }
 

@@ -283,7 +283,7 @@ import Testing
         let store = try TrustStore(file: TrustFile(path: path, patience: .milliseconds(5)))
         store.pair(ada, name: name("Ada"))
         try store.save()
-        let lock = open(folder.path + "/nigh/.peers.lock", O_RDWR)
+        let lock = open(folder.path + "/nigh/.peers.lock", O_RDWR | O_CLOEXEC)
         #expect(flock(lock, LOCK_EX | LOCK_NB) == 0)
         store.pair(bob, name: name("Bob"))
         let error = #expect(throws: NighError.self) { try store.save() }
@@ -292,9 +292,32 @@ import Testing
                 == true)
         #expect(store.needsSaving)
         #expect(try TrustStore(path: path).peers.count == 1)
+        // What other tests start at this moment may have the descriptor for a while.
+        #expect(flock(lock, LOCK_UN) == 0)
         close(lock)
         try store.save()
         #expect(try TrustStore(path: path).peers.count == 2)
+    }
+
+    /// As a process has it that another thread of the program starts, until it runs its own program.
+    @Test func aLockIsLetGoOfAlsoWhereSomebodyElseHasItsDescriptor() throws {
+        let lock = folder.path + "/nigh/.peers.lock"
+        let file = TrustFile(path: path, patience: .milliseconds(5))
+        var others: [Int32] = []
+        defer { for descriptor in others { close(descriptor) } }
+        _ = try file.update { _ in
+            var file = stat()
+            #expect(stat(lock, &file) == 0)
+            for descriptor in Int32(3)..<65_536 where others.isEmpty {
+                var status = stat()
+                guard fstat(descriptor, &status) == 0, status.st_ino == file.st_ino,
+                    status.st_dev == file.st_dev
+                else { continue }
+                others.append(fcntl(descriptor, F_DUPFD_CLOEXEC, 3))
+            }
+        }
+        #expect(!others.isEmpty)
+        #expect(throws: Never.self) { try file.update { _ in } }
     }
 
     // MARK: Crashes
