@@ -58,7 +58,8 @@ let package = Package(
         .executableTarget(
             name: "nigh",
             dependencies: [
-                "Arguments", "JSONText", "Nigh", "NighCore", "NighMemory", "NighRecord", "NighTestKit", "ProgramLife",
+                "Arguments", "JSONText", "Nigh", "NighCore", "NighMemory", "NighRecord", "NighTestKit",
+                "ProgramLife",
                 "SessionArguments", "Terminal",
             ],
             path: "Sources/Tools/nigh"),
@@ -125,7 +126,10 @@ let package = Package(
             path: "Tests/Greet"),
         .testTarget(
             name: "NighProgramTests",
-                "Arguments", "ChildPrograms", "JSONText", "Nigh", "NighCore", "NighMemory", "NighRecord", "NighTestKit", "Terminal", "nigh",
+            dependencies: [
+                "Arguments", "ChildPrograms", "JSONText", "Nigh", "NighCore", "NighMemory", "NighRecord",
+                "NighTestKit", "Terminal", "nigh",
+            ],
             path: "Tests/NighProgram", exclude: ["Common/check-json"]),
         .testTarget(
             name: "LabTests", dependencies: ["NighTestKit", "fourinarow", "lab", "nigh"],
