@@ -33,7 +33,9 @@ final class MulticastCheck: MulticastChecking, @unchecked Sendable {
     static let attempts: [Moment.Span] = [
         .zero, .milliseconds(250), .milliseconds(700), .milliseconds(1_500),
     ]
-    static let verdictAfter = Moment.Span.milliseconds(2_000)
+    /// How long it may take to come back when it was said for the last time. Counted from when that was, which is late on a busy
+    /// machine: all that is late is due at once, and then nothing would be heard in between.
+    static let patience = Moment.Span.milliseconds(500)
     static let pauseWhenHeard = Moment.Span.seconds(30)
     static let pauseWhenNot = Moment.Span.seconds(5)
 
@@ -63,10 +65,17 @@ final class MulticastCheck: MulticastChecking, @unchecked Sendable {
             listen($0, $1)
         }
         guard !sockets.isEmpty else { return conclude() }
-        for wait in Self.attempts {
-            timers.append(loop.schedule(at: loop.now + wait) { self.speak() })
+        for (index, wait) in Self.attempts.enumerated() {
+            timers.append(
+                loop.schedule(at: loop.now + wait) {
+                    self.speak()
+                    if index == Self.attempts.count - 1 { self.concludeLater() }
+                })
         }
-        timers.append(loop.schedule(at: loop.now + Self.verdictAfter) { self.conclude() })
+    }
+
+    private func concludeLater() {
+        timers.append(loop.schedule(at: loop.now + Self.patience) { self.conclude() })
     }
 
     func shutdown() {
