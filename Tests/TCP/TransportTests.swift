@@ -4,6 +4,7 @@ import NighMemory
 import NighTCP
 import NighTestKit
 import NighUV
+import Synchronization
 import Testing
 
 /// What the transport does with the sockets of others: those that refuse, are silent, break off or go half way.
@@ -92,6 +93,29 @@ struct TransportTests {
         try #require(neighbour.wait { !$0.failures.isEmpty })
         #expect("\(neighbour.failures[0])".contains("no-such-host.invalid"))
         #expect(neighbour.failures[0].advice != nil)
+        neighbour.shutdown()
+    }
+
+    /// What a person is shown before each of them is called by itself.
+    @Test func thePlacesBehindAnAddressAreThoseADialWouldTry() throws {
+        let neighbour = Neighbour()
+        let told = Mutex<[Result<[TransportAddress], NighError>]>([])
+        func ask(_ text: String) {
+            let address = TransportAddress(scheme: "tcp", value: text)
+            neighbour.call { neighbour in
+                neighbour.transport.places(behind: address) { result in
+                    neighbour.monitor.change { told.withLock { $0.append(result) } }
+                }
+            }
+        }
+        ask("192.168.1.7:4000")
+        ask("192.168.1.7:none")
+        ask("no-such-host.invalid:4000")
+        try #require(neighbour.wait { _ in told.withLock { $0.count == 3 } })
+        let outcomes = told.withLock(\.self)
+        #expect(try outcomes[0].get() == [TransportAddress(scheme: "tcp", value: "192.168.1.7:4000")])
+        #expect(throws: NighError.self) { try outcomes[1].get() }
+        #expect(throws: NighError.self) { try outcomes[2].get() }
         neighbour.shutdown()
     }
 

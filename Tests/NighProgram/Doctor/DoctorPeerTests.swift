@@ -122,57 +122,68 @@ import Testing
 
 /// A session that listens on the loopback interface, and what it was told.
 private final class ListeningSession: Sendable {
+    /// What the session was told so far, and where it can be called.
+    fileprivate struct Told {
+        var events: [String] = []
+        var address: String?
+        var isVisible: Bool
+        var waiting: CheckedContinuation<String, Never>?
+    }
+
     let session: Session
     let service: String
     let address: String
     private let loop: UVEventLoop
-    private let told: Told
+    private let told: Told.Kept
 
-    /// What the session was told so far.
-    private final class Told: Sendable {
-        let events = Mutex<[String]>([])
-    }
+    var events: [String] { told.value.withLock { $0.events } }
 
-    var events: [String] { told.events.withLock(\.self) }
-
-    init(transport: String = "tcp:interface=lo,mdns=off", security: SessionSecurity = .encrypted) async throws
-    {
-        let name = try #require(ServiceName("d\(UInt32.random(in: .min ... .max))"))
-        service = name.description
-        loop = try UVEventLoop.make()
-        var configuration = SessionConfiguration(service: name, name: "Puma", role: .server)
+    /// Starts one, and waits until it can be called, and found where it is to be.
+    init(
+        transport: String = "tcp:interface=lo,mdns=off", security: SessionSecurity = .encrypted
+    ) async throws {
+        let service = try #require(ServiceName("d\(UInt32.random(in: .min ... .max))"))
+        var configuration = SessionConfiguration(
+            service: service, name: DisplayName(fitting: "Puma"), role: .server)
         configuration.security = security
-        session = Session(
+        let loop = try UVEventLoop.make()
+        let session = Session(
             configuration, identity: .ephemeral(),
-            transports: try TransportRegistry.standard.makeAll(transport),
-            loop: loop)
-        let told = Told()
-        self.told = told
-        let isVisible = !transport.contains("mdns=off")
-        let session = session
+            transports: try TransportRegistry.standard.makeAll(transport), loop: loop)
+        let told = Told.Kept(isVisible: transport.contains("mdns=off"))
         address = await withCheckedContinuation { continuation in
-            let listening = Mutex<String?>(nil)
-            let answered = Mutex(false)
-            session.start(
-                onEvent: { event in
-                    told.events.withLock { $0.append("\(event)") }
-                    if case .listening(_, let addresses) = event, let first = addresses.first {
-                        listening.withLock { $0 = "\(first)" }
-                    }
-                    if isVisible { guard case .advertised = event else { return } }
-                    guard let address = listening.withLock(\.self),
-                        answered.withLock({ old in
-                            defer { old = true }
-                            return !old
-                        })
-                    else { return }
-                    continuation.resume(returning: address)
-                }, onMessage: { _, _ in })
+            told.value.withLock { $0.waiting = continuation }
+            session.start(onEvent: { told.take($0) }, onMessage: { _, _ in })
         }
+        self.service = service.description
+        self.loop = loop
+        self.session = session
+        self.told = told
     }
 
     func close() async {
         await session.close()
         loop.shutdown()
+    }
+}
+
+extension ListeningSession.Told {
+    fileprivate final class Kept: Sendable {
+        let value: Mutex<ListeningSession.Told>
+
+        init(isVisible: Bool) { value = Mutex(ListeningSession.Told(isVisible: isVisible)) }
+
+        func take(_ event: SessionEvent) {
+            value.withLock { told in
+                told.events.append("\(event)")
+                if case .listening(_, let addresses) = event, let first = addresses.first {
+                    told.address = "\(first)"
+                }
+                if case .advertised = event { told.isVisible = true }
+                guard told.isVisible, let address = told.address, let waiting = told.waiting else { return }
+                told.waiting = nil
+                waiting.resume(returning: address)
+            }
+        }
     }
 }

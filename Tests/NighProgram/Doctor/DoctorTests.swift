@@ -104,7 +104,7 @@ import Testing
     @Test(
         "A wrong call ends with status 2, in one sentence",
         arguments: [
-            ["doctor", "-t", "pigeon"], ["doctor", "--peer", "tcp:"], ["doctor", "--timeout", "soon"],
+            ["doctor", "-t", "pigeon"], ["doctor", "--peer", "://nowhere"], ["doctor", "--timeout", "soon"],
             ["doctor", "--service", "two words"], ["doctor", "more"], ["doctor", "--json", "--json-lines"],
         ])
     func misuse(_ arguments: [String]) throws {
@@ -151,7 +151,7 @@ final class PlainListener {
     struct Failure: Error {}
 
     init() throws {
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
@@ -163,6 +163,7 @@ final class PlainListener {
             }
         }
         guard isListening else { throw Failure() }
+        self.descriptor = descriptor
         port = UInt16(bigEndian: address.sin_port)
     }
 
