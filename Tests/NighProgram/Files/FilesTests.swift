@@ -268,6 +268,27 @@ import Testing
         #expect(try content(received("big")) == data)
     }
 
+    @Test("What comes from a pipe is interrupted for good: nothing of it stays, and the next is another")
+    func interruptedPipe() throws {
+        let waiting = try receive()
+        let sending = try sender.start(
+            ["send", waiting.address, "-", "--json"] + Self.way, reads: true)
+        sending.type(String(repeating: "x", count: 100_000))
+        try waiting.child.line(with: "\"start\"")
+        sending.send(SIGINT)
+        #expect(try NighCall(finishing: sending).status == 1)
+        let failure = try object(waiting.child.line(with: "\"failure\""))
+        #expect(failure["part"] is NSNull)
+        let again = try sender.start(["send", waiting.address] + Self.way, reads: true)
+        again.type("whole")
+        again.closeInput()
+        #expect(try NighCall(finishing: again).status == 0)
+        waiting.child.send(SIGINT)
+        #expect(try NighCall(finishing: waiting.child).status == 0)
+        #expect(try names() == ["stdin"])
+        #expect(try content(received("stdin")) == Data("whole\n".utf8))
+    }
+
     @Test("A file that changes while it is sent is told as such, and does not arrive")
     func changing() throws {
         try file("big", bytes: 3_000_000)

@@ -294,6 +294,7 @@ actor FileReceiver {
 
     private func finish(_ reception: Reception, _ ending: FileReceiving.Ending) {
         receptions[reception.peer.id] = nil
+        if ending != .received { reception.discardIfUseless() }
         switch ending {
         case .received:
             outcome.received += 1
@@ -321,6 +322,7 @@ actor FileReceiver {
     /// The conversation has ended before the file was through.
     private func lose(_ peer: PeerID, _ cause: NighError?) {
         guard let reception = receptions.removeValue(forKey: peer), !reception.talk.isNew else { return }
+        reception.discardIfUseless()
         let words = cause.map { "\($0.cause)" } ?? "the conversation ended"
         tellFailure(reception, FileFailure("\(reception.peer.name) is gone: \(words)"))
     }

@@ -257,7 +257,7 @@ actor FileSender {
     // MARK: The file
 
     private func compare(_ offset: Int, _ hash: [UInt8], in number: Int) async {
-        guard file.restart() else { return act(talk.compared(isSame: false)) }
+        guard file.isSeekable, file.restart() else { return act(talk.compared(isSame: false)) }
         do throws(FileFailure) {
             while try file.skip(towards: offset) {
                 advancedAt = thread.now

@@ -39,7 +39,7 @@ struct ReceiveErrand: Errand {
         examples: [
             Example("", "asks about each file, and puts it here"),
             Example("--accept paired --into ~/Downloads", "whatever paired devices send"),
-            Example("--accept any --once -o - | tar -x", "one file, straight into another program"),
+            Example("--accept any -o -", "one file, to the standard output, for another program to read"),
         ]
     ) { output, session, options in ReceiveErrand(output: output, session: session, options: options) }
 

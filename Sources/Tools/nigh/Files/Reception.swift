@@ -35,6 +35,9 @@ final class Reception {
     }
 
     var label: String { name?.text ?? "a file" }
+
+    /// What comes from a pipe is never sent again from where it stands.
+    func discardIfUseless() { if talk.offer?.size == nil { file?.discard() } }
 }
 
 /// What is told of files that are received.
@@ -83,7 +86,7 @@ extension FileReceiver {
         let words =
             Line("received ", .good) + Line(reception.path ?? reception.label, .strong)
             + Line(" from \(reception.peer.name): \(ByteCount(reception.talk.position)) in ")
-            + Line("\(Moment.Span(time))\(speed), ") + Line("sha256 \(hash)", .faint)
+            + Line("\(spoken(time))\(speed), ") + Line("sha256 \(hash)", .faint)
         if results.isInWords, case .standardOutput = plan.destination {
             return results.remark(words.text(colours: false))
         }

@@ -95,7 +95,7 @@ struct SendErrand: Errand {
         let cuts = outcome.cuts > 0 ? ", cut \(outcome.cuts == 1 ? "once" : "\(outcome.cuts) times")" : ""
         return Line("sent ", .good) + Line(file.label, .strong)
             + Line(" to \(outcome.peer.map { "\($0.name)" } ?? ""): \(ByteCount(outcome.stored)) in ")
-            + Line("\(Moment.Span(outcome.time))\(speed)\(cuts), ")
+            + Line("\(spoken(outcome.time))\(speed)\(cuts), ")
             + Line("sha256 \(outcome.hash.map(hexadecimal) ?? "")", .faint)
     }
 }

@@ -87,6 +87,14 @@ struct ByteCount: CustomStringConvertible {
     }
 }
 
+/// A span of time as a person reads it who does not count milliseconds.
+func spoken(_ span: Duration) -> String {
+    guard span >= .seconds(1) else { return "\(Moment.Span(span))" }
+    let tenths = Int((span.seconds * 10).rounded())
+    guard tenths >= 600 else { return "\(tenths / 10).\(tenths % 10) s" }
+    return "\(tenths / 600) min \(tenths / 10 % 60) s"
+}
+
 /// How hashes are written for people and programs.
 func hexadecimal(_ bytes: [UInt8]) -> String {
     bytes.map { byte in
