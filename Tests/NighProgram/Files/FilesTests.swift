@@ -268,6 +268,23 @@ import Testing
         #expect(try content(received("big")) == data)
     }
 
+    @Test("Who comes while another sends to a receiver of one file is told so, and asks again by itself")
+    func busy() throws {
+        let data = try file("a", bytes: 1_000)
+        let waiting = try receive("--once")
+        let first = try sender.start(["send", waiting.address, "-"] + Self.way, reads: true)
+        first.type("something")
+        try waiting.child.line(with: "\"start\"")
+        let second = try NighUser().start(["send", waiting.address, path("a"), "-v"] + Self.way)
+        try second.error(with: "busy with another file")
+        first.send(SIGINT)
+        #expect(try NighCall(finishing: first).status == 1)
+        let sent = try NighCall(finishing: second)
+        #expect(sent.status == 0, "\(sent)")
+        #expect(try NighCall(finishing: waiting.child).status == 0)
+        #expect(try content(received("a")) == data)
+    }
+
     @Test("What comes from a pipe is interrupted for good: nothing of it stays, and the next is another")
     func interruptedPipe() throws {
         let waiting = try receive()

@@ -156,7 +156,7 @@ actor FileReceiver {
         receptions[peer.id] = nil
         guard !isOver, receptions.count < most else {
             return session.decline(
-                invitation, words: "busy with another file", retryAfter: .milliseconds(500))
+                invitation, words: "busy with another file", retryAfter: .seconds(1))
         }
         receptionCount += 1
         let talk = FileReceiving(mostBytes: plan.mostBytes)
