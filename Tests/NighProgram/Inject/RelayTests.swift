@@ -156,7 +156,7 @@ import Testing
         target.pipe.resumeReading()
         try stage.loop.run(for: .seconds(1))
         #expect(target.received.count == sent)
-        #expect(caller.log == ["writable"])
+        #expect(caller.pipe.writableBytes > 0 && caller.log.last == "writable")
     }
 
     @Test("Faults are done to what passes, and can be changed while it runs")
