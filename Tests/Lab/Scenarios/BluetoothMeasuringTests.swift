@@ -13,13 +13,13 @@ import Testing
                 #"""
                 cd /tmp
                 mine() { "$0" "$1" --identity ephemeral -t "bluetooth:adapter=$2" "${@:3}"; }
-                mine host hci0 --name Puma --json-lines >host 2>&1 &
+                "$0" host --identity ephemeral -t bluetooth:adapter=hci0 --name Puma --json-lines >host 2>&1 &
                 host=$!
                 until grep --quiet '"listening"' host; do sleep 0.05; done
                 address=$(sed -n 's/.*"addresses":\["\([^"]*\)".*/\1/p' host)
                 echo "ping $(mine ping hci1 Puma --wait 60s -c 20 -i 20ms --json)"
                 echo "bench $(mine bench hci1 "$address" --wait 60s --size 4k --seconds 2 --json)"
-                kill -INT $host
+                kill -TERM $host
                 wait $host
                 sed 's/^/host /' host
                 """#, try Spawning.path(of: "nigh"),
