@@ -4,6 +4,7 @@ import JSONText
 import Nigh
 import NighCore
 import NighMemory
+import ProgramLife
 import SessionArguments
 
 /// `nigh inject`: stands between two programs and makes their link worse.

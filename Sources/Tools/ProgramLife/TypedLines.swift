@@ -4,7 +4,7 @@ import NighCore
 /// Lines of the standard input, read on a thread of their own.
 ///
 /// `@unchecked Sendable`: what there is never changes after it was made.
-final class TypedLines: @unchecked Sendable {
+public final class TypedLines: @unchecked Sendable {
     private let thread = LoopThread()
     private let stopPipe: (read: Int32, write: Int32)
 
@@ -12,7 +12,7 @@ final class TypedLines: @unchecked Sendable {
     private static let longest = 64 << 10
 
     /// Throws where there are no descriptors left.
-    init() throws(NighError) {
+    public init() throws(NighError) {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else {
             throw NighError(.starting, .system(errno, String(cString: strerror(errno))))
@@ -26,12 +26,12 @@ final class TypedLines: @unchecked Sendable {
     }
 
     /// Calls `typed` for each line, without its end, on the thread; last with nil, at the end of the input.
-    func start(_ typed: @escaping @Sendable (String?) -> Void) throws {
+    public func start(_ typed: @escaping @Sendable (String?) -> Void) throws {
         try thread.start { [self] in read(typed) }
     }
 
     /// Reads nothing more; returns when `typed` is called no more. Not to be called by that.
-    func stop() {
+    public func stop() {
         _ = write(stopPipe.write, [0], 1)
         thread.join()
     }
