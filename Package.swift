@@ -127,8 +127,7 @@ let package = Package(
         .testTarget(
             name: "NighProgramTests",
             dependencies: [
-                "Arguments", "ChildPrograms", "JSONText", "Nigh", "NighCore", "NighMemory", "NighRecord",
-                "NighTestKit", "Terminal", "nigh",
+                "Arguments", "ChildPrograms", "JSONText", "Nigh", "NighCore", "NighMemory", "NighRecord", "NighTestKit", "Terminal", "nigh",
             ],
             path: "Tests/NighProgram", exclude: ["Common/check-json"]),
         .testTarget(
