@@ -62,7 +62,8 @@ public final class Session: Sendable {
         let attention = Attention(loop: loop) { access.driver?.attendNow() }
         let driver = SessionDriver(
             machine: machine, loop: loop, transports: transports, advertisement: advertisement,
-            role: configuration.role, observer: configuration.observer, directory: directory, access: access, attention: attention)
+            role: configuration.role, observer: configuration.observer, directory: directory, access: access,
+            attention: attention)
         self.id = identity.peerID
         self.configuration = configuration
         self.trust = trust
