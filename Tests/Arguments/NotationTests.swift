@@ -29,7 +29,10 @@ struct NotationTests {
 
     @Test(
         "A rate is in bits a second",
-        arguments: [("64kbit/s", 64_000), ("9bit/s", 9), ("8KiB/s", 65_536), ("1MB/s", 8_000_000)])
+        arguments: [
+            ("64kbit/s", 64_000), ("9bit/s", 9), ("8KiB/s", 65_536), ("1MB/s", 8_000_000),
+            ("100M", 100_000_000),
+        ])
     func rates(_ text: String, _ rate: Int) throws {
         #expect(try Notation.rate().value(of: text, for: "x") == rate)
     }
@@ -43,6 +46,20 @@ struct NotationTests {
     func noDurations(_ text: String) {
         let misuse = #expect(throws: Misuse.self) { try Notation.duration().value(of: text, for: "x") }
         #expect(misuse?.description.contains("is no duration as in") == true)
+    }
+
+    @Test("A list is read value by value, and no value may be missing")
+    func lists() throws {
+        let sizes = Notation<[Int]>.list(of: .size(in: 8...65_536), atMost: 3)
+        #expect(try sizes.value(of: "64,1k,64KiB", for: "x") == [64, 1_024, 65_536])
+        #expect(sizes.write([64, 1_024]) == "64,1KiB")
+        for text in ["64,", ",64", "64,,65", "7", "64,x", "8,8,8,8"] {
+            #expect(throws: Misuse.self, "\(text)") { try sizes.value(of: text, for: "x") }
+        }
+        #expect(try Notation.duration().value(of: "0", for: "x") == .zero)
+        #expect(throws: Misuse.self) {
+            try Notation.duration(in: .seconds(1) ... .seconds(2)).value(of: "0", for: "x")
+        }
     }
 
     @Test("What is written for a default is read as the same")

@@ -92,7 +92,8 @@ private let durations = Quantity(units: [
 private let sizes = Quantity(units: [
     .init(name: "", factor: 1), .init(name: "B", factor: 1, isShown: false),
     .init(name: "k", factor: 1 << 10, isShown: false), .init(name: "K", factor: 1 << 10, isShown: false),
-    .init(name: "M", factor: 1 << 20, isShown: false), .init(name: "G", factor: 1 << 30, isShown: false),
+    .init(name: "m", factor: 1 << 20, isShown: false), .init(name: "M", factor: 1 << 20, isShown: false),
+    .init(name: "G", factor: 1 << 30, isShown: false),
     .init(name: "kB", factor: 1_000), .init(name: "KB", factor: 1_000, isShown: false),
     .init(name: "KiB", factor: 1 << 10), .init(name: "MB", factor: 1_000_000),
     .init(name: "MiB", factor: 1 << 20), .init(name: "GB", factor: 1_000_000_000),

@@ -38,15 +38,18 @@ final class BenchEnd: @unchecked Sendable {
     @inline(__always)
     func take(_ bytes: RawSpan, _ origin: MessageOrigin) {
         bytes.withUnsafeBytes { raw in
-            do throws(BenchBreach) {
-                guard origin.lane == .bulk else { return try takeWord(raw, isReliable: origin.isReliable) }
-                guard let receiver else { throw BenchBreach("messages that were not asked for") }
-                let step = try receiver.take(raw)
-                if case .counted = step { return }
-                took(step)
-            } catch {
-                fail(error)
-            }
+            if origin.lane == .bulk, let receiver, receiver.takeOrdinary(raw) { return }
+            takeOther(raw, origin)
+        }
+    }
+
+    private func takeOther(_ raw: UnsafeRawBufferPointer, _ origin: MessageOrigin) {
+        do throws(BenchBreach) {
+            guard origin.lane == .bulk else { return try takeWord(raw, isReliable: origin.isReliable) }
+            guard let receiver else { throw BenchBreach("messages that were not asked for") }
+            took(try receiver.take(raw))
+        } catch {
+            fail(error)
         }
     }
 

@@ -39,9 +39,9 @@ struct BenchPayload: Sendable {
         return bytes
     }
 
-    /// What the message of that number modulo 4 begins with in `run`, as four bytes lie in memory.
-    static func beginning(_ number: UInt8, run: UInt16) -> UInt32 {
-        head(dataKind, number, run).withUnsafeBytes { $0.loadUnaligned(as: UInt32.self) }
+    /// What the message number 0 begins with in `run`: four bytes, the first one least significant.
+    static func beginning(run: UInt16) -> UInt32 {
+        head(dataKind, 0, run).withUnsafeBytes { UInt32(littleEndian: $0.loadUnaligned(as: UInt32.self)) }
     }
 
     private static func head(_ kind: UInt8, _ number: UInt8, _ run: UInt16) -> [UInt8] {

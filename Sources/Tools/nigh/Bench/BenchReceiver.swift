@@ -8,10 +8,10 @@ final class BenchReceiver: @unchecked Sendable {
     let run: UInt16
     let size: Int
     private let loop: UVEventLoop
-    private let beginnings: [UInt32]
+    /// What the messages begin with whose number modulo 4 is 0; the others have it in their second byte.
+    private let beginning: UInt32
     // What is touched for each message is not checked for overlapping access at run time, which would cost as much as counting.
     @exclusivity(unchecked) private var messages = 0
-    @exclusivity(unchecked) private var expected: UInt32
     @exclusivity(unchecked) private var reportAt: Int
     private var mark: (messages: Int, at: Moment)?
 
@@ -32,8 +32,7 @@ final class BenchReceiver: @unchecked Sendable {
         run = order.run
         size = Int(order.size)
         self.loop = loop
-        beginnings = (0..<UInt8(BenchPayload.variety)).map { BenchPayload.beginning($0, run: order.run) }
-        expected = beginnings[0]
+        beginning = BenchPayload.beginning(run: order.run)
         reportAt = max(1, Self.firstReport / size)
     }
 
@@ -44,16 +43,28 @@ final class BenchReceiver: @unchecked Sendable {
         BenchAmount(messages: UInt64(messages), bytes: UInt64(messages) * UInt64(size))
     }
 
-    /// Takes a message of the bulk lane; fails where it is not the one whose turn it is.
+    /// Takes a message of the bulk lane where it is the one whose turn it is and there is nothing else to do; else false, and it
+    /// is for `take`.
     @inline(__always)
-    func take(_ bytes: UnsafeRawBufferPointer) throws(BenchBreach) -> Step {
-        guard bytes.count == size, bytes.loadUnaligned(as: UInt32.self) == expected,
-            bytes[size &- 1] == UInt8(truncatingIfNeeded: messages & (BenchPayload.variety &- 1))
-        else { return try takeSpecial(bytes) }
+    func takeOrdinary(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard messages &+ 1 != reportAt, isExpected(bytes) else { return false }
         messages &+= 1
-        expected = beginnings[messages & (BenchPayload.variety &- 1)]
-        if messages == reportAt { return earlyReport() }
-        return .counted
+        return true
+    }
+
+    /// Takes a message of the bulk lane; fails where it is not the one whose turn it is.
+    func take(_ bytes: UnsafeRawBufferPointer) throws(BenchBreach) -> Step {
+        guard isExpected(bytes) else { return try takeSpecial(bytes) }
+        messages &+= 1
+        return messages == reportAt ? earlyReport() : .counted
+    }
+
+    @inline(__always)
+    private func isExpected(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard bytes.count == size else { return false }
+        let number = UInt32(truncatingIfNeeded: messages & (BenchPayload.variety &- 1))
+        return UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self)) == beginning | number << 8
+            && UInt32(bytes[size &- 1]) == number
     }
 
     private func earlyReport() -> Step {

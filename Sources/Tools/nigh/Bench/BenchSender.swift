@@ -14,6 +14,8 @@ final class BenchSender: @unchecked Sendable {
     private let payload: BenchPayload
     private let size: Int
     private let isLarge: Bool
+    /// The payloads one behind the other, where they are copied.
+    private let small: ByteSlice
     private let warmUp: Moment.Span
     private let measured: Moment.Span
     private let whenFailed: @Sendable (NighError) -> Void
@@ -50,6 +52,7 @@ final class BenchSender: @unchecked Sendable {
         size = Int(order.size)
         isLarge = size >= Self.leastLarge
         payload = BenchPayload(run: order.run, size: size)
+        small = ByteSlice(isLarge ? [] : payload.slices.flatMap(\.bytes))
         warmUp = .milliseconds(Int64(order.warmUp))
         measured = .milliseconds(Int64(order.measured))
         mayBeSent = max(1, Self.leastUnderWay / size)
@@ -127,28 +130,37 @@ final class BenchSender: @unchecked Sendable {
     }
 
     private func sendInTurn() async throws(NighError) {
-        var left = min(max(Self.bytesInTurn / size, 1), Self.mostMessagesInTurn)
-        while left > 0, !isCancelled {
-            guard messages < mayBeSent else {
-                return await withCheckedContinuation { waiting = $0 }
-            }
-            let slice = payload.slices[messages & (BenchPayload.variety - 1)]
-            do throws(NighError) {
-                if isLarge {
-                    try session.trySend(slice, to: peer, .reliable(.bulk))
-                } else {
-                    try slice.withUnsafeBytes { bytes throws(NighError) in
-                        try session.trySend(bytes, to: peer, .reliable(.bulk))
-                    }
-                }
-            } catch {
-                guard case .bufferFull = error.cause else { throw error }
-                try await session.send(slice, to: peer, on: .bulk)
-                messages &+= 1
-                return
-            }
+        if messages >= mayBeSent { return await withCheckedContinuation { waiting = $0 } }
+        do throws(NighError) {
+            try trySendInTurn()
+        } catch {
+            guard case .bufferFull = error.cause else { throw error }
+            try await session.send(payload.slices[messages & (BenchPayload.variety - 1)], to: peer, on: .bulk)
             messages &+= 1
-            left &-= 1
+        }
+    }
+
+    /// As many as there is room for, and others can wait for. Nothing is waited for here, and nothing allocated.
+    private func trySendInTurn() throws(NighError) {
+        let (session, peer) = (session, peer)
+        let slices = payload.slices
+        let last = min(mayBeSent, messages + min(max(Self.bytesInTurn / size, 1), Self.mostMessagesInTurn))
+        if isLarge {
+            while messages < last {
+                try session.trySend(slices[messages & (BenchPayload.variety - 1)], to: peer, .reliable(.bulk))
+                messages &+= 1
+            }
+        } else {
+            // All of them side by side, so that they stay where they are meanwhile.
+            try small.withUnsafeBytes { bytes throws(NighError) in
+                while messages < last {
+                    let begin = (messages & (BenchPayload.variety &- 1)) &* size
+                    try session.trySend(
+                        UnsafeRawBufferPointer(rebasing: bytes[begin..<begin &+ size]), to: peer,
+                        .reliable(.bulk))
+                    messages &+= 1
+                }
+            }
         }
     }
 }
