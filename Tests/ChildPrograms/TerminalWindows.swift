@@ -71,7 +71,7 @@ package final class TerminalWindows {
     }
 
     /// Looks again until that is so: a screen may be caught while it is being drawn.
-    func wait(_ what: String, until condition: () throws -> Bool) throws {
+    package func wait(_ what: String, until condition: () throws -> Bool) throws {
         let end = nanoseconds() + Self.patience * 1_000_000_000
         while nanoseconds() < end {
             if try condition() { return }
