@@ -4,6 +4,9 @@ import NighCore
 /// One end of a measurement: sends and receives a run's messages, and tells the other end how far it has come. Both ends have one;
 /// what is to be measured, and when, is for `BenchHost` and `BenchClient` to say.
 ///
+/// Nobody refers to it weakly: that would make every message's look at it much dearer. `endRun` lets go of what refers
+/// to it.
+///
 /// `@unchecked Sendable`: touched on the session's loop alone.
 final class BenchEnd: @unchecked Sendable {
     /// From one report of how far a run has come to the next.
@@ -97,9 +100,7 @@ final class BenchEnd: @unchecked Sendable {
         guard let order else { return }
         begunAt = loop.now
         if sends {
-            let sender = BenchSender(order, session: session, loop: loop, to: peer) { [weak self] in
-                self?.fail($0)
-            }
+            let sender = BenchSender(order, session: session, loop: loop, to: peer) { [self] in fail($0) }
             self.sender = sender
             sender.begin()
         }
@@ -121,8 +122,8 @@ final class BenchEnd: @unchecked Sendable {
     }
 
     private func scheduleReport() {
-        timer = loop.schedule(at: loop.now + Self.reportInterval) { [weak self] in
-            guard let self, order != nil else { return }
+        timer = loop.schedule(at: loop.now + Self.reportInterval) { [self] in
+            guard order != nil else { return }
             report()
             scheduleReport()
         }

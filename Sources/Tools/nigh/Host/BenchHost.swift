@@ -4,6 +4,8 @@ import NighCore
 /// The side of a measurement that is asked: takes orders of one guest, within its limits, and ends the conversation with whoever
 /// breaks the protocol or falls silent.
 ///
+/// Nobody refers to it weakly, as with `BenchEnd`; `stop` lets go of what refers to it.
+///
 /// `@unchecked Sendable`: touched on the session's loop alone.
 final class BenchHost: @unchecked Sendable {
     /// What was measured in one run.
@@ -124,8 +126,7 @@ final class BenchHost: @unchecked Sendable {
     }
 
     private func watch() {
-        timer = loop.schedule(at: loop.now + Self.pauseBetweenLooks) { [weak self] in
-            guard let self else { return }
+        timer = loop.schedule(at: loop.now + Self.pauseBetweenLooks) { [self] in
             let received = end.progress.received
             if running?.order.direction.goesUp == true, running?.up == nil, received != amountSeen {
                 amountSeen = received
