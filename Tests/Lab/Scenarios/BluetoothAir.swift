@@ -96,8 +96,10 @@ final class AirPeer: Sendable {
 
     /// The words of all events of that kind, in order.
     func events(_ kind: String) -> [[String]] {
-        output.split(separator: "\n").map { $0.split(separator: " ", omittingEmptySubsequences: false) }
-            .filter { $0.first == Substring(kind) }.map { $0.dropFirst().map(String.init) }
+        output.split(separator: "\n").compactMap { line in
+            let words = line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
+            return words.first == kind ? Array(words.dropFirst()) : nil
+        }
     }
 
     /// How the state of the one other peer there is went.
