@@ -132,7 +132,7 @@ let package = Package(
             ],
             path: "Tests/NighProgram", exclude: ["Common/check-json"]),
         .testTarget(
-            name: "LabTests", dependencies: ["NighTestKit", "fourinarow", "lab", "nigh"],
+            name: "LabTests", dependencies: ["ChildPrograms", "NighTestKit", "fourinarow", "lab", "nigh"],
             path: "Tests/Lab/Scenarios"),
         .testTarget(name: "NighTests", dependencies: ["Nigh"], path: "Tests/Nigh"),
         .testTarget(

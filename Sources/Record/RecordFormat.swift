@@ -28,7 +28,7 @@ public enum RecordFormat {
 
     /// The header of a record that begins at `time` and has at most `headLimit` bytes of each payload.
     public static func header(time: Int64, headLimit: Int?) -> [UInt8] {
-        var writer = RecordWriter()
+        var writer = FieldWriter()
         writer.write(raw: magic)
         writer.write(version)
         writer.write(0 as UInt16)
@@ -39,7 +39,7 @@ public enum RecordFormat {
 
     /// Appends an entry to `bytes`.
     public static func write(_ entry: RecordEntry, to bytes: inout [UInt8]) {
-        var writer = RecordWriter(bytes: consume bytes)
+        var writer = FieldWriter(behind: consume bytes)
         let start = writer.bytes.count
         writer.write(0 as UInt32)
         writer.write(kind(of: entry.content).rawValue)
@@ -48,17 +48,17 @@ public enum RecordFormat {
         switch entry.content {
         case .opened(let opening):
             writer.write(UInt8(opening.isDialled ? 1 : 0))
-            writer.write(text: opening.scheme)
-            writer.write(text: opening.localAddress?.description ?? "")
-            writer.write(text: opening.remoteAddress?.description ?? "")
+            writer.write(long: opening.scheme)
+            writer.write(long: opening.localAddress?.description ?? "")
+            writer.write(long: opening.remoteAddress?.description ?? "")
         case .secured(let peer, let wasResumed):
             writer.write(raw: peer.bytes)
             writer.write(UInt8(wasResumed ? 1 : 0))
         case .greeted(let greeting):
             writer.write(raw: greeting.peer.bytes)
             writer.write(greeting.incarnation)
-            writer.write(text: greeting.service.description)
-            writer.write(text: greeting.name.description)
+            writer.write(long: greeting.service.description)
+            writer.write(long: greeting.name.description)
         case .preface(let direction, let preface):
             writer.write(direction.rawValue)
             preface.withUnsafeBytes { writer.write(raw: $0) }
@@ -70,12 +70,12 @@ public enum RecordFormat {
         case .ended(let ending):
             writer.write(UInt8(ending.isByPeer ? 1 : 0))
             writer.write(ending.code ?? noCode)
-            writer.write(text: ending.words)
+            writer.write(long: ending.words)
         case .gap(let entries, let missing):
             writer.write(entries)
             writer.write(missing)
         }
-        writer.patch(UInt32(writer.bytes.count - start - 4), at: start)
+        writer.overwrite(UInt32(writer.bytes.count - start - 4), at: start)
         bytes = writer.bytes
     }
 
@@ -92,30 +92,5 @@ public enum RecordFormat {
         case .ended: .ended
         case .gap: .gap
         }
-    }
-}
-
-/// Writes fields in network order.
-private struct RecordWriter {
-    private(set) var bytes: [UInt8]
-
-    init(bytes: consuming [UInt8] = []) { self.bytes = bytes }
-
-    mutating func write<Number: FixedWidthInteger>(_ number: Number) {
-        withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
-    }
-
-    mutating func write(raw: some Collection<UInt8>) { bytes.append(contentsOf: raw) }
-
-    /// Text behind its length as two bytes; what is too long for that, which none of ours is, is cut.
-    mutating func write(text: String) {
-        var kept = text
-        while kept.utf8.count > Int(UInt16.max) { kept.removeLast() }
-        write(UInt16(kept.utf8.count))
-        write(raw: Array(kept.utf8))
-    }
-
-    mutating func patch(_ number: UInt32, at position: Int) {
-        withUnsafeBytes(of: number.bigEndian) { bytes.replaceSubrange(position..<position + 4, with: $0) }
     }
 }

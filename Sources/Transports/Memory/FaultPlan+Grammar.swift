@@ -176,14 +176,14 @@ extension FaultPlan.Key {
     fileprivate var guide: (value: String, meaning: String) {
         switch self {
         case .delay: ("TIME", "every byte takes this much longer, each way")
-        case .jitter: ("TIME", "and up to this much more, drawn for each piece; the order stays")
+        case .jitter: ("TIME", "and up to this much more, anew for each piece")
         case .rate: ("RATE", "no more than this passes, each way")
         case .split: ("BYTES", "cut into pieces of a random size up to this")
         case .flip: ("ODDS", "a bit is wrong in so many bytes")
-        case .stallAfter: ("TIME", "from this age of a connection on, bytes are held; nothing is lost")
+        case .stallAfter: ("TIME", "from this age on, a connection's bytes are held")
         case .stallFor: ("TIME", "and let go after so long; for ever when left out")
-        case .vanishAfter: ("TIME", "from this age of a connection on, bytes vanish without a word")
-        case .cut: ("ODDS", "in each second of its life a connection breaks with these odds")
+        case .vanishAfter: ("TIME", "from this age on, a connection's bytes vanish")
+        case .cut: ("ODDS", "each second, a connection breaks with these odds")
         case .cutAfter: ("TIME", "at this age a connection breaks")
         case .cutAfterBytes: ("BYTES", "after so many bytes in one direction a connection breaks")
         case .direction: ("out|in|both", "to which bytes all of this happens; both when left out")

@@ -1,3 +1,4 @@
+import class ChildPrograms.Permits
 import Foundation
 import Testing
 

@@ -1,3 +1,4 @@
+import class ChildPrograms.Permits
 import Dispatch
 import Glibc
 import Testing
@@ -83,41 +84,8 @@ final class LabProcess: Sendable {
     }
 }
 
-/// Lets so many run at once.
-actor Permits {
+extension Permits {
     /// For tests that start machines, of whichever suite: each keeps a processor busy, and with too many of them at once links break
     /// for want of time.
     static let machines = Permits(2)
-
-    private var free: Int
-    private var waiting: [CheckedContinuation<Void, Never>] = []
-
-    init(_ count: Int) { free = count }
-
-    /// Runs `work` when it is its turn.
-    nonisolated func run<Result: Sendable>(_ work: @Sendable () async throws -> Result) async rethrows
-        -> Result
-    {
-        await take()
-        do {
-            let result = try await work()
-            await giveBack()
-            return result
-        } catch {
-            await giveBack()
-            throw error
-        }
-    }
-
-    private func take() async {
-        if free > 0 {
-            free -= 1
-        } else {
-            await withCheckedContinuation { waiting.append($0) }
-        }
-    }
-
-    private func giveBack() {
-        if waiting.isEmpty { free += 1 } else { waiting.removeFirst().resume() }
-    }
 }

@@ -5,7 +5,7 @@ import Testing
 @testable import nigh
 
 /// What the two ends of a measurement say to each other is read strictly.
-@Suite struct BenchMessageTests {
+@Suite(.callsPrograms) struct BenchMessageTests {
     private static let all: [BenchMessage] = [
         .hello(versions: 1...3, software: "nigh, Linux"),
         .welcome(version: 1, limits: .own, software: "ä"),
@@ -92,7 +92,7 @@ import Testing
 }
 
 /// What comes in a run is counted, or is a breach.
-@Suite struct BenchReceiverTests {
+@Suite(.callsPrograms) struct BenchReceiverTests {
     private let loop: UVEventLoop
     private let payload = BenchPayload(run: 5, size: 16)
 

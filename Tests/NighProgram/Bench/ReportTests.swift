@@ -5,7 +5,7 @@ import Testing
 @testable import nigh
 
 /// The page that `nigh bench --report` writes, as a browser sees it.
-@Suite struct ReportTests {
+@Suite(.callsPrograms) struct ReportTests {
     private let user = NighUser()
 
     /// What a browser makes of the page, and what it had to complain of.

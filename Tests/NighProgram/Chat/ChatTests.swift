@@ -8,7 +8,7 @@ import Testing
 @testable import nigh
 
 /// `nigh chat`, as two users call it, and what it is made of.
-@Suite struct ChatTests {
+@Suite(.callsPrograms) struct ChatTests {
     private let puma = NighUser()
     private let lynx = NighUser()
     private let service = "c\(UInt32.random(in: .min ... .max))"

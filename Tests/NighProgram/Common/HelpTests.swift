@@ -4,7 +4,7 @@ import Testing
 @testable import nigh
 
 /// Help, on every level, as a user asks for it.
-@Suite struct HelpTests {
+@Suite(.callsPrograms) struct HelpTests {
     private static let commands = NighProgram.table.outline.all.filter { !$0.isHidden }
     private static let withoutResults: Set = ["completion", "manual"]
 

@@ -3,7 +3,7 @@ import Testing
 @testable import nigh
 
 /// The table of commands, as a whole.
-@Suite struct TableTests {
+@Suite(.callsPrograms) struct TableTests {
     @Test("The table of arguments contradicts itself nowhere")
     func table() { #expect(NighProgram.table.problems == []) }
 }

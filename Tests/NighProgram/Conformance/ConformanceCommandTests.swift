@@ -3,7 +3,7 @@ import Testing
 @testable import nigh
 
 /// `nigh conformance`, as whoever writes a transport calls it.
-@Suite struct ConformanceCommandTests {
+@Suite(.callsPrograms) struct ConformanceCommandTests {
     private let user = NighUser()
 
     @Test("The transport in memory passes, and what is said keeps to the schema")

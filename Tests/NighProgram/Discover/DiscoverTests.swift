@@ -5,7 +5,7 @@ import Testing
 @testable import nigh
 
 /// `nigh discover`, with another program to be seen.
-@Suite struct DiscoverTests {
+@Suite(.callsPrograms) struct DiscoverTests {
     private let user = NighUser()
     private let other = NighUser()
     private static let loopback = ["-t", "tcp:interface=lo,mdns=embedded"]

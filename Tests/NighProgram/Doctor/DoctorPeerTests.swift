@@ -7,7 +7,7 @@ import Testing
 @testable import nigh
 
 /// `nigh doctor --peer`, with a session of this process as the peer.
-@Suite struct DoctorPeerTests {
+@Suite(.callsPrograms) struct DoctorPeerTests {
     private let user = NighUser()
 
     private func checks(_ call: NighCall) throws -> [String: [String: Any]] {

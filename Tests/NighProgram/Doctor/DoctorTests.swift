@@ -5,7 +5,7 @@ import Testing
 @testable import nigh
 
 /// `nigh doctor` without a peer, as a user calls it.
-@Suite struct DoctorTests {
+@Suite(.callsPrograms) struct DoctorTests {
     private let user = NighUser()
 
     /// The ids of the lines it prints for each check, in their order.

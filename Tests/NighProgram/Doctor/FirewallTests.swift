@@ -3,7 +3,7 @@ import Testing
 @testable import nigh
 
 /// What is made of a firewall's rules.
-@Suite struct FirewallTests {
+@Suite(.callsPrograms) struct FirewallTests {
     private func rules(_ lines: String..., policy: String = "accept", hook: String = "input") -> FirewallRules
     {
         FirewallRules(

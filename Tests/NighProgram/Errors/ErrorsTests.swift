@@ -5,7 +5,7 @@ import Testing
 @testable import nigh
 
 /// `nigh errors` and the guide behind it.
-@Suite struct ErrorsTests {
+@Suite(.callsPrograms) struct ErrorsTests {
     private let user = NighUser()
 
     @Test("Every cause that the session counts under has words of its own, once")

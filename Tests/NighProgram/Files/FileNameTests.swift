@@ -6,7 +6,7 @@ import Testing
 @testable import nigh
 
 /// What strangers call their files, and where those come to lie.
-@Suite struct FileNameTests {
+@Suite(.callsPrograms) struct FileNameTests {
     @Test(
         "A name leads nowhere else, is seen, and does no harm",
         arguments: [

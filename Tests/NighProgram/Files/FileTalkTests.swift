@@ -5,7 +5,7 @@ import Testing
 @testable import nigh
 
 /// What a sender and a receiver of a file say, without any file.
-@Suite struct FileTalkTests {
+@Suite(.callsPrograms) struct FileTalkTests {
     private let hash = [UInt8](repeating: 7, count: FileMessage.hashLength)
 
     private func said(_ message: FileMessage) -> ByteSlice { ByteSlice(message.bytes) }

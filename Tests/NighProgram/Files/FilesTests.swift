@@ -6,7 +6,7 @@ import Testing
 @testable import nigh
 
 /// `nigh send` and `nigh receive`, as two users call them.
-@Suite struct FilesTests {
+@Suite(.callsPrograms) struct FilesTests {
     private let sender = NighUser()
     private let receiver = NighUser()
     private let files = TemporaryFolder()

@@ -6,7 +6,7 @@ import Testing
 @testable import nigh
 
 /// `nigh host`, as a user calls it.
-@Suite struct HostTests {
+@Suite(.callsPrograms) struct HostTests {
     private let user = NighUser()
 
     @Test("It says at once who it is and where it is reached, who comes and goes, and sums up at Ctrl-C")

@@ -7,7 +7,7 @@ import Testing
 @testable import nigh
 
 /// `nigh identity`: who one is.
-@Suite struct IdentityCommandTests {
+@Suite(.callsPrograms) struct IdentityCommandTests {
     private let user = NighUser()
 
     @Test("Shown twice it is the same peer, and what is said keeps to the schema")

@@ -6,7 +6,7 @@ import Testing
 @testable import nigh
 
 /// `nigh pair` and `nigh peers`, with two users.
-@Suite struct PairingCommandTests {
+@Suite(.callsPrograms) struct PairingCommandTests {
     private let puma = NighUser()
     private let lynx = NighUser()
     private let service = "p\(UInt32.random(in: .min ... .max))"

@@ -6,7 +6,7 @@ import Testing
 @testable import nigh
 
 /// `nigh inject`, as a user calls it.
-@Suite struct InjectTests {
+@Suite(.callsPrograms) struct InjectTests {
     private let user = NighUser()
 
     private static func address(in line: String) -> String {

@@ -6,7 +6,7 @@ import Testing
 @testable import nigh
 
 /// The relay of `nigh inject`, over memory and in virtual time.
-@Suite struct RelayTests {
+@Suite(.callsPrograms) struct RelayTests {
     /// One end of a pipe, and what came there.
     private final class End: PipeHandler {
         let pipe: any Pipe

@@ -5,7 +5,7 @@ import Testing
 @testable import nigh
 
 /// `nigh ping`, as a user calls it.
-@Suite struct PingTests {
+@Suite(.callsPrograms) struct PingTests {
     private let user = NighUser()
     private let transport = ["-t", HostInTests.transport]
 

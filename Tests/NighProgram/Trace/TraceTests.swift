@@ -5,7 +5,7 @@ import Testing
 @testable import nigh
 
 /// `nigh trace` and `--record`, as a user calls them.
-@Suite struct TraceTests {
+@Suite(.callsPrograms) struct TraceTests {
     private let user = NighUser()
 
     /// A record of a talk, by its accepting side.

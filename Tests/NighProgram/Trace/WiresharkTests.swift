@@ -5,7 +5,7 @@ import Testing
 @testable import nigh
 
 /// What Wireshark makes of captures with our dissector, asked through tshark.
-@Suite struct WiresharkTests {
+@Suite(.callsPrograms) struct WiresharkTests {
     private let user = NighUser()
 
     private static let script: String = {

@@ -3,7 +3,7 @@ import Testing
 @testable import nigh
 
 /// `nigh transports`, as a user calls it.
-@Suite struct TransportsTests {
+@Suite(.callsPrograms) struct TransportsTests {
     private let user = NighUser()
 
     @Test("Every transport is shown with its options, and the one that works as working")

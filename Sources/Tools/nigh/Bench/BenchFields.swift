@@ -1,21 +1,7 @@
-/// Writes fields in network order.
-struct BenchWriter {
-    private(set) var bytes: [UInt8] = []
+import NighCore
 
-    mutating func write<Number: FixedWidthInteger>(_ number: Number) {
-        withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
-    }
-
-    mutating func write(raw: some Sequence<UInt8>) { bytes.append(contentsOf: raw) }
-
-    /// Text behind its length as one byte, cut between characters where it is too long.
-    mutating func write(words: String) {
-        var kept = words
-        while kept.utf8.count > Int(UInt8.max) { kept.removeLast() }
-        write(UInt8(kept.utf8.count))
-        write(raw: kept.utf8)
-    }
-
+/// The fields of what is said about a measurement, as the session's own frames have theirs.
+extension FieldWriter {
     mutating func write(_ amount: BenchAmount) {
         write(amount.messages)
         write(amount.bytes)
@@ -29,24 +15,21 @@ struct BenchWriter {
 
 /// Reads fields; every read is checked.
 struct BenchReader {
-    private let bytes: UnsafeRawBufferPointer
-    private var position = 0
+    private var fields: FieldReader
 
-    init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+    init(_ bytes: UnsafeRawBufferPointer) { fields = FieldReader(bytes) }
 
     mutating func number<Number: FixedWidthInteger>(_ type: Number.Type) throws(BenchBreach) -> Number {
-        Number(bigEndian: try take(MemoryLayout<Number>.size).loadUnaligned(as: Number.self))
+        try read { fields throws(WireError) in try fields.number(type, "a message") }
     }
 
-    mutating func raw(_ count: Int) throws(BenchBreach) -> [UInt8] { Array(try take(count)) }
+    mutating func raw(_ count: Int) throws(BenchBreach) -> [UInt8] {
+        try read { fields throws(WireError) in Array(try fields.take(count, "a message")) }
+    }
 
     /// Text behind its length as one byte; must be UTF-8.
     mutating func words() throws(BenchBreach) -> String {
-        let raw = try take(Int(try number(UInt8.self)))
-        guard let text = String(validating: raw.bindMemory(to: UInt8.self), as: UTF8.self) else {
-            throw BenchBreach("words that are not UTF-8")
-        }
-        return text
+        try read { fields throws(WireError) in try fields.short("what a message says") }
     }
 
     mutating func amount() throws(BenchBreach) -> BenchAmount {
@@ -57,13 +40,13 @@ struct BenchReader {
         BenchCount(amount: try amount(), nanoseconds: try number(UInt64.self))
     }
 
-    func finish() throws(BenchBreach) {
-        guard position == bytes.count else { throw BenchBreach("a message that is too long for its kind") }
+    mutating func finish() throws(BenchBreach) {
+        try read { fields throws(WireError) in try fields.finish("a message") }
     }
 
-    private mutating func take(_ count: Int) throws(BenchBreach) -> UnsafeRawBufferPointer {
-        guard count <= bytes.count - position else { throw BenchBreach("a message that is cut short") }
-        defer { position += count }
-        return UnsafeRawBufferPointer(rebasing: bytes[position..<position + count])
+    private mutating func read<Value>(
+        _ body: (inout FieldReader) throws(WireError) -> Value
+    ) throws(BenchBreach) -> Value {
+        do throws(WireError) { return try body(&fields) } catch { throw BenchBreach(error.words) }
     }
 }

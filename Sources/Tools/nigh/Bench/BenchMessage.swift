@@ -1,3 +1,5 @@
+import NighCore
+
 /// What two `nigh` say to each other about a measurement: messages of the main lane, a byte that says which and then fields in
 /// network order. `docs/nigh/measuring.md` is their description.
 ///
@@ -26,20 +28,20 @@ enum BenchMessage: Hashable, Sendable {
 
     /// As it is sent.
     var bytes: [UInt8] {
-        var fields = BenchWriter()
+        var fields = FieldWriter()
         switch self {
         case .hello(let versions, let software):
             fields.write(UInt8(1))
             fields.write(raw: Self.mark)
             fields.write(versions.lowerBound)
             fields.write(versions.upperBound)
-            fields.write(words: software)
+            fields.write(short: software)
         case .welcome(let version, let limits, let software):
             fields.write(UInt8(2))
             fields.write(version)
             fields.write(limits.largestMessage)
             fields.write(limits.longestRun)
-            fields.write(words: software)
+            fields.write(short: software)
         case .order(let order):
             fields.write(UInt8(3))
             fields.write(order.run)
@@ -53,7 +55,7 @@ enum BenchMessage: Hashable, Sendable {
         case .refused(let run, let words):
             fields.write(UInt8(5))
             fields.write(run)
-            fields.write(words: words)
+            fields.write(short: words)
         case .progress(let run, let progress):
             fields.write(UInt8(6))
             fields.write(run)

@@ -53,7 +53,7 @@ struct BenchPayload: Sendable {
 
     /// What follows the last message: what was sent since the mark, and in what time.
     func end(_ count: BenchCount) -> [UInt8] {
-        var fields = BenchWriter()
+        var fields = FieldWriter()
         fields.write(raw: Self.head(Self.endKind, 0, run))
         fields.write(count)
         return fields.bytes

@@ -105,51 +105,42 @@ extension FileMessage {
 
     /// As it travels. A file's bytes are copied; who sends many writes `dataMark` before them instead.
     var bytes: [UInt8] {
-        var bytes: [UInt8] = []
-        func add(_ kind: Kind) { bytes.append(kind.rawValue) }
-        func add<Number: FixedWidthInteger>(_ number: Number) {
-            withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
-        }
-        func add(_ text: String, atMost limit: Int) {
-            var kept = text
-            while kept.utf8.count > limit { kept.removeLast() }
-            add(UInt16(kept.utf8.count))
-            bytes.append(contentsOf: kept.utf8)
-        }
+        var fields = FieldWriter()
+        func write(_ kind: Kind) { fields.write(kind.rawValue) }
         switch self {
         case .offer(let offer):
-            add(.offer)
-            add(Self.version)
-            add(offer.size.map(UInt64.init) ?? Self.unknownSize)
-            add(offer.name, atMost: FileOffer.longestName)
+            write(.offer)
+            fields.write(Self.version)
+            fields.write(offer.size.map(UInt64.init) ?? Self.unknownSize)
+            fields.write(long: offer.name, atMost: FileOffer.longestName)
         case .ready(let offset, let hash):
-            add(.ready)
-            add(UInt64(offset))
-            bytes += hash
+            write(.ready)
+            fields.write(UInt64(offset))
+            fields.write(raw: hash)
         case .begin(let offset):
-            add(.begin)
-            add(UInt64(offset))
+            write(.begin)
+            fields.write(UInt64(offset))
         case .data(let data):
-            add(.data)
-            data.withUnsafeBytes { bytes.append(contentsOf: $0) }
+            write(.data)
+            data.withUnsafeBytes { fields.write(raw: $0) }
         case .end(let total, let hash):
-            add(.end)
-            add(UInt64(total))
-            bytes += hash
+            write(.end)
+            fields.write(UInt64(total))
+            fields.write(raw: hash)
         case .stored(let count):
-            add(.stored)
-            add(UInt64(count))
+            write(.stored)
+            fields.write(UInt64(count))
         case .done(let total, let hash):
-            add(.done)
-            add(UInt64(total))
-            bytes += hash
+            write(.done)
+            fields.write(UInt64(total))
+            fields.write(raw: hash)
         case .stop(let stop):
-            add(.stop)
-            add(stop.reason.rawValue)
-            add(stop.words, atMost: 255)
-        case .waiting: add(.waiting)
+            write(.stop)
+            fields.write(stop.reason.rawValue)
+            fields.write(long: stop.words, atMost: 255)
+        case .waiting: write(.waiting)
         }
-        return bytes
+        return fields.bytes
     }
 
     /// The byte before those of a file.
@@ -158,7 +149,13 @@ extension FileMessage {
     /// What `payload` says, sharing its memory. What it throws is to be answered with, and ends it.
     init(_ payload: ByteSlice) throws(FileStop.Breach) {
         guard payload.count > 0 else { throw .init("a message is empty") }
-        var reader = Reader(payload)
+        self = try payload.withUnsafeBytes { bytes throws(FileStop.Breach) in
+            try FileMessage(payload, reading: bytes)
+        }
+    }
+
+    private init(_ payload: ByteSlice, reading bytes: UnsafeRawBufferPointer) throws(FileStop.Breach) {
+        var reader = Reader(bytes)
         let number = try reader.number(UInt8.self)
         guard let kind = Kind(rawValue: number) else { throw .init("there is no message \(number)") }
         if kind == .data {
@@ -185,23 +182,16 @@ extension FileMessage {
         try reader.finish()
     }
 
-    /// Reads fields in network order.
+    /// Reads fields; every read is checked.
     fileprivate struct Reader {
-        private let bytes: [UInt8]
-        private var position = 0
+        private var fields: FieldReader
 
-        init(_ payload: ByteSlice) {
-            bytes = payload.withUnsafeBytes { Array($0.prefix(FileMessage.mostOther)) }
-        }
+        init(_ bytes: UnsafeRawBufferPointer) { fields = FieldReader(bytes) }
 
-        mutating func take(_ count: Int) throws(FileStop.Breach) -> ArraySlice<UInt8> {
-            guard count <= bytes.count - position else { throw .init("a message is cut short") }
-            defer { position += count }
-            return bytes[position..<position + count]
-        }
-
-        mutating func number<Number: FixedWidthInteger>(_: Number.Type) throws(FileStop.Breach) -> Number {
-            try take(Number.bitWidth / 8).reduce(0) { $0 << 8 | Number($1) }
+        mutating func number<Number: FixedWidthInteger>(
+            _ type: Number.Type
+        ) throws(FileStop.Breach) -> Number {
+            try read { fields throws(WireError) in try fields.number(type, "a message") }
         }
 
         mutating func size() throws(FileStop.Breach) -> Int {
@@ -218,19 +208,22 @@ extension FileMessage {
             return size
         }
 
-        mutating func hash() throws(FileStop.Breach) -> [UInt8] { Array(try take(FileMessage.hashLength)) }
-
-        mutating func text(atMost limit: Int) throws(FileStop.Breach) -> String {
-            let count = Int(try number(UInt16.self))
-            guard count <= limit else { throw .init("a text has \(count) bytes") }
-            guard let text = String(validating: try take(count), as: UTF8.self) else {
-                throw .init("a text is not UTF-8")
-            }
-            return text
+        mutating func hash() throws(FileStop.Breach) -> [UInt8] {
+            try read { fields throws(WireError) in Array(try fields.take(FileMessage.hashLength, "a hash")) }
         }
 
-        func finish() throws(FileStop.Breach) {
-            guard position == bytes.count else { throw .init("a message has bytes behind its end") }
+        mutating func text(atMost limit: Int) throws(FileStop.Breach) -> String {
+            try read { fields throws(WireError) in try fields.long(atMost: limit, "a text") }
+        }
+
+        mutating func finish() throws(FileStop.Breach) {
+            try read { fields throws(WireError) in try fields.finish("a message") }
+        }
+
+        private mutating func read<Value>(
+            _ body: (inout FieldReader) throws(WireError) -> Value
+        ) throws(FileStop.Breach) -> Value {
+            do throws(WireError) { return try body(&fields) } catch { throw .init(error.words) }
         }
     }
 }

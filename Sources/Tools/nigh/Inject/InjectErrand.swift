@@ -37,7 +37,7 @@ struct InjectErrand: Errand {
                 "delay=200ms,jitter=50ms --to tcp://192.168.1.7:4000",
                 "a slow way there, on a port that it names"),
             Example(
-                "rate=64kbit --to tcp://127.0.0.1:4000 --listen tcp:port=5000,interface=lo",
+                "rate=64kbit --to tcp://127.0.0.1:4000 --listen tcp:port=5000",
                 "a thin one, on port 5000"),
             Example("cut=5% --to tcp://127.0.0.1:4000", "one that breaks every twenty seconds or so"),
             Example("none --to tcp://127.0.0.1:4000", "a good one, until somebody types stall or cut"),
@@ -47,8 +47,8 @@ struct InjectErrand: Errand {
     }
 
     private static let help: String = {
-        let keys = FaultPlan.guide.map { "  \(padded("\($0.key)=\($0.value)", 24))\($0.meaning)" }
-        let commands = RelayCommand.guide.map { "  \(padded($0.0, 26))\($0.1)" }
+        let keys = FaultPlan.guide.map { "  \(padded("\($0.key)=\($0.value)", 22))\($0.meaning)" }
+        let commands = RelayCommand.guide.map { "  \(padded($0.0, 24))\($0.1)" }
         return """
             It listens, passes every connection on to --to ADDRESS, and does to the bytes on their way what FAULTS says. Point one \
             program at the address that it names: over the network, or on this machine. What is encrypted stays so, and both ends still \

@@ -66,9 +66,9 @@ enum RelayCommand: Equatable, Sendable {
 
     static let guide = [
         ("cut [N]", "breaks connection N, or all"),
-        ("stall [out|in] [N]", "holds bytes back: towards the target, from it, or both; nothing is lost"),
+        ("stall [out|in] [N]", "holds bytes back, to the target, from it, or both"),
         ("release [N]", "lets them go again"),
-        ("block [out|in] [refuse]", "lets bytes vanish, and new connections hang, or refuses them"),
+        ("block [out|in] [refuse]", "lets bytes vanish; new connections hang or are refused"),
         ("unblock", "takes that back; what has lost bytes stays mute"),
         ("faults [FAULTS|none]", "says or changes what happens by itself"),
         ("status", "the connections, and what has passed"),

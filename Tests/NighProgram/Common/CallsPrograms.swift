@@ -1,0 +1,51 @@
+import ChildPrograms
+import Glibc
+import Testing
+
+/// For tests that call programs and wait for them inside the system. They run a few at a time, each on threads of its own: on
+/// those that all tests share, what waits for a program keeps the others waiting, and what goes on after a wait gets its turn
+/// only behind everything else there is.
+struct CallsPrograms: TestTrait, SuiteTrait, TestScoping {
+    private static let permits = Permits(4)
+
+    var isRecursive: Bool { true }
+
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        try await Self.permits.run {
+            try await withTaskExecutorPreference(ThreadForEachJob.shared) { try await function() }
+        }
+    }
+}
+
+extension Trait where Self == CallsPrograms {
+    static var callsPrograms: Self { CallsPrograms() }
+}
+
+/// Runs each job on a new thread, so that none waits for another.
+private final class ThreadForEachJob: TaskExecutor {
+    static let shared = ThreadForEachJob()
+
+    private struct Turn {
+        let job: UnownedJob
+        let executor: ThreadForEachJob
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let turn = UnsafeMutablePointer<Turn>.allocate(capacity: 1)
+        turn.initialize(to: Turn(job: UnownedJob(job), executor: self))
+        var thread = pthread_t()
+        let status = pthread_create(
+            &thread, nil,
+            { context in
+                guard let context else { return nil }
+                let turn = context.assumingMemoryBound(to: Turn.self).move()
+                context.deallocate()
+                turn.job.runSynchronously(on: turn.executor.asUnownedTaskExecutor())
+                return nil
+            }, turn)
+        precondition(status == 0, "no thread could be made: \(status)")
+        pthread_detach(thread)
+    }
+}
