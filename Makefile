@@ -8,6 +8,7 @@ SOURCES := Package.swift Sources Tests Benchmarks
 
 # For one run: make test TEST_ARGUMENTS="--filter Identity"; make play ARGUMENTS="..."
 TEST_ARGUMENTS ?=
+PREFIX ?= /usr/local
 ARGUMENTS ?=
 SEEDS ?= 100
 
@@ -46,6 +47,22 @@ play: setup ## Play Four in a Row against the machine, found by mDNS and joined 
 nigh: setup ## See what a link is doing: ARGUMENTS="doctor", ARGUMENTS="--help" and so on
 	@swift build $(FLAGS) -c release --product nigh >&2
 	@.build/release/nigh $(ARGUMENTS)
+
+# They find the toolchain's libraries where they were built against them.
+INSTALLED := nigh:1 fourinarow:6
+SHARE = $(DESTDIR)$(PREFIX)/share
+
+.PHONY: install
+install: setup ## Install nigh and fourinarow, with manual pages and completions; PREFIX=~/.local says where
+	set -e; for entry in $(INSTALLED); do \
+	    name=$${entry%:*}; section=$${entry#*:}; built=.build/release/$$name; \
+	    swift build $(FLAGS) -c release --product $$name; \
+	    install -D $$built $(DESTDIR)$(PREFIX)/bin/$$name; \
+	    $$built manual | install -D -m 644 /dev/stdin $(SHARE)/man/man$$section/$$name.$$section; \
+	    $$built completion bash | install -D -m 644 /dev/stdin $(SHARE)/bash-completion/completions/$$name; \
+	    $$built completion zsh | install -D -m 644 /dev/stdin $(SHARE)/zsh/site-functions/_$$name; \
+	    $$built completion fish | install -D -m 644 /dev/stdin $(SHARE)/fish/vendor_completions.d/$$name.fish; \
+	done
 
 .PHONY: greet
 greet: setup ## See two peers find each other over TCP and talk; ARGUMENTS="--name Puma" is one of several

@@ -112,7 +112,9 @@ let package = Package(
         .target(name: "ChildPrograms", path: "Tests/ChildPrograms"),
         .testTarget(
             name: "FourInARowProgramTests",
-            dependencies: ["ChildPrograms", "FourInARow", "NighCore", "Terminal", "fourinarow"],
+            dependencies: [
+                "ChildPrograms", "FourInARow", "NighCore", "NighRecord", "NighTestKit", "Terminal", "fourinarow",
+            ],
             path: "Tests/FourInARowProgram"),
         .executableTarget(
             name: "TerminalCrasher", dependencies: ["NighCore", "Terminal"], path: "Tests/TerminalCrasher"),

@@ -1,5 +1,7 @@
 import ChildPrograms
-import Glibc
+import Foundation
+import NighRecord
+import NighTestKit
 import Testing
 
 @testable import fourinarow
@@ -140,6 +142,33 @@ import Testing
         try child.line(with: "game 1, ")
         child.send(signal)
         try endsWell(child)
+    }
+
+    @Test("A game is written down where that is asked for, to its last word")
+    func record() throws {
+        let folder = TemporaryFolder()
+        let path = "\(folder.path)/game.nigh"
+        let child = try Child(
+            "fourinarow",
+            [
+                "bot", "--against", "1", "--level", "1", "--games", "1", "--pause", "0ms", "--transport",
+                "memory", "--record", path,
+            ])
+        try endsWell(child)
+        var reader = RecordReader()
+        reader.feed(try [UInt8](Data(contentsOf: URL(filePath: path))))
+        var contents: [RecordEntry.Content] = []
+        while let entry = try reader.next() { contents.append(entry.content) }
+        #expect(reader.unreadByteCount == 0)
+        let moves = contents.count { if case .frame(let frame) = $0 { frame.length > 0 } else { false } }
+        #expect(moves > 8, "a game has seven discs and more")
+        guard case .opened? = contents.first, case .ended? = contents.last else {
+            Issue.record("it begins and ends with a link: \(contents.count) entries")
+            return
+        }
+        let again = try Child("fourinarow", ["bot", "--against", "1", "--record", path])
+        let (status, errors) = try again.end()
+        #expect(status == 1 && errors.count == 1, "what is there already is not written over: \(errors)")
     }
 
     private func endsWell(_ child: Child, sourceLocation: SourceLocation = #_sourceLocation) throws {

@@ -146,6 +146,13 @@ import Testing
         ).bytes
     }
 
+    @Test("Where no transport works the status is 3, and the reason is told")
+    func unavailable() throws {
+        let call = try user.run("bench", "Puma", "-t", "bluetooth:adapter=hci60000", "--json")
+        #expect(call.status == 3, "\(call)")
+        try call.expectSchema("bench")
+    }
+
     @Test("A host sends whoever breaks the protocol away, and goes on")
     func garbage() async throws {
         let host = try HostInTests()

@@ -112,11 +112,17 @@ import Testing
 
     @Test("Lines are bounded, and bytes that are none are not taken for one")
     func messages() {
-        #expect(ChatMessage(ByteSlice(ChatMessage.line("é").bytes)) == .line("é"))
-        #expect(ChatMessage.line("").bytes == [1])
-        let long = ChatMessage.line(String(repeating: "é", count: 3_000)).bytes
-        #expect(long.count == ChatMessage.longestLine + 1 && ChatMessage(ByteSlice(long)) != nil)
-        #expect(ChatMessage(ByteSlice(long + [65])) == nil)
+        #expect(ChatMessage.lines(of: "é") == [[1, 0xC3, 0xA9]])
+        #expect(ChatMessage.lines(of: "") == [[1]])
+        let typed = "x" + String(repeating: "é", count: 3_000)
+        let lines = ChatMessage.lines(of: typed)
+        let heard = lines.compactMap { line -> String? in
+            if case .line(let text) = ChatMessage(ByteSlice(line)) { text } else { nil }
+        }
+        #expect(lines.count == 2 && heard.joined() == typed)
+        let longest = [1] + [UInt8](repeating: 65, count: ChatMessage.longestLine)
+        #expect(ChatMessage(ByteSlice(longest)) != nil)
+        #expect(ChatMessage(ByteSlice(longest + [65])) == nil)
         #expect(ChatMessage(ByteSlice([])) == nil)
         #expect(ChatMessage(ByteSlice([1, 0xFF])) == nil)
         #expect(ChatMessage(ByteSlice([2, 0xFF])) == .unknown)

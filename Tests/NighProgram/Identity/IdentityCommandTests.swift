@@ -15,6 +15,7 @@ import Testing
         let first = try user.run("identity", "--json")
         #expect(first.status == 0)
         try first.expectSchema("identity")
+        try user.run("identity", "--json-lines").expectSchema("identity", lines: true)
         let id = try #require(try first.object()["id"] as? String)
         #expect(try user.run("identity").lines.contains("PeerID  \(id)"))
         #expect(try first.object()["file"] as? String == "\(user.dataFolder)/identity.pem")

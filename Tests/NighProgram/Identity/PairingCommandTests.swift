@@ -40,6 +40,7 @@ import Testing
         }
         let known = try lynx.run("peers", "--json")
         try known.expectSchema("peers")
+        try lynx.run("peers", "--json-lines").expectSchema("peers", lines: true)
         let peer = try #require((try known.object()["peers"] as? [[String: Any]])?.first)
         #expect(peer["name"] as? String == "Puma" && peer["paired"] as? Bool == true)
         #expect(peer["id"] as? String == (try puma.run("identity", "--json").object()["id"] as? String))
@@ -90,6 +91,16 @@ import Testing
         let asking = try lynx.run(arguments("--timeout", "1s", "Puma"))
         #expect(asking.status == 1)
         #expect(asking.errors.contains { $0.contains("nobody is seen") }, "\(asking)")
+    }
+
+    @Test("What is said when it fails keeps to the schema as one object, too")
+    func failedAsObject() throws {
+        let call = try puma.run("pair", "-t", "tcp:interface=lo,mdns=off", "--timeout", "1s", "--json")
+        #expect(call.status == 1)
+        try call.expectSchema("pair")
+        let down = try puma.run("pair", "-t", "bluetooth:adapter=hci60000", "--timeout", "2s", "--json-lines")
+        #expect(down.status == 3)
+        try down.expectSchema("pair", lines: true)
     }
 
     @Test("Those who cannot be paired are told at once, with status 2")

@@ -118,9 +118,10 @@ import Testing
     @Test(arguments: [LinkSide.dialling, .accepting])
     func aBitChangedOnTheWayCostsALinkAndNothingElse(from side: LinkSide) throws {
         let room = Room()
-        // Where the length of a record is changed, the other side waits for the rest, until keep-alive sends some.
+        // Where the length of a record is changed, the other side waits for the rest, up to 16 KiB, until keep-alive has sent so
+        // much: some 70 bytes each time.
         let impatient: (inout SessionConfiguration) -> Void = {
-            $0.timings.askAfter = .milliseconds(200)
+            $0.timings.askAfter = .milliseconds(10)
             $0.timings.loseAfter = .seconds(2)
         }
         let puma = try room.join("Puma", adjust: impatient)

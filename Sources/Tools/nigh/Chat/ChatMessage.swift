@@ -11,12 +11,15 @@ enum ChatMessage: Equatable {
     static let longestLine = 4_096
     private static let lineMark: UInt8 = 1
 
-    /// As it travels; a line that is too long is cut between characters.
-    var bytes: [UInt8] {
-        guard case .line(let text) = self else { return [] }
-        var kept = text
-        while kept.utf8.count > Self.longestLine { kept.removeLast() }
-        return [Self.lineMark] + Array(kept.utf8)
+    /// `text` as it travels: one message, or where it is too long for that several, cut between scalars.
+    static func lines(of text: String) -> [[UInt8]] {
+        var lines: [[UInt8]] = [[lineMark]]
+        for scalar in text.unicodeScalars {
+            let bytes = UTF8.encode(scalar)?.map { $0 } ?? []
+            if lines[lines.count - 1].count + bytes.count > longestLine + 1 { lines.append([lineMark]) }
+            lines[lines.count - 1] += bytes
+        }
+        return lines
     }
 
     /// What `payload` says; nil for what nobody may say.

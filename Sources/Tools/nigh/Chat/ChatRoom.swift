@@ -119,7 +119,9 @@ actor ChatRoom {
             words: front is TerminalChatFront ? Line("you: ", .strong) + Line(text) : nil)
         outcome.said += 1
         // Whoever has gone meanwhile is told of as an event.
-        try? await session.session.send(ByteSlice(ChatMessage.line(text).bytes), to: everybody)
+        for line in ChatMessage.lines(of: text) {
+            try? await session.session.send(ByteSlice(line), to: everybody)
+        }
     }
 
     // MARK: What happens

@@ -48,6 +48,8 @@ final class Relay: TransportEvents, @unchecked Sendable {
     private var connections: [Int: RelayedConnection] = [:]
     private var count = 0
     private var hasStopped = false
+    private var isDown = false
+    private static let patienceWithGround = Moment.Span.milliseconds(250)
 
     /// Both transports belong to the relay from here on.
     init(
@@ -135,10 +137,17 @@ final class Relay: TransportEvents, @unchecked Sendable {
         if transport === listener { tell(.listening(addresses)) }
     }
 
-    func advertisingFailed(_ error: NighError, by transport: any Transport) { tell(.trouble(error)) }
+    /// A transport that lacks its ground tells that as well, sooner or later: the better reason, and what is told then alone.
+    func advertisingFailed(_ error: NighError, by transport: any Transport) {
+        loop.schedule(at: loop.now + Self.patienceWithGround) { [self] in
+            if !isDown, !hasStopped { tell(.trouble(error)) }
+        }
+    }
 
     func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
-        if case .down(let error) = condition { tell(.down(error)) }
+        guard case .down(let error) = condition, !isDown else { return }
+        isDown = true
+        tell(.down(error))
     }
 
     func routeFound(_ sighting: Sighting, by transport: any Transport) {}
