@@ -113,7 +113,8 @@ let package = Package(
         .testTarget(
             name: "FourInARowProgramTests",
             dependencies: [
-                "ChildPrograms", "FourInARow", "NighCore", "NighRecord", "NighTestKit", "Terminal", "fourinarow",
+                "ChildPrograms", "FourInARow", "NighCore", "NighRecord", "NighTestKit", "Terminal",
+                "fourinarow",
             ],
             path: "Tests/FourInARowProgram"),
         .executableTarget(
