@@ -4,7 +4,10 @@ import PackageDescription
 let package = Package(
     name: "Nigh",
     products: [
-        .library(name: "Nigh", targets: ["Nigh"]),
+        // With what Nigh exports, or a target that uses it would not be built anew when one of those changes.
+        .library(
+            name: "Nigh",
+            targets: ["Nigh", "NighBluetooth", "NighCore", "NighMemory", "NighTCP", "NighUV"]),
         .library(name: "NighCore", targets: ["NighCore"]),
         .library(name: "NighBluetooth", targets: ["NighBluetooth"]),
         .library(name: "NighTCP", targets: ["NighTCP"]),
@@ -40,7 +43,7 @@ let package = Package(
         .target(name: "FourInARow", dependencies: ["NighCore"], path: "Sources/FourInARow"),
         .target(name: "Arguments", path: "Sources/Tools/Arguments"),
         .target(
-            name: "SessionArguments", dependencies: ["Arguments", "Nigh", "NighRecord"],
+            name: "SessionArguments", dependencies: ["Arguments", "Nigh", "NighCore", "NighRecord"],
             path: "Sources/Tools/SessionArguments"),
         .target(name: "ProgramLife", dependencies: ["NighCore"], path: "Sources/Tools/ProgramLife"),
         .executableTarget(
@@ -73,7 +76,8 @@ let package = Package(
             path: "Sources/Tools/nigh-bench"),
         .target(name: "CBenchmark", path: "Benchmarks/Support"),
         .executableTarget(
-            name: "bench-session", dependencies: ["CBenchmark", "Nigh"], path: "Benchmarks/Session"),
+            name: "bench-session", dependencies: ["CBenchmark", "Nigh", "NighCore"],
+            path: "Benchmarks/Session"),
         .executableTarget(name: "bench", dependencies: ["CBenchmark"], path: "Benchmarks/Driver"),
         .executableTarget(
             name: "fuzz",
@@ -137,7 +141,7 @@ let package = Package(
         .testTarget(
             name: "LabTests", dependencies: ["ChildPrograms", "NighTestKit", "fourinarow", "lab", "nigh"],
             path: "Tests/Lab/Scenarios"),
-        .testTarget(name: "NighTests", dependencies: ["Nigh"], path: "Tests/Nigh"),
+        .testTarget(name: "NighTests", dependencies: ["Nigh", "NighCore"], path: "Tests/Nigh"),
         .testTarget(
             name: "MemoryTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Memory"
         ),
