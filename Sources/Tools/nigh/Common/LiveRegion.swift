@@ -41,11 +41,11 @@ final class LiveRegion: @unchecked Sendable {
         }
     }
 
-    /// Takes them away for good, or leaves them standing as they are.
-    func end(leaving: Bool = false) {
+    /// Takes them away for good.
+    func end() {
         guard isSeen else { return }
         lock.withLock {
-            if !leaving, !lines.isEmpty { LineOutput.write(Self.erasing(lines.count), to: STDERR_FILENO) }
+            if !lines.isEmpty { LineOutput.write(Self.erasing(lines.count), to: STDERR_FILENO) }
             lines = []
             hasEnded = true
         }

@@ -28,7 +28,13 @@ struct CauseGuide: Sendable {
         .refused(""), .claimsAnotherPeer(nobody), .prefaceChanged, .damaged, .malformed(""),
     ]
 
-    private static let nobody = Identity.ephemeral(seed: 0).peerID
+    /// Stands in causes that name somebody. No key is made for it: the guide is part of every start of the program.
+    private static let nobody: PeerID = {
+        guard let peer = PeerID(bytes: [UInt8](repeating: 0, count: PeerID.byteCount)) else {
+            preconditionFailure("so many bytes are a PeerID")
+        }
+        return peer
+    }()
 
     /// The whole guide.
     static let all = causes.map(CauseGuide.init)

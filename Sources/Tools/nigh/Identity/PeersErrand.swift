@@ -50,12 +50,12 @@ struct PeersErrand: Errand {
             store.unpair(peer.id)
             try store.save()
             results.sumUp(
-                Self.members(of: peer, .bool(false)), words: ["\(named(peer)) is not paired any more."])
+                Self.members(of: peer, isPaired: false), words: ["\(named(peer)) is not paired any more."])
         case .forget(let text):
             let peer = try meant(by: text, in: store)
             store.forget(peer.id)
             try store.save()
-            results.sumUp(Self.members(of: peer, .bool(false)), words: ["\(named(peer)) is forgotten."])
+            results.sumUp(Self.members(of: peer, isPaired: false), words: ["\(named(peer)) is forgotten."])
         }
         return .well
     }
@@ -65,7 +65,7 @@ struct PeersErrand: Errand {
             ("NAME", .left), ("PEER", .left), ("KEY", .left), ("SINCE", .left), ("LAST SEEN", .left),
         ])
         for peer in peers {
-            results.tell(Self.kind, Self.members(of: peer, .bool(peer.isPaired)), words: [])
+            results.tell(Self.kind, Self.members(of: peer, isPaired: peer.isPaired), words: [])
             table.add([
                 Line(peer.name.description, .strong), Line(peer.id.short),
                 peer.isPaired ? Line("paired", .good) : "known", Line("\(peer.since)"),
@@ -81,10 +81,10 @@ struct PeersErrand: Errand {
         Line(peer.name.description, .strong) + " (\(peer.id.short))"
     }
 
-    private static func members(of peer: TrustedPeer, _ isPaired: JSON) -> [JSON.Member] {
+    private static func members(of peer: TrustedPeer, isPaired: Bool) -> [JSON.Member] {
         [
             .init("id", .text(peer.id.description)), .init("short_id", .text(peer.id.short)),
-            .init("name", .text(peer.name.description)), .init("paired", isPaired),
+            .init("name", .text(peer.name.description)), .init("paired", .bool(isPaired)),
             .init("since", .text("\(peer.since)")), .init("last_seen", .text("\(peer.lastSeen)")),
         ]
     }
