@@ -1,13 +1,27 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+/// Makes a program of this package, which has Nigh built into it, lend it to plugins: it exports it, and stands for the library
+/// that plugins are linked to, by that library's name. Only lld gives a program such a name.
+let presentsNigh: [LinkerSetting] = [
+    .unsafeFlags(["-use-ld=lld", "-Xlinker", "--export-dynamic", "-Xlinker", "-soname=libNighShared.so"])
+]
+
 let package = Package(
     name: "Nigh",
     products: [
         // With what Nigh exports, or a target that uses it would not be built anew when one of those changes.
         .library(
             name: "Nigh",
-            targets: ["Nigh", "NighBluetooth", "NighCore", "NighMemory", "NighTCP", "NighUV"]),
+            targets: ["Nigh", "NighBluetooth", "NighCore", "NighMemory", "NighPlugins", "NighTCP", "NighUV"]),
+        // All of it as one shared library: for programs that load plugins, for plugins, and for the tests of both, since host and
+        // plugin must share one copy. Programs that link it, and `presentsNigh` below, are what a plugin finds it in.
+        .library(
+            name: "NighShared", type: .dynamic,
+            targets: [
+                "Nigh", "NighBluetooth", "NighCore", "NighMemory", "NighPlugins", "NighRecord", "NighTCP",
+                "NighTestKit", "NighUV",
+            ]),
         .library(name: "NighCore", targets: ["NighCore"]),
         .library(name: "NighBluetooth", targets: ["NighBluetooth"]),
         .library(name: "NighTCP", targets: ["NighTCP"]),
@@ -32,8 +46,15 @@ let package = Package(
             dependencies: ["CBluetooth", "COpenSSL", "CSystemBus", "NighCore", "NighUV"],
             path: "Sources/Transports/Bluetooth"),
         .target(
-            name: "Nigh", dependencies: ["NighBluetooth", "NighCore", "NighMemory", "NighTCP", "NighUV"],
+            name: "Nigh",
+            dependencies: [
+                "NighBluetooth", "NighCore", "NighMemory", "NighPlugins", "NighTCP", "NighUV",
+            ],
             path: "Sources/Nigh"),
+        .systemLibrary(name: "CNighPlugin", path: "Sources/Plugins/Entry"),
+        .target(
+            name: "NighPlugins", dependencies: ["CNighPlugin", "NighCore"], path: "Sources/Plugins",
+            exclude: ["Entry"]),
         .target(name: "CAvahi", path: "Sources/Transports/CAvahi"),
         .target(
             name: "NighMDNS", dependencies: ["CAvahi", "NighCore", "NighUV"], path: "Sources/Transports/MDNS"),
@@ -43,17 +64,19 @@ let package = Package(
         .target(name: "FourInARow", dependencies: ["NighCore"], path: "Sources/FourInARow"),
         .target(name: "Arguments", path: "Sources/Tools/Arguments"),
         .target(
-            name: "SessionArguments", dependencies: ["Arguments", "Nigh", "NighCore", "NighRecord"],
+            name: "SessionArguments",
+            dependencies: ["Arguments", "Nigh", "NighCore", "NighMemory", "NighPlugins", "NighRecord"],
             path: "Sources/Tools/SessionArguments"),
         .target(name: "ProgramLife", dependencies: ["NighCore"], path: "Sources/Tools/ProgramLife"),
         .executableTarget(
             name: "fourinarow",
             dependencies: [
-                "Arguments", "FourInARow", "Nigh", "NighCore", "NighMemory", "NighRecord", "ProgramLife",
+                "Arguments", "FourInARow", "Nigh", "NighCore", "NighMemory", "NighPlugins", "NighRecord",
+                "ProgramLife",
                 "SessionArguments",
                 "Terminal",
             ],
-            path: "Sources/Tools/fourinarow"),
+            path: "Sources/Tools/fourinarow", linkerSettings: presentsNigh),
         .target(name: "CTerminal", path: "Sources/Tools/CTerminal"),
         .target(
             name: "Terminal", dependencies: ["CTerminal", "NighCore"], path: "Sources/Tools/Terminal"),
@@ -61,11 +84,10 @@ let package = Package(
         .executableTarget(
             name: "nigh",
             dependencies: [
-                "Arguments", "JSONText", "Nigh", "NighCore", "NighMemory", "NighRecord", "NighTestKit",
-                "ProgramLife",
-                "SessionArguments", "Terminal",
+                "Arguments", "JSONText", "Nigh", "NighCore", "NighMemory", "NighPlugins", "NighRecord",
+                "NighTestKit", "ProgramLife", "SessionArguments", "Terminal",
             ],
-            path: "Sources/Tools/nigh"),
+            path: "Sources/Tools/nigh", linkerSettings: presentsNigh),
         .executableTarget(
             name: "greet",
             dependencies: ["Arguments", "Nigh", "NighCore", "NighRecord", "ProgramLife", "SessionArguments"],

@@ -3,6 +3,7 @@
 @_exported import NighBluetooth
 @_exported import NighCore
 @_exported import NighMemory
+@_exported import NighPlugins
 @_exported import NighTCP
 @_exported import NighUV
 

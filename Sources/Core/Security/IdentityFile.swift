@@ -27,8 +27,8 @@ public struct IdentityFile: Hashable, Sendable {
 
     /// The user's own file under these two folders.
     init(dataFolder: String?, homeFolder: String?) throws(NighError) {
-        file = try .ofThisUser(
-            "identity.pem", kind: Self.kind, dataFolder: dataFolder, homeFolder: homeFolder)
+        let folder = DataFolder.path(dataHome: dataFolder, home: homeFolder)
+        file = try .ofThisUser("identity.pem", kind: Self.kind, in: folder)
     }
 
     /// Reads the identity. If there is no file, makes a new identity and keeps it there, unless `createIfMissing` is

@@ -39,22 +39,13 @@ struct ProtectedFile: Hashable, Sendable {
 
     /// The user's own file of this name: in `nigh` in `$XDG_DATA_HOME`, or where that is unset in `~/.local/share`.
     static func ofThisUser(_ name: String, kind: Kind) throws(NighError) -> ProtectedFile {
-        try ofThisUser(
-            name, kind: kind, dataFolder: getenv("XDG_DATA_HOME").map { String(cString: $0) },
-            homeFolder: getenv("HOME").map { String(cString: $0) })
+        try ofThisUser(name, kind: kind, in: DataFolder.ofThisUser)
     }
 
-    /// The file of this name under these two folders. One that is no absolute path counts as unset, as the XDG
-    /// specification has it.
-    static func ofThisUser(
-        _ name: String, kind: Kind, dataFolder: String?, homeFolder: String?
-    ) throws(NighError) -> ProtectedFile {
-        if let dataFolder, dataFolder.hasPrefix("/") {
-            return ProtectedFile(path: dataFolder + "/nigh/" + name, kind: kind)
-        }
-        if let homeFolder, homeFolder.hasPrefix("/") {
-            return ProtectedFile(path: homeFolder + "/.local/share/nigh/" + name, kind: kind)
-        }
+    /// The file of this name in that folder, where there is one.
+    static func ofThisUser(_ name: String, kind: Kind, in folder: String?) throws(NighError) -> ProtectedFile
+    {
+        if let folder { return ProtectedFile(path: folder + "/" + name, kind: kind) }
         throw NighError(
             kind.stage, .unavailable("there is no home folder to keep the \(kind.name) in"),
             advice: "set HOME, or name the \(kind.name)")

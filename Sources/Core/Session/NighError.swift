@@ -40,6 +40,8 @@ public struct NighError: Error, Hashable, Sendable {
     public enum Stage: String, Hashable, Sendable, CaseIterable {
         /// Checking what the program asked for.
         case configuring
+        /// Loading a transport from a file.
+        case loadingPlugin = "loading a plugin"
         /// Reading or making the identity.
         case identity = "loading the identity"
         /// Reading or keeping what is known about peers.
@@ -171,7 +173,7 @@ extension NighError.Stage {
         case .receiving: "from "
         case .resuming, .conversing, .pairing: "with "
         case .greeting, .inviting, .pinging: ""
-        case .configuring, .identity, .trusting, .starting, .advertising, .browsing: "for "
+        case .configuring, .loadingPlugin, .identity, .trusting, .starting, .advertising, .browsing: "for "
         }
     }
 }

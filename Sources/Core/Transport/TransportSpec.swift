@@ -58,7 +58,8 @@ public struct TransportSpec: Hashable, Sendable, CustomStringConvertible {
         return pairs.isEmpty ? scheme : "\(scheme):\(pairs.joined(separator: ","))"
     }
 
-    static func isScheme(_ text: String) -> Bool {
+    /// Whether `text` can name a transport: 1 to 15 of a-z and 0-9, a letter first.
+    package static func isScheme(_ text: String) -> Bool {
         let letters = UInt8(ascii: "a")...UInt8(ascii: "z")
         let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
         return (1...15).contains(text.utf8.count) && letters.contains(text.utf8.first ?? 0)

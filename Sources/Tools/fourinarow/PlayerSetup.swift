@@ -30,18 +30,12 @@ struct PlayerSetup {
 
     let player: Errand.Player
 
-    /// Over what a player is reached who named nothing: everything that reaches beyond this program.
-    static var everything: String {
-        TransportRegistry.standard.entries.map(\.scheme).filter { $0 != "memory" }.joined(separator: ",")
-    }
-
     /// Everything that belongs to one player, on a loop of its own. `besides` comes in addition to the transports that were asked for, where
     /// none of these has its scheme. `keepsIdentity` says whether this player is somebody at every start.
     func make(
         named name: DisplayName, keepsIdentity: Bool, besides: [any Transport] = []
     ) throws -> Ready {
-        let list = player.transports ?? Self.everything
-        let transports = try TransportRegistry.standard.makeAll(forOption: list)
+        let transports = try player.plugins.makeAll(player.transports)
         let schemes = Set(transports.map(\.scheme))
         let all = transports + besides.filter { !schemes.contains($0.scheme) }
         var remark: String?

@@ -16,7 +16,7 @@ public final class MemoryTransport: @unchecked Sendable {
     /// For how long a pipe closed with `.afterWriting` waits for the other end to read what was written.
     public static let lingerTime = Moment.Span.seconds(10)
 
-    static let schemeName = "memory"
+    package static let schemeName = "memory"
 
     /// For the registry: `memory`, `memory:hub=NAME`, `memory:address=NAME`.
     public static let registryEntry = TransportRegistry.Entry(

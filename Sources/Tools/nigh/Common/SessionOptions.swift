@@ -7,6 +7,10 @@ import SessionArguments
 struct SessionOptions: Sendable {
     /// As `TransportRegistry.makeAll` reads it; nil for everything that reaches beyond this program.
     var transports: String?
+    /// Where else transports come from.
+    var plugins: PluginChoice
+    /// Whether it is watched that transports keep to their contract; where nobody asks for it, that is done in debug builds.
+    var checksTransports: Bool
     var service: ServiceName
     /// Nil for the one this user goes by.
     var name: DisplayName?
@@ -36,6 +40,10 @@ struct SessionOptions: Sendable {
         Option(
             "transport", short: "t", .transports,
             "what carries it, with options as in tcp:port=4000,interface=wlan0; all there are without it"),
+        PluginChoice.options,
+        Option(
+            flag: "check-transports",
+            "watches that they keep to the contract of transports, and cuts off one that does not"),
         Option(
             "service", short: "s", .serviceName, default: ownService,
             "whom it meets: those of the same service"),
@@ -51,21 +59,19 @@ struct SessionOptions: Sendable {
             "makes the link worse, as in delay=200ms,rate=64kbit; see `nigh help inject`"),
         RecordChoice.options,
         Option(flag: "verbose", short: "v", "tells on the standard error what the session hears")
-    ) { transports, service, name, identity, security, faults, record, isTalkative in
+    ) {
+        transports, plugins, checksTransports, service, name, identity, security, faults, record, isTalkative
+        in
         SessionOptions(
-            transports: transports, service: service, name: name,
+            transports: transports, plugins: plugins, checksTransports: checksTransports, service: service,
+            name: name,
             identity: identity.map { $0.map(IdentityChoice.file) ?? .ephemeral }, security: security,
             faults: faults, record: record, isTalkative: isTalkative)
     }
 
-    /// Everything that reaches beyond this program.
-    static var everything: String {
-        TransportRegistry.standard.entries.map(\.scheme).filter { $0 != "memory" }.joined(separator: ",")
-    }
-
     /// The transports, each with the faults that were asked for.
     func makeTransports() throws(Misuse) -> [any Transport] {
-        let made = try TransportRegistry.standard.makeAll(forOption: transports ?? Self.everything)
+        let made = try plugins.makeAll(transports)
         guard let faults else { return made }
         return made.map { FaultyTransport($0, plan: faults) }
     }

@@ -29,7 +29,7 @@ struct ConformanceErrand: Errand {
         Option(flag: "list", "lists the checks and runs none"),
         Option(flag: "sessions", "checks what sessions over the transport promise, instead of the transport"),
         Option(repeated: "only", .text("NAME"), "runs this check"),
-        ConformanceRig.options,
+        ConformanceRig.options, PluginChoice.options,
         Operand(
             repeated: "SPEC",
             .text("SPEC", candidates: .words(TransportRegistry.standard.entries.map(\.scheme))),
@@ -39,7 +39,7 @@ struct ConformanceErrand: Errand {
             Example("tcp:interface=lo,mdns=embedded", "TCP without leaving this machine"),
             Example("bluetooth:adapter=hci0 bluetooth:adapter=hci1", "Bluetooth between two adapters"),
         ]
-    ) { output, onlyLists, isOfSessions, names, settings, specs in
+    ) { output, onlyLists, isOfSessions, names, settings, plugins, specs in
         let known = (isOfSessions ? SessionConformance.checks : TransportConformance.checks).map(\.name)
         if let unknown = names.first(where: { !known.contains($0) }) {
             throw Misuse("there is no check \"\(unknown)\": --list shows them")
@@ -48,7 +48,7 @@ struct ConformanceErrand: Errand {
             throw Misuse("SPEC is missing: the transport, such as tcp:interface=lo")
         }
         return ConformanceErrand(
-            output: output, rig: ConformanceRig(specs: specs, settings: settings), names: names,
+            output: output, rig: ConformanceRig(specs: specs, settings: settings, plugins: plugins), names: names,
             onlyLists: onlyLists, isOfSessions: isOfSessions)
     }
 

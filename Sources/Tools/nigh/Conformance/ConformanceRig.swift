@@ -2,6 +2,7 @@ import Arguments
 import Nigh
 import NighCore
 import NighTestKit
+import SessionArguments
 
 /// Makes rigs for the conformance suite out of specs of transports.
 struct ConformanceRig: Sendable {
@@ -17,6 +18,7 @@ struct ConformanceRig: Sendable {
 
     let specs: [String]
     let settings: Settings
+    let plugins: PluginChoice
 
     static let options = OptionGroup(
         "What the transport is like",
@@ -46,30 +48,36 @@ struct ConformanceRig: Sendable {
 
     /// What makes a rig for each check. Fails for specs that are wrong, and where nothing listens.
     func maker() async throws -> @Sendable () throws -> TransportRig {
+        let subject = "SPEC"
         var parsed: [TransportSpec] = []
         for spec in specs {
             do throws(NighError) {
                 let list = try TransportSpec.list(parsing: spec)
                 guard list.count == 1 else { throw NighError(.configuring, .invalid("spec \"\(spec)\"")) }
-                _ = try TransportRegistry.standard.make(list[0])
                 parsed += list
             } catch {
-                throw Misuse("SPEC: \(error)")
+                throw Misuse("\(subject): \(error)")
             }
         }
         guard Set(parsed.map(\.scheme)).count == 1 else {
             throw Misuse("the SPECs must be of one transport")
         }
+        let registry = try plugins.registry(with: parsed.map(\.scheme), for: subject)
+        do throws(NighError) {
+            for spec in parsed { _ = try registry.make(spec) }
+        } catch {
+            throw Misuse("\(subject): \(error)")
+        }
         let refused: TransportAddress
         if let given = settings.refused {
             refused = given
         } else {
-            refused = try await abandonedAddress(parsed[0])
+            refused = try await abandonedAddress(registry.make(parsed[0]))
         }
         let name = specs.joined(separator: " ")
         let settings = settings
         return { [parsed] in
-            let turns = SpecTurns(parsed)
+            let turns = SpecTurns(parsed, of: registry)
             var rig = TransportRig(
                 name, refusedAddress: refused, silentAddress: settings.silent,
                 makeLoop: { UVEventLoop() }, stopLoop: { ($0 as? UVEventLoop)?.shutdown() },
@@ -89,8 +97,8 @@ struct ConformanceRig: Sendable {
     }
 
     /// Where somebody has listened, and nobody does any more.
-    private func abandonedAddress(_ spec: TransportSpec) async throws -> TransportAddress {
-        let trial = try TransportTrial(of: TransportRegistry.standard.make(spec))
+    private func abandonedAddress(_ transport: any Transport) async throws -> TransportAddress {
+        let trial = try TransportTrial(of: transport)
         trial.advertise(
             Advertisement(
                 service: Self.service(), peer: Identity.ephemeral().peerID,
@@ -101,7 +109,7 @@ struct ConformanceRig: Sendable {
         guard let address else {
             if case .down(let error) = condition { throw TransportsUnavailable(errors: [error]) }
             throw NighError(
-                .advertising, .timedOut, transport: spec.scheme,
+                .advertising, .timedOut, transport: transport.scheme,
                 advice: "name an address where nobody listens with --refused")
         }
         return address
@@ -111,14 +119,18 @@ struct ConformanceRig: Sendable {
 /// Makes transports from one spec after another, and again from the first.
 private final class SpecTurns {
     private let specs: [TransportSpec]
+    private let registry: TransportRegistry
     private var count = 0
 
-    init(_ specs: [TransportSpec]) { self.specs = specs }
+    init(_ specs: [TransportSpec], of registry: TransportRegistry) {
+        self.specs = specs
+        self.registry = registry
+    }
 
     func make() -> any Transport {
         defer { count += 1 }
         do throws(NighError) {
-            return try TransportRegistry.standard.make(specs[count % specs.count])
+            return try registry.make(specs[count % specs.count])
         } catch {
             // It could be made when the command began.
             fatalError("\(error)")

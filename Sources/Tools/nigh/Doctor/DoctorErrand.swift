@@ -11,6 +11,7 @@ struct DoctorErrand: Errand {
     let output: OutputOptions
     /// As `TransportRegistry.makeAll` reads it; nil for everything that reaches beyond this program.
     let transports: String?
+    let plugins: PluginChoice
     /// The file that holds the identity; nil for the user's own.
     let identity: IdentityFile?
     let peer: PeerChoice?
@@ -37,6 +38,7 @@ struct DoctorErrand: Errand {
             "transport", short: "t", .transports,
             "what is looked at, set up as it would be for a session; all that reach beyond this program without it"
         ),
+        PluginChoice.options,
         Option("identity", .identityFile, "the file that holds the identity; your own without it"),
         Option("peer", short: "p", .peer, "whom to go on to: a name, how a PeerID begins, or an address"),
         Option(
@@ -54,15 +56,14 @@ struct DoctorErrand: Errand {
             Example("--peer Puma -s four-in-a-row", "why the game does not see Puma"),
             Example("--peer tcp://192.168.1.7:4000", "how far one gets with that address"),
         ]
-    ) { output, transports, identity, peer, service, security, timeout in
+    ) { output, transports, plugins, identity, peer, service, security, timeout in
         DoctorErrand(
-            output: output, transports: transports, identity: identity ?? nil, peer: peer, service: service,
+            output: output, transports: transports, plugins: plugins, identity: identity ?? nil, peer: peer, service: service,
             security: security, patience: timeout)
     }
 
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
-        let made = try TransportRegistry.standard.makeAll(
-            forOption: transports ?? SessionOptions.everything)
+        let made = try plugins.makeAll(transports)
         return try await interruption.cancels { try await examine(made, results) }
     }
 

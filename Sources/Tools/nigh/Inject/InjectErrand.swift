@@ -17,6 +17,7 @@ struct InjectErrand: Errand {
     /// Where to listen, and how.
     let listen: TransportSpec
     let service: ServiceName
+    let plugins: PluginChoice
 
     static let description = Command<any Errand>(
         "inject", "Stands between two programs and makes their link worse", text: help,
@@ -32,6 +33,7 @@ struct InjectErrand: Errand {
         Option(
             "service", short: "s", .serviceName, default: SessionOptions.ownService,
             "what it offers where listening means that, as over Bluetooth"),
+        PluginChoice.options,
         examples: [
             Example(
                 "delay=200ms,jitter=50ms --to tcp://192.168.1.7:4000",
@@ -42,8 +44,10 @@ struct InjectErrand: Errand {
             Example("cut=5% --to tcp://127.0.0.1:4000", "one that breaks every twenty seconds or so"),
             Example("none --to tcp://127.0.0.1:4000", "a good one, until somebody types stall or cut"),
         ]
-    ) { output, faults, target, listen, service in
-        InjectErrand(output: output, faults: faults, target: target, listen: listen, service: service)
+    ) { output, faults, target, listen, service, plugins in
+        InjectErrand(
+            output: output, faults: faults, target: target, listen: listen, service: service,
+            plugins: plugins)
     }
 
     private static let help: String = {
@@ -85,8 +89,9 @@ struct InjectErrand: Errand {
 
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
         let loop = try UVEventLoop.make()
-        let listener = try TransportRegistry.standard.make(withoutDiscovery(listen))
-        let dialler = FaultyTransport(try TransportRegistry.standard.make(wayToTarget), plan: faults)
+        let registry = try plugins.registry(with: [listen.scheme, target.scheme], for: "--listen and --to")
+        let listener = try registry.make(withoutDiscovery(listen))
+        let dialler = FaultyTransport(try registry.make(wayToTarget), plan: faults)
         // What is shown may be held up, and the loop may not; what nobody has seen for so long is left out.
         let (occurrences, source) = AsyncStream.makeStream(
             of: Occurrence.self, bufferingPolicy: .bufferingNewest(4_096))

@@ -21,7 +21,7 @@ final class TransportTrial: TransportEvents, @unchecked Sendable {
     private typealias Waiting = CheckedContinuation<Result<Moment.Span, NighError>, Never>
 
     /// Starts it.
-    init(of transport: any Transport) throws {
+    init(of transport: any Transport) throws(NighError) {
         self.transport = transport
         loop = try UVEventLoop.make()
         startedAt = loop.now

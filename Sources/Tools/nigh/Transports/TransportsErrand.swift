@@ -4,54 +4,123 @@ import Nigh
 import NighCore
 import SessionArguments
 
-/// `nigh transports`: what is built in, what it offers and takes, and whether it works here.
+/// `nigh transports`: what is built in or lies in plugins, what it offers and takes, and whether it works here.
 struct TransportsErrand: Errand {
     let command = "transports"
     let output: OutputOptions
     /// As `TransportRegistry.makeAll` reads it; nil for all.
     let transports: String?
+    let plugins: PluginChoice
 
     static let description = Command<any Errand>(
         "transports", "Shows which transports there are, their options, and whether they work here",
         OutputOptions.options,
         Option("transport", short: "t", .transports, "only these, set up as they would be for a session"),
+        PluginChoice.options,
         examples: [
             Example("", "all of them"),
             Example("--transport bluetooth:adapter=hci1", "whether that adapter can be used"),
+            Example("--plugin .build/debug/libMine.so", "whether a transport of your own is taken"),
         ]
-    ) { TransportsErrand(output: $0, transports: $1) }
+    ) { TransportsErrand(output: $0, transports: $1, plugins: $2) }
 
     static let kind = Results.Kind("transport", plural: "transports")
-    var kinds: [Results.Kind] { [Self.kind] }
+    static let refusalKind = Results.Kind("refusal", plural: "refusals")
+    var kinds: [Results.Kind] { [Self.kind, Self.refusalKind] }
 
     /// For how long a transport may find out that it does not work.
     private static let patience = Moment.Span.seconds(1)
 
+    /// A transport to look at.
+    private struct Subject {
+        let entry: TransportRegistry.Entry
+        /// Where it comes from; nil for one that is built in.
+        let plugin: LoadedPlugin?
+        let spec: TransportSpec
+    }
+
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
-        let registry = TransportRegistry.standard
-        let list = transports ?? registry.entries.map(\.scheme).joined(separator: ",")
-        let made = try registry.makeAll(forOption: list)
+        let (subjects, refusals) = try subjects()
+        let trials = try subjects.map { subject throws -> Result<TransportTrial, NighError> in
+            do throws(NighError) {
+                let transport = try subject.entry.make(subject.spec)
+                return .success(try TransportTrial(of: transport))
+            } catch {
+                return .failure(error)
+            }
+        }
         var works = 0
-        let trials = try made.map { try TransportTrial(of: $0) }
-        for (transport, trial) in zip(made, trials) {
-            let condition = await trial.condition(within: Self.patience)
-            await trial.end()
-            guard let entry = registry.entries.first(where: { $0.scheme == transport.scheme }) else {
-                continue
+        for (subject, trial) in zip(subjects, trials) {
+            var condition: TransportCondition
+            switch trial {
+            case .success(let trial):
+                condition = await trial.condition(within: Self.patience)
+                await trial.end()
+            case .failure(let error): condition = .down(error)
             }
             if condition == .up { works += 1 }
-            tell(entry, transport.capabilities, condition, results)
+            tell(subject, try? trial.get().transport.capabilities, condition, results)
         }
+        for refusal in refusals { tell(refusal, results) }
         results.sumUp(
-            [.init("works", .integer(works)), .init("exists", .integer(made.count))], words: [])
+            [.init("works", .integer(works)), .init("exists", .integer(subjects.count))], words: [])
         return works > 0 ? .well : .unavailable
     }
 
+    /// What was asked for; without that, all that is built in or lies on the shelf, and what is refused of it.
+    private func subjects() throws -> ([Subject], [(path: String, error: NighError)]) {
+        let shelf = try plugins.shelf()
+        let standard = TransportRegistry.standard
+        guard let transports else {
+            var subjects = standard.entries.map {
+                Subject(entry: $0, plugin: nil, spec: .init(scheme: $0.scheme))
+            }
+            var refusals: [(path: String, error: NighError)] = []
+            for examined in shelf.examineAll(beside: standard) {
+                switch examined {
+                case .usable(let plugin):
+                    subjects.append(
+                        Subject(entry: plugin.entry, plugin: plugin, spec: .init(scheme: plugin.scheme)))
+                case .refused(let path, let error): refusals.append((path, error))
+                }
+            }
+            return (subjects, refusals)
+        }
+        do throws(NighError) {
+            let specs = try TransportSpec.list(parsing: transports)
+            let loaded = try shelf.plugins(for: specs.map(\.scheme), beside: standard)
+            var registry = standard
+            for plugin in loaded { try registry.register(plugin.entry) }
+            // Misspelt options are a misuse, and are told before anything is tried.
+            for spec in specs { _ = try registry.make(spec) }
+            let subjects = specs.compactMap { spec in
+                registry.entries.first { $0.scheme == spec.scheme }.map { entry in
+                    Subject(entry: entry, plugin: loaded.first { $0.scheme == spec.scheme }, spec: spec)
+                }
+            }
+            return (subjects, [])
+        } catch {
+            throw Misuse("--transport: \(error)")
+        }
+    }
+
+    private func tell(_ refusal: (path: String, error: NighError), _ results: Results) {
+        var words = [
+            Line(refusal.path, .strong), "  " + Line("not taken: ", .bad) + Line("\(refusal.error.cause)"),
+        ]
+        if let advice = refusal.error.advice { words.append("  what helps: " + Line(advice)) }
+        results.tell(
+            Self.refusalKind,
+            [.init("path", .text(refusal.path)), .init("error", Results.json(of: refusal.error))],
+            words: words + [""])
+    }
+
     private func tell(
-        _ entry: TransportRegistry.Entry, _ capabilities: TransportCapabilities,
-        _ condition: TransportCondition,
+        _ subject: Subject, _ capabilities: TransportCapabilities?, _ condition: TransportCondition,
         _ results: Results
     ) {
+        let entry = subject.entry
+        let capabilities = capabilities ?? subject.plugin?.capabilities
         let fault: NighError? = if case .down(let error) = condition { error } else { nil }
         let options = entry.options.sorted { $0.key < $1.key }
         let verdict =
@@ -59,7 +128,10 @@ struct TransportsErrand: Errand {
             ?? Line("works here", .good)
         var words = [Line(entry.scheme, .strong) + "  " + Line(entry.summary), "  " + verdict]
         if let advice = fault?.advice { words.append("  what helps: " + Line(advice)) }
-        words.append("  " + Line(Self.words(for: capabilities), .faint))
+        if let plugin = subject.plugin {
+            words.append("  " + Line("version \(plugin.version) of the plugin \(plugin.path)", .faint))
+        }
+        if let capabilities { words.append("  " + Line(Self.words(for: capabilities), .faint)) }
         let width = options.map(\.key.count).max() ?? 0
         for (key, meaning) in options {
             words.append("  " + Line(key).padded(to: width) + "  " + Line(meaning))
@@ -71,17 +143,21 @@ struct TransportsErrand: Errand {
                 .init("works", .bool(fault == nil)),
                 .init("error", fault.map(Results.json) ?? .null),
                 .init(
-                    "capabilities",
-                    [
-                        "datagrams": .bool(capabilities.datagrams),
-                        "typical_mtu": .integer(capabilities.typicalMTU),
-                        "typical_latency_ms": .number(capabilities.typicalLatency.milliseconds),
-                        "expected_connect_ms": .number(capabilities.expectedConnectTime.milliseconds),
-                        "priority": .integer(capabilities.priority),
-                    ]),
+                    "plugin",
+                    subject.plugin.map { ["path": .text($0.path), "version": .text($0.version)] } ?? .null),
+                .init("capabilities", capabilities.map(Self.json) ?? .null),
                 .init("options", .object(options.map { .init($0.key, .text($0.value)) })),
             ],
             words: words + [""])
+    }
+
+    private static func json(of capabilities: TransportCapabilities) -> JSON {
+        [
+            "datagrams": .bool(capabilities.datagrams), "typical_mtu": .integer(capabilities.typicalMTU),
+            "typical_latency_ms": .number(capabilities.typicalLatency.milliseconds),
+            "expected_connect_ms": .number(capabilities.expectedConnectTime.milliseconds),
+            "priority": .integer(capabilities.priority),
+        ]
     }
 
     private static func words(for capabilities: TransportCapabilities) -> String {

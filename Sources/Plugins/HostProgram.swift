@@ -1,0 +1,40 @@
+import Glibc
+import NighCore
+
+/// The program that plugins are loaded into: whether it can be one at all.
+enum HostProgram {
+    /// A plugin brings code that calls Swift's runtime and Nigh. Both must be there once: where the program keeps a copy of its own, the
+    /// plugin would get a second one, and the first asynchronous call from one to the other would end the program.
+    static func check(loading path: String) throws(NighError) {
+        guard sharesSwift else {
+            throw NighError(
+                .loadingPlugin,
+                .unavailable(
+                    "this program has Swift's library built into it, and would crash with the one that \(path) uses"
+                ),
+                advice: "build the program without -static-stdlib")
+        }
+        guard dlsym(nil, "nigh_shared_mark") == UnsafeMutableRawPointer(mutating: nighSharedMark()) else {
+            throw NighError(
+                .loadingPlugin,
+                .unavailable("this program keeps its Nigh to itself, so that \(path) could not use it"),
+                advice: "link the program to Nigh's product NighShared")
+        }
+    }
+
+    /// Whether Swift's runtime is a library in this process.
+    private static var sharesSwift: Bool {
+        guard let library = dlopen("libswiftCore.so", RTLD_LAZY | RTLD_NOLOAD) else { return false }
+        dlclose(library)
+        return true
+    }
+
+    /// The kind of machine in an ELF header.
+    static var machine: UInt16 {
+        #if arch(x86_64)
+            UInt16(EM_X86_64)
+        #elseif arch(arm64)
+            UInt16(EM_AARCH64)
+        #endif
+    }
+}

@@ -1,0 +1,90 @@
+import NighCore
+
+/// A transport that was loaded from a file.
+public struct LoadedPlugin: Sendable {
+    /// The file.
+    public let path: String
+    /// Its own version.
+    public let version: String
+    /// What it says its transport offers and costs.
+    public let capabilities: TransportCapabilities
+    /// What goes into a registry.
+    public let entry: TransportRegistry.Entry
+
+    /// The transport's scheme.
+    public var scheme: String { entry.scheme }
+
+    /// Loads the plugin in the file at `path`, which reads a disk, so not on a session's loop. Fails, in one sentence that says what to do,
+    /// for a file that is no plugin, that others may write, or that was built with another compiler or for another Nigh than this program;
+    /// and in programs that cannot load any. What was loaded stays loaded.
+    public init(path: String) throws(NighError) {
+        let file = PluginFile(path)
+        let description = try file.open()
+        try Self.check(description, of: file)
+        try self.init(description.pointee, of: file)
+    }
+
+    /// Nothing behind the first four bytes may be looked at before they are known.
+    private static func check(
+        _ description: UnsafePointer<nigh_plugin>, of file: PluginFile
+    ) throws(NighError) {
+        let interface = UnsafeRawPointer(description).load(as: UInt32.self)
+        let own = UInt32(NIGH_PLUGIN_INTERFACE)
+        guard interface == own else {
+            throw file.refusal(
+                "it speaks version \(interface) of the plugin interface, this program version \(own)",
+                advice: PluginFile.buildItAnew)
+        }
+        let plugin = description.pointee
+        let (toolchain, ownToolchain) = (text(plugin.toolchain), text(nigh_plugin_toolchain()))
+        guard toolchain == ownToolchain else {
+            throw file.refusal(
+                "it was built by another Swift toolchain (\(toolchain)) than this program (\(ownToolchain))",
+                advice: PluginFile.buildItAnew)
+        }
+        let nigh = words(plugin.nigh_version, plugin.nigh_fingerprint)
+        let ownNigh = words(nigh_plugin_nigh_version(), nigh_plugin_nigh_fingerprint())
+        guard nigh == ownNigh else {
+            throw file.refusal(
+                "it was built for another Nigh (\(nigh)) than this program's (\(ownNigh))",
+                advice: PluginFile.buildItAnew)
+        }
+        guard plugin.shared_mark == nighSharedMark() else {
+            throw file.refusal(
+                "it carries a Nigh of its own",
+                advice:
+                    "have its target depend on Nigh's product NighShared and on no other, and build it anew")
+        }
+    }
+
+    private init(_ plugin: nigh_plugin, of file: PluginFile) throws(NighError) {
+        let scheme = Self.text(plugin.scheme)
+        let spans = [plugin.capabilities.typical_latency, plugin.capabilities.expected_connect_time]
+        guard spans.allSatisfy({ (0...1e9).contains($0) }) else {
+            throw file.refusal("what it says it costs cannot be", advice: PluginFile.tellItsMaker)
+        }
+        guard let offered = plugin.make_entry() else {
+            throw file.refusal("it offers no transport", advice: PluginFile.tellItsMaker)
+        }
+        let entry = TransportPlugin.accept(offered)
+        guard entry.scheme == scheme, TransportSpec.isScheme(scheme) else {
+            throw file.refusal(
+                "it describes a transport \"\(scheme)\" and offers \"\(entry.scheme)\"",
+                advice: PluginFile.tellItsMaker)
+        }
+        path = file.path
+        version = Self.text(plugin.version)
+        capabilities = TransportCapabilities(plugin.capabilities)
+        self.entry = entry
+    }
+
+    private static func words(_ version: UnsafePointer<CChar>?, _ fingerprint: UnsafePointer<CChar>?)
+        -> String
+    {
+        "version \(text(version)), interface \(text(fingerprint))"
+    }
+
+    private static func text(_ words: UnsafePointer<CChar>?) -> String {
+        words.map { String(cString: $0) } ?? "unknown"
+    }
+}

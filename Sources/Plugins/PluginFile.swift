@@ -1,0 +1,119 @@
+import Glibc
+import NighCore
+
+/// A file that is said to be a plugin, before anything of it has run.
+struct PluginFile: Hashable, Sendable {
+    /// As it was given, or found.
+    let path: String
+
+    /// The file at `path`.
+    init(_ path: String) { self.path = path }
+
+    /// The function each plugin exports.
+    private static let entrySymbol = "nigh_transport_plugin"
+
+    /// What the plugin says about itself, once the file is found fit to be loaded. From here on its code is a part of this process,
+    /// also if it is refused for what it says: Swift cannot take code out again.
+    func open() throws(NighError) -> UnsafePointer<nigh_plugin> {
+        try HostProgram.check(loading: path)
+        try checkWhoMayWrite()
+        try checkFormat()
+        // A path without a slash would be looked for among the system's libraries.
+        guard let library = dlopen(path.contains("/") ? path : "./\(path)", RTLD_NOW | RTLD_LOCAL) else {
+            throw linkingFailed(dlerror().map { String(cString: $0) } ?? "nothing says why")
+        }
+        guard let symbol = dlsym(library, Self.entrySymbol) else {
+            throw refusal(
+                "it is no plugin of Nigh, since it exports no \(Self.entrySymbol)",
+                advice: "name the library that the transport was built as")
+        }
+        typealias Entry = @convention(c) () -> UnsafePointer<nigh_plugin>?
+        guard let description = unsafeBitCast(symbol, to: Entry.self)() else {
+            throw refusal("it does not describe itself", advice: Self.tellItsMaker)
+        }
+        return description
+    }
+
+    private func linkingFailed(_ words: String) -> NighError {
+        // The loader puts the path in front of what it says.
+        let words =
+            words.hasPrefix(path)
+            ? String(words.dropFirst(path.count).drop { $0 == ":" || $0 == " " }) : words
+        guard let range = words.firstRange(of: "undefined symbol: ") else {
+            return refusal("it cannot be loaded: \(words)", advice: "see what it needs with `ldd \(path)`")
+        }
+        let symbol = words[range.upperBound...].prefix { $0 != " " && $0 != "," && $0 != "(" }
+        return refusal(
+            "it needs \(symbol), which this program does not have: it was built for another Nigh",
+            advice: Self.buildItAnew)
+    }
+
+    // MARK: Before it is loaded
+
+    /// Whether both are one file, under whatever names.
+    func isSame(as other: PluginFile) -> Bool {
+        var (status, otherStatus) = (stat(), stat())
+        guard stat(path, &status) == 0, stat(other.path, &otherStatus) == 0 else { return path == other.path }
+        return status.st_dev == otherStatus.st_dev && status.st_ino == otherStatus.st_ino
+    }
+
+    /// Whoever can write the file, or put another in its place, runs what they like in this program.
+    private func checkWhoMayWrite() throws(NighError) {
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            let number = errno
+            throw NighError(
+                .loadingPlugin, .system(number, "\(path): \(String(cString: strerror(number)))"),
+                advice: "name the file that the transport was built as, such as .build/debug/libMine.so")
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw refusal("it is no regular file") }
+        try check(status, of: path)
+        let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        var folderStatus = stat()
+        // Where only owners may remove files, others can put none in its place.
+        guard stat(folder, &folderStatus) == 0, folderStatus.st_mode & S_ISVTX == 0 else { return }
+        try check(folderStatus, of: folder, is: "its folder")
+    }
+
+    private func check(_ status: stat, of path: String, is name: String = "it") throws(NighError) {
+        guard [0, geteuid()].contains(status.st_uid) else {
+            throw refusal(
+                "\(name) belongs to user \(status.st_uid), who could change it",
+                advice: "plugins are yours or the system's: copy it to a folder of your own")
+        }
+        guard status.st_mode & 0o022 == 0 else {
+            let mode = String(status.st_mode & 0o7777, radix: 8)
+            throw refusal("others may write \(name) (mode \(mode))", advice: "`chmod go-w \(path)`")
+        }
+    }
+
+    /// That it is a library for this machine; the loader's own words for one that is not help nobody.
+    private func checkFormat() throws(NighError) {
+        let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw refusal("it cannot be read: \(String(cString: strerror(errno)))")
+        }
+        defer { close(descriptor) }
+        var header = Elf64_Ehdr()
+        let count = withUnsafeMutableBytes(of: &header) { read(descriptor, $0.baseAddress, $0.count) }
+        let isELF = withUnsafeBytes(of: header.e_ident) { $0.starts(with: [0x7F, 0x45, 0x4C, 0x46]) }
+        guard count == MemoryLayout<Elf64_Ehdr>.size, isELF else {
+            throw refusal("it is no library", advice: "a plugin is a shared library, FILE.so")
+        }
+        guard header.e_type == UInt16(ET_DYN), header.e_machine == HostProgram.machine else {
+            throw refusal(
+                "it is no shared library for this kind of machine",
+                advice: "build it on a machine like this one")
+        }
+    }
+
+    // MARK: Saying no
+
+    static let buildItAnew = "build the plugin anew, with this program's Nigh and the same Swift toolchain"
+    static let tellItsMaker = "whoever made the plugin has to mend that"
+
+    /// Why it is not taken.
+    func refusal(_ why: String, advice: String? = nil) -> NighError {
+        NighError(.loadingPlugin, .unavailable("\(path) is refused: \(why)"), advice: advice)
+    }
+}

@@ -1,0 +1,136 @@
+import NighCore
+
+/// The plugins a program has at hand: those that were named to it, which are loaded at once, and those in folders, which are loaded
+/// when somebody asks for their scheme.
+public struct PluginShelf: Sendable {
+    /// The plugins that were named, in their order.
+    public let named: [LoadedPlugin]
+    private let found: [PluginFolders.Plugin]
+    private let misnamed: [String]
+
+    /// Loads the plugins in `files` and looks into `folders`. Reads disks, so not on a session's loop. Fails for the first of `files`
+    /// that is refused, and where two of them are of one scheme; the same file twice is once.
+    public init(files: [String] = [], folders: PluginFolders = .standard) throws(NighError) {
+        var named: [LoadedPlugin] = []
+        for path in files where !named.contains(where: { PluginFile($0.path).isSame(as: PluginFile(path)) }) {
+            let plugin = try LoadedPlugin(path: path)
+            if let other = named.first(where: { $0.scheme == plugin.scheme }) {
+                throw Self.twoBring(plugin.scheme, other.path, path)
+            }
+            named.append(plugin)
+        }
+        self.named = named
+        (found, misnamed) = folders.contents()
+    }
+
+    /// Makes the transports that a list such as `unix:folder=/tmp/us,tcp` asks for, from `registry` and from here.
+    public func makeAll(
+        _ list: String, extending registry: TransportRegistry
+    ) throws(NighError) -> [any Transport] {
+        let schemes = try TransportSpec.list(parsing: list).map(\.scheme)
+        return try self.registry(extending: registry, with: schemes).makeAll(list)
+    }
+
+    /// `registry` with what ``plugins(for:beside:)`` gives.
+    public func registry(
+        extending registry: TransportRegistry, with schemes: [String]
+    ) throws(NighError) -> TransportRegistry {
+        var extended = registry
+        for plugin in try plugins(for: schemes, beside: registry) { try extended.register(plugin.entry) }
+        return extended
+    }
+
+    /// All plugins that were named, and of the others those for `schemes`, of which `registry` has some already. Loads what was not loaded
+    /// yet, so it reads disks. Fails where one of them is refused, where two bring the same scheme, where a named one brings a scheme that
+    /// `registry` has, and for a scheme that is nowhere.
+    public func plugins(
+        for schemes: [String], beside registry: TransportRegistry
+    ) throws(NighError) -> [LoadedPlugin] {
+        var plugins = named
+        for plugin in named {
+            guard registry.entries.contains(where: { $0.scheme == plugin.scheme }) == false else {
+                throw Self.builtIn(plugin.scheme, plugin.path)
+            }
+            try checkThatNoOther(brings: plugin.scheme)
+        }
+        let builtIn = registry.entries.map(\.scheme)
+        for scheme in schemes where !(builtIn + plugins.map(\.scheme)).contains(scheme) {
+            guard let plugin = found.first(where: { $0.scheme == scheme }) else {
+                throw Self.unknown(scheme, among: builtIn + (named.map(\.scheme) + found.map(\.scheme)))
+            }
+            try checkThatNoOther(brings: scheme)
+            plugins.append(try plugin.load())
+        }
+        return plugins
+    }
+
+    /// Something on the shelf, as it turned out when it was looked at.
+    public enum Examined: Sendable {
+        /// It can be used.
+        case usable(LoadedPlugin)
+        /// It cannot, for this reason.
+        case refused(path: String, NighError)
+    }
+
+    /// Loads all there is, for a person who wants to see it, beside the transports of `registry`. What is refused does not keep the others
+    /// from being shown.
+    public func examineAll(beside registry: TransportRegistry) -> [Examined] {
+        let all =
+            named.map { (scheme: $0.scheme, path: $0.path, plugin: Result<_, NighError>.success($0)) }
+            + found.filter { plugin in !named.contains { PluginFile($0.path).isSame(as: plugin.file) } }
+            .map { plugin in
+                (plugin.scheme, plugin.file.path, Result { () throws(NighError) in try plugin.load() })
+            }
+        let examined = all.map { scheme, path, plugin in
+            do throws(NighError) {
+                try checkThatNoOther(brings: scheme)
+                if registry.entries.contains(where: { $0.scheme == scheme }) {
+                    throw Self.builtIn(scheme, path)
+                }
+                return Examined.usable(try plugin.get())
+            } catch {
+                return .refused(path: path, error)
+            }
+        }
+        return examined + misnamed.map { .refused(path: $0, Self.badName($0)) }
+    }
+
+    // MARK: What is not taken
+
+    private func checkThatNoOther(brings scheme: String) throws(NighError) {
+        let files =
+            named.filter { $0.scheme == scheme }.map { PluginFile($0.path) }
+            + found.filter { $0.scheme == scheme }.map(\.file)
+        guard let first = files.first, let other = files.first(where: { !$0.isSame(as: first) }) else {
+            return
+        }
+        throw Self.twoBring(scheme, first.path, other.path)
+    }
+
+    private static func twoBring(_ scheme: String, _ first: String, _ second: String) -> NighError {
+        NighError(
+            .loadingPlugin, .unavailable("\(first) and \(second) both bring a transport \"\(scheme)\""),
+            advice:
+                "keep one of them; NIGH_PLUGIN_PATH names the folders to look in instead of the usual ones")
+    }
+
+    private static func builtIn(_ scheme: String, _ path: String) -> NighError {
+        NighError(
+            .loadingPlugin,
+            .unavailable(
+                "\(path) is refused: it brings a transport \"\(scheme)\", which this program has built in"),
+            advice: "the plugin needs another scheme")
+    }
+
+    private static func badName(_ path: String) -> NighError {
+        NighError(
+            .loadingPlugin, .unavailable("\(path) is not looked at: its name is no scheme"),
+            advice: "name a plugin in this folder after its scheme, as in unix.so")
+    }
+
+    private static func unknown(_ scheme: String, among known: [String]) -> NighError {
+        NighError(
+            .configuring, .unavailable("there is no transport \"\(scheme)\""),
+            advice: "known are: \(Set(known).sorted().joined(separator: ", "))")
+    }
+}

@@ -1,0 +1,79 @@
+@_exported import CNighPlugin
+import NighCore
+
+/// What a plugin is made with: a shared library, built apart from the program, that brings a transport.
+///
+/// A plugin exports one C function. This is all of it:
+///
+///     @c(nigh_transport_plugin)
+///     public func nighTransportPlugin() -> UnsafePointer<nigh_plugin> {
+///         TransportPlugin.describe(scheme: "unix", version: "1.0", capabilities: capabilities) {
+///             TransportPlugin.offer(UnixTransport.registryEntry)
+///         }
+///     }
+///
+/// docs/writing-a-transport.md goes through it step by step.
+public enum TransportPlugin {
+    /// What the plugin's function returns. The program asks for it once and keeps it.
+    ///
+    /// Compiled into the plugin, so that what it says of toolchain and Nigh is what the plugin was built with. Everything it is
+    /// given is plain data: when the program reads it, nothing of the plugin's Swift code may have run, since it could have been
+    /// built for a Nigh that is laid out otherwise.
+    ///
+    /// - Parameters:
+    ///   - scheme: The transport's scheme, as its registry entry and every transport it makes have it.
+    ///   - version: The plugin's own version, in any form.
+    ///   - capabilities: What the transport offers and costs; see `TransportCapabilities.init(_:)`.
+    ///   - makeEntry: Gives the transport, by `offer`. Called at most once, after the program has found that the two fit.
+    @_alwaysEmitIntoClient  // Or it would tell the program's own toolchain and Nigh, and always fit.
+    public static func describe(
+        scheme: StaticString, version: StaticString, capabilities: nigh_plugin_capabilities,
+        makeEntry: @escaping @convention(c) () -> UnsafeMutableRawPointer?
+    ) -> UnsafePointer<nigh_plugin> {
+        let description = UnsafeMutablePointer<nigh_plugin>.allocate(capacity: 1)
+        description.initialize(
+            to: nigh_plugin(
+                interface: UInt32(NIGH_PLUGIN_INTERFACE), toolchain: nigh_plugin_toolchain(),
+                nigh_version: nigh_plugin_nigh_version(), nigh_fingerprint: nigh_plugin_nigh_fingerprint(),
+                scheme: UnsafeRawPointer(scheme.utf8Start).assumingMemoryBound(to: CChar.self),
+                version: UnsafeRawPointer(version.utf8Start).assumingMemoryBound(to: CChar.self),
+                capabilities: capabilities, shared_mark: nighSharedMark(), make_entry: makeEntry))
+        return UnsafePointer(description)
+    }
+
+    /// Hands the transport to the program: what `describe`'s `makeEntry` returns.
+    public static func offer(_ entry: TransportRegistry.Entry) -> UnsafeMutableRawPointer? {
+        Unmanaged.passRetained(OfferedEntry(entry)).toOpaque()
+    }
+
+    /// Takes what `offer` handed over.
+    static func accept(_ offered: UnsafeMutableRawPointer) -> TransportRegistry.Entry {
+        Unmanaged<OfferedEntry>.fromOpaque(offered).takeRetainedValue().entry
+    }
+}
+
+/// A registry entry on its way through a C function.
+private final class OfferedEntry {
+    let entry: TransportRegistry.Entry
+
+    init(_ entry: TransportRegistry.Entry) { self.entry = entry }
+}
+
+/// Tells one copy of Nigh in a process from another: each has this function, at an address of its own. A C function, so that the
+/// program can ask the dynamic linker whose it would give to a plugin.
+@c(nigh_shared_mark)
+public func nighSharedMark() -> UnsafeRawPointer {
+    let own: @convention(c) () -> UnsafeRawPointer = nighSharedMark
+    return unsafeBitCast(own, to: UnsafeRawPointer.self)
+}
+
+extension TransportCapabilities {
+    /// The same as a plugin describes them, so that a plugin states them once.
+    public init(_ capabilities: nigh_plugin_capabilities) {
+        self.init(
+            datagrams: capabilities.datagrams, typicalMTU: Int(capabilities.typical_mtu),
+            typicalLatency: .milliseconds(capabilities.typical_latency),
+            expectedConnectTime: .milliseconds(capabilities.expected_connect_time),
+            priority: Int(capabilities.priority))
+    }
+}

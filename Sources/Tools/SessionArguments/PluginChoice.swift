@@ -1,0 +1,60 @@
+import Arguments
+import Nigh
+import NighCore
+import NighPlugins
+
+/// The transports a command can have: those of this package, those of plugins that were named, and those of plugins in folders.
+public struct PluginChoice: Sendable {
+    private let files: [String]
+
+    /// Only what is built in or found.
+    public static let none = PluginChoice(files: [])
+
+    /// The plugins in these files besides.
+    public init(files: [String]) { self.files = files }
+
+    /// The option that names plugins.
+    public static let options = OptionGroup(
+        "Plugins",
+        Option(
+            repeated: "plugin", .file("FILE.so"),
+            "takes the transport of this plugin in; those in a plugin folder are found by their scheme")
+    ) { PluginChoice(files: $0) }
+
+    /// What there is to choose from: with all that were named, and of those in folders with these schemes. Reads disks. Fails for plugins
+    /// that are refused; `subject` is the option or operand that asks for the schemes.
+    public func registry(with schemes: [String], for subject: String) throws(Misuse) -> TransportRegistry {
+        let shelf = try shelf()
+        do throws(NighError) {
+            return try shelf.registry(extending: .standard, with: schemes)
+        } catch {
+            throw Misuse("\(subject): \(error)")
+        }
+    }
+
+    /// The schemes in a list of transports; none where nobody gave one.
+    public static func schemes(in list: String?) throws(Misuse) -> [String] {
+        guard let list else { return [] }
+        do throws(NighError) {
+            return try TransportSpec.list(parsing: list).map(\.scheme)
+        } catch {
+            throw Misuse("--transport: \(error)")
+        }
+    }
+
+    /// All that can be had.
+    public func shelf() throws(Misuse) -> PluginShelf {
+        do throws(NighError) {
+            return try PluginShelf(files: files)
+        } catch {
+            throw Misuse("--plugin: \(error)")
+        }
+    }
+
+    /// The transports in `list`; where that is nil, everything that is built in or was named and reaches beyond this program.
+    public func makeAll(_ list: String?) throws(Misuse) -> [any Transport] {
+        let registry = try registry(with: Self.schemes(in: list), for: "--transport")
+        let everything = registry.entries.map(\.scheme).filter { $0 != MemoryTransport.schemeName }
+        return try registry.makeAll(forOption: list ?? everything.joined(separator: ","))
+    }
+}
