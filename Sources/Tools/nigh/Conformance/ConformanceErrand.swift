@@ -48,7 +48,8 @@ struct ConformanceErrand: Errand {
             throw Misuse("SPEC is missing: the transport, such as tcp:interface=lo")
         }
         return ConformanceErrand(
-            output: output, rig: ConformanceRig(specs: specs, settings: settings, plugins: plugins), names: names,
+            output: output, rig: ConformanceRig(specs: specs, settings: settings, plugins: plugins),
+            names: names,
             onlyLists: onlyLists, isOfSessions: isOfSessions)
     }
 

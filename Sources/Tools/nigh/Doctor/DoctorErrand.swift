@@ -58,7 +58,8 @@ struct DoctorErrand: Errand {
         ]
     ) { output, transports, plugins, identity, peer, service, security, timeout in
         DoctorErrand(
-            output: output, transports: transports, plugins: plugins, identity: identity ?? nil, peer: peer, service: service,
+            output: output, transports: transports, plugins: plugins, identity: identity ?? nil, peer: peer,
+            service: service,
             security: security, patience: timeout)
     }
 
