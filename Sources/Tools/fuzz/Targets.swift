@@ -17,6 +17,8 @@ enum Target: String, CaseIterable {
     case neighbours
     /// Addresses of TCP.
     case addresses
+    /// Advertisements in bytes.
+    case advertisements
     /// A TLS channel, in its handshake and after it.
     case tls
     /// Two sides that are being paired.
@@ -41,6 +43,7 @@ enum Target: String, CaseIterable {
         case .directory: try DirectoryTarget.run(&mutator)
         case .neighbours: try NeighbourTarget.run(&mutator)
         case .addresses: try AddressTarget.run(&mutator)
+        case .advertisements: try AdvertisementTarget.run(&mutator)
         case .tls: try TLSTarget.run(&mutator)
         case .pairing: try PairingTarget.run(&mutator)
         case .trust: try TrustTarget.run(&mutator)

@@ -1,0 +1,45 @@
+import NighCore
+import Testing
+
+@Suite("An advertisement in bytes")
+struct AdvertisementBytesTests {
+    private static let peer = Identity.ephemeral(seed: 1).peerID
+
+    private static func advertisement(info: [String: String] = [:]) throws -> Advertisement {
+        Advertisement(
+            service: "chat", peer: peer, name: DisplayName(fitting: "K\u{FC}che 2"),
+            info: try DiscoveryInfo(info))
+    }
+
+    @Test("says the same when it is read", arguments: [[:], ["table": "open", "empty": ""]])
+    func isReadAgain(info: [String: String]) throws {
+        let advertisement = try Self.advertisement(info: info)
+        #expect(Advertisement(bytes: advertisement.bytes) == advertisement)
+    }
+
+    @Test("with all the info there can be stays within its bound")
+    func isBounded() throws {
+        var info = DiscoveryInfo.none
+        for number in 0..<1_000 {
+            guard let more = try? DiscoveryInfo(info.pairs.merging(["\(number)": ""]) { $1 }) else { break }
+            info = more
+        }
+        let all = Advertisement(
+            service: "fifteen-letters", peer: Self.peer,
+            name: DisplayName(fitting: String(repeating: "x", count: 63)), info: info)
+        #expect(all.bytes.count <= Advertisement.maximumByteCount)
+        #expect(Advertisement(bytes: all.bytes) == all)
+    }
+
+    @Test("is none where anything of it is missing or wrong")
+    func nonsenseIsNone() throws {
+        let bytes = try Self.advertisement(info: ["table": "open"]).bytes
+        let pieceBorders = Set(bytes.indices.filter { Advertisement(bytes: Array(bytes[..<$0])) != nil })
+        // Cut behind the identity it is whole, without what the program says.
+        #expect(pieceBorders.count == 1)
+        #expect(Advertisement(bytes: bytes + [UInt8](repeating: 0, count: 1_024)) == nil)
+        var otherService = bytes
+        otherService[1] = UInt8(ascii: "!")
+        #expect(Advertisement(bytes: otherService) == nil)
+    }
+}
