@@ -15,12 +15,15 @@ public struct DescriptorEvents: OptionSet, Hashable, Sendable {
     public static let writable = DescriptorEvents(rawValue: 2)
     /// The other side has closed.
     public static let disconnected = DescriptorEvents(rawValue: 4)
+    /// Both directions are over. libuv has no word for that, but tells it to who waits for urgent bytes, and those too.
+    package static let hungUp = DescriptorEvents(rawValue: 8)
 
     fileprivate init(uv: Int32) {
         var events: DescriptorEvents = []
         if uv & Int32(UV_READABLE.rawValue) != 0 { events.insert(.readable) }
         if uv & Int32(UV_WRITABLE.rawValue) != 0 { events.insert(.writable) }
         if uv & Int32(UV_DISCONNECT.rawValue) != 0 { events.insert(.disconnected) }
+        if uv & Int32(UV_PRIORITIZED.rawValue) != 0 { events.insert(.hungUp) }
         self = events
     }
 
@@ -29,6 +32,7 @@ public struct DescriptorEvents: OptionSet, Hashable, Sendable {
         if contains(.readable) { events |= UV_READABLE.rawValue }
         if contains(.writable) { events |= UV_WRITABLE.rawValue }
         if contains(.disconnected) { events |= UV_DISCONNECT.rawValue }
+        if contains(.hungUp) { events |= UV_PRIORITIZED.rawValue }
         return Int32(events)
     }
 }
@@ -52,8 +56,11 @@ public final class DescriptorWatch {
         var pointer: UnsafeMutablePointer<uv_poll_t> { memory.assumingMemoryBound(to: uv_poll_t.self) }
 
         override func close() {
+            // Whatever is let go of with it may come back here, or close the descriptor.
+            let told = tell
             tell = nil
             super.close()
+            withExtendedLifetime(told) {}
         }
     }
 

@@ -21,18 +21,15 @@ final class RFCOMMPipe: @unchecked Sendable {
         case over
     }
 
-    /// As much may wait before the pipe counts as backed up: a second of a good radio.
-    static let highWaterMark = 256 * 1024
+    /// As much may wait as a good radio sends in a second. At once the kernel is handed little: it makes frames of it all before it sends
+    /// the first, and from about 23,000 bytes on has no memory for that.
+    private static let measures = SocketStream.Measures(
+        highWaterMark: 256 * 1024, pieceSize: 8 * 1024, share: 16)
     /// For how long a closed pipe goes on sending.
     static let lingerTime = Moment.Span.seconds(10)
     /// How often a lingering pipe looks whether all has been sent: the kernel does not tell.
     private static let lingerLook = Moment.Span.milliseconds(20)
-    /// The most that is handed to the kernel at once. It makes frames of it all before it sends the first, and from about 23,000
-    /// bytes on has no memory for that.
-    private static let pieceSize = 8 * 1024
-    /// How many slices one call sends at most.
-    private static let callPieces = 16
-    /// How often one wake reads, or writes, before others have their turn.
+    /// How often one wake reads before others have their turn.
     private static let share = 16
     /// An adapter that is switched off ends its connections first, and is off a third of a millisecond later.
     private static let adapterTime = Moment.Span.milliseconds(10)
@@ -40,7 +37,6 @@ final class RFCOMMPipe: @unchecked Sendable {
     private static let lastReads = 256
 
     private let loop: UVEventLoop
-    private let buffer: ReadBuffer
     private let socket: BluetoothSocket
     private let adapter: BlueZObjects.Adapter
     /// The device at the other end.
@@ -53,14 +49,9 @@ final class RFCOMMPipe: @unchecked Sendable {
     /// Told once, when the pipe is over and its owner may forget it.
     var didFinish: ((RFCOMMPipe) -> Void)?
 
-    private var watch: DescriptorWatch?
+    @exclusivity(unchecked) private var stream: SocketStream
     private var handler: (any PipeHandler)?
     private var phase = Phase.open
-    private var waiting = ByteQueue()
-    private var bytesReceived = 0
-    private var bytesWritten = 0
-    private var isReading = false
-    private var owesRoom = false
     private var lingerUntil = Moment.never
     private var timer: LoopTimer?
 
@@ -72,13 +63,13 @@ final class RFCOMMPipe: @unchecked Sendable {
         self.loop = loop
         self.socket = socket
         self.adapter = adapter
-        buffer = loop.readBuffer
         device = otherEnd.device
         remoteAddress = BluetoothDestination(otherEnd.device, channel: nil).transportAddress
         localAddress = BluetoothDestination(adapter.address, channel: nil).transportAddress
         fullRoom = socket.sendRoom
+        stream = SocketStream(socket.descriptor, Self.measures, on: loop)
         do throws(NighError) {
-            watch = try loop.watch(socket.descriptor, for: []) { [weak self] in self?.happened($0) }
+            try stream.begin(on: loop) { [weak self] in self?.happened($0) }
         } catch {
             throw .socket(EMFILE)
         }
@@ -90,36 +81,23 @@ final class RFCOMMPipe: @unchecked Sendable {
         // An error comes as no event, or as all that were asked for: reading and writing tell which it is.
         if events.isEmpty || events.contains(.readable) { read() }
         if phase != .over, events.isEmpty || events.contains(.writable) { writeOn() }
-        if events.isEmpty, phase != .over { watch?.resume() }
-    }
-
-    private func watchWhatIsWanted() {
-        var wanted: DescriptorEvents = []
-        if isReading { wanted.insert(.readable) }
-        if !waiting.isEmpty { wanted.insert(.writable) }
-        watch?.events = wanted
+        if events.isEmpty, phase != .over { stream.resume() }
     }
 
     // MARK: Reading
 
     private func read() {
         for _ in 0..<Self.share {
-            guard isReading, phase == .open, handler != nil else { return }
-            let (count, isAll) = receive()
-            guard count > 0 else { return readEnded(count < 0 ? errno : 0) }
-            // Whatever comes after that is told again.
-            if isAll { return }
+            guard stream.isReading, phase == .open, let handler else { return }
+            switch stream.receive() {
+            case .bytes(let bytes, let isAll):
+                handler.pipe(self, received: bytes)
+                // Whatever comes after that is told again.
+                if isAll { return }
+            case .end: return readEnded(0)
+            case .failed(let number): return readEnded(number)
+            }
         }
-    }
-
-    /// Reads once and hands over what there is: what `recv` said, and whether there was room for more.
-    private func receive() -> (count: Int, isAll: Bool) {
-        let room = buffer.room()
-        let count = recv(socket.descriptor, room.baseAddress, room.count, 0)
-        guard count > 0 else { return (count, true) }
-        bytesReceived &+= count
-        handler?.pipe(self, received: buffer.take(count))
-        return (count, count < room.count)
     }
 
     private func readEnded(_ number: Int32) {
@@ -137,48 +115,10 @@ final class RFCOMMPipe: @unchecked Sendable {
 
     // MARK: Writing
 
-    /// Sends from the front of `queue` what the socket takes now. False when the pipe has broken.
-    private func send(from queue: inout ByteQueue) -> Bool {
-        for _ in 0..<Self.share {
-            guard !queue.isEmpty else { return true }
-            var offered = 0
-            let sent = withUnsafeTemporaryAllocation(of: iovec.self, capacity: Self.callPieces) { pieces in
-                var count = 0
-                while count < min(queue.sliceCount, Self.callPieces), offered < Self.pieceSize {
-                    // The queue keeps the slice until what is sent of it has been dropped.
-                    queue[count].withUnsafeBytes {
-                        let size = min($0.count, Self.pieceSize &- offered)
-                        let base = UnsafeMutableRawPointer(mutating: $0.baseAddress)
-                        pieces.initializeElement(at: count, to: iovec(iov_base: base, iov_len: size))
-                        offered &+= size
-                    }
-                    count += 1
-                }
-                var message = msghdr()
-                message.msg_iov = pieces.baseAddress
-                message.msg_iovlen = count
-                return sendmsg(socket.descriptor, &message, Int32(MSG_NOSIGNAL))
-            }
-            guard sent >= 0 else {
-                let number = errno
-                if number == EAGAIN || number == EINTR || number == ENOBUFS || number == ENOMEM {
-                    return true
-                }
-                failLater(number)
-                return false
-            }
-            queue.drop(sent)
-            if sent < offered { return true }
-        }
-        return true
-    }
-
     private func writeOn() {
-        guard send(from: &waiting) else { return }
-        watchWhatIsWanted()
-        guard owesRoom, waiting.byteCount <= Self.highWaterMark / 2, phase == .open else { return }
-        owesRoom = false
-        handler?.pipeBecameWritable(self)
+        let number = stream.writeOn()
+        guard number == 0 else { return failLater(number) }
+        if phase == .open, stream.takeRelief() { handler?.pipeBecameWritable(self) }
     }
 
     // MARK: The end
@@ -193,7 +133,9 @@ final class RFCOMMPipe: @unchecked Sendable {
 
     private func readWhatIsThere() {
         for _ in 0..<Self.lastReads {
-            guard phase == .open, isReading, handler != nil, receive().count > 0 else { return }
+            guard phase == .open, stream.isReading, let handler else { return }
+            guard case .bytes(let bytes, _) = stream.receive() else { return }
+            handler.pipe(self, received: bytes)
         }
     }
 
@@ -202,9 +144,7 @@ final class RFCOMMPipe: @unchecked Sendable {
         let isEnd = [0, ECONNRESET, ENOTCONN, EPIPE].contains(number)
         guard isEnd, phase == .open else { return breakOff(.socket(number)) }
         phase = .ending
-        watch?.cancel()
-        watch = nil
-        waiting.removeAll()
+        stream.end()
         timer = loop.schedule(at: loop.now + Self.adapterTime) { [weak self] in
             guard let self else { return }
             timer = nil
@@ -234,11 +174,9 @@ final class RFCOMMPipe: @unchecked Sendable {
         guard phase != .over else { return }
         phase = .over
         handler = nil
-        waiting.removeAll()
         if let timer { loop.cancel(timer) }
         timer = nil
-        watch?.cancel()
-        watch = nil
+        stream.end()
         socket.close()
         let finished = didFinish
         didFinish = nil
@@ -248,7 +186,7 @@ final class RFCOMMPipe: @unchecked Sendable {
     private func linger() {
         timer = nil
         guard phase == .lingering else { return }
-        let isSent = waiting.isEmpty && socket.sendRoom >= fullRoom
+        let isSent = stream.waiting.isEmpty && socket.sendRoom >= fullRoom
         guard !isSent, loop.now < lingerUntil else { return finish() }
         if socket.otherEnd == nil { return finish() }
         timer = loop.schedule(at: loop.now + Self.lingerLook) { [weak self] in self?.linger() }
@@ -257,45 +195,32 @@ final class RFCOMMPipe: @unchecked Sendable {
 
 // What these do stands with the protocol.
 extension RFCOMMPipe: Pipe {
-    var writableBytes: Int { Self.highWaterMark &- waiting.byteCount }
+    var writableBytes: Int { stream.writableBytes }
 
-    var counters: PipeCounters {
-        var counters = PipeCounters()
-        counters.bytesReceived = bytesReceived
-        counters.bytesWritten = bytesWritten
-        counters.bytesWaiting = waiting.byteCount
-        return counters
-    }
+    var counters: PipeCounters { stream.counters }
 
     func start(handler: any PipeHandler) {
         loop.checkIsolated()
         precondition(self.handler == nil, "a pipe was started twice")
         guard phase == .open else { return }
         self.handler = handler
-        isReading = true
-        watchWhatIsWanted()
+        stream.isReading = true
     }
 
     func write(_ queue: inout ByteQueue) {
         guard phase == .open else { return queue.removeAll() }
-        bytesWritten &+= queue.byteCount
-        if waiting.isEmpty, !send(from: &queue) { return queue.removeAll() }
-        guard !queue.isEmpty else { return }
-        waiting.append(contentsOf: &queue)
-        if waiting.byteCount >= Self.highWaterMark { owesRoom = true }
-        watchWhatIsWanted()
+        let number = stream.write(&queue)
+        if number != 0 { failLater(number) }
     }
 
     func pauseReading() {
-        guard phase == .open, isReading else { return }
-        isReading = false
-        watchWhatIsWanted()
+        guard phase == .open else { return }
+        stream.isReading = false
     }
 
     func resumeReading() {
-        guard phase == .open, handler != nil, !isReading else { return }
-        isReading = true
-        watchWhatIsWanted()
+        guard phase == .open, handler != nil else { return }
+        stream.isReading = true
     }
 
     func close(_ manner: PipeCloseManner) {
@@ -304,9 +229,8 @@ extension RFCOMMPipe: Pipe {
         handler = nil
         guard manner == .afterWriting else { return finish() }
         phase = .lingering
-        isReading = false
+        stream.isReading = false
         lingerUntil = loop.now + Self.lingerTime
-        watchWhatIsWanted()
         linger()
     }
 }

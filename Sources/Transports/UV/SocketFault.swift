@@ -1,0 +1,42 @@
+import Glibc
+import NighCore
+
+/// What a call to a socket failed with, and what that means to a person.
+public struct SocketFault: Error, Hashable, Sendable {
+    /// The `errno`.
+    public let number: Int32
+
+    /// The fault behind an `errno`.
+    public init(_ number: Int32) { self.number = number }
+
+    /// Why it failed.
+    public var cause: NighError.Cause {
+        switch number {
+        case ECONNREFUSED: .refused
+        case ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN, ENETRESET, EADDRNOTAVAIL, ENODEV: .unreachable
+        case ETIMEDOUT: .timedOut
+        case ECONNRESET, EPIPE, ECONNABORTED, ENOTCONN: .reset
+        default: UVError(code: -number).cause
+        }
+    }
+
+    /// What helps with any kind of socket; nil where that depends on the kind.
+    public var advice: String? {
+        switch number {
+        case ECONNREFUSED, ENOENT: "is the program running there?"
+        case ECONNRESET, EPIPE, ECONNABORTED, ENOTCONN: "does the program over there still run?"
+        case ETIMEDOUT: "does the other side still answer?"
+        case EACCES, EPERM: "this user has no right to do that"
+        case EADDRINUSE: "something else listens there: end it, or choose another address"
+        default: UVError(code: -number).shortageAdvice
+        }
+    }
+
+    /// As an error of that stage, about `peer`, on the transport of that scheme. Whoever knows better what to do gives the
+    /// `advice`.
+    public func error(
+        _ stage: NighError.Stage, transport scheme: String, peer: String? = nil, advice: String? = nil
+    ) -> NighError {
+        NighError(stage, cause, peer: peer, transport: scheme, advice: advice ?? self.advice)
+    }
+}

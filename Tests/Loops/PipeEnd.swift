@@ -1,0 +1,244 @@
+import Glibc
+import NighCore
+import NighTestKit
+import NighUV
+
+/// Bytes that say where in a stream they are.
+enum Stream {
+    /// Made once: in a debug build that takes longer than all that is done with them.
+    private static let all: [UInt8] = (0..<4_000_000).map {
+        UInt8(truncatingIfNeeded: ($0 &* 31) &+ ($0 >> 8) &+ ($0 >> 16))
+    }
+
+    static func bytes(_ range: Range<Int>) -> [UInt8] { Array(all[range]) }
+}
+
+/// A connected pair of stream sockets of this machine: what one end's pipe is given, and the bare other end.
+struct SocketPair {
+    let near: Int32
+    let far: BareEnd
+
+    init() {
+        var descriptors: [Int32] = [0, 0]
+        let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        let status = socketpair(AF_UNIX, kind, 0, &descriptors)
+        precondition(status == 0, "no socket pair could be made: \(errno)")
+        near = descriptors[0]
+        far = BareEnd(descriptors[1])
+    }
+}
+
+/// A socket without a pipe, whose calls wait for what they are to do, within reason. Closed with its last reference, or before.
+final class BareEnd: @unchecked Sendable {
+    private(set) var descriptor: Int32
+
+    init(_ descriptor: Int32) {
+        self.descriptor = descriptor
+        var patience = timeval(tv_sec: 20, tv_usec: 0)
+        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+            setsockopt(descriptor, SOL_SOCKET, option, &patience, socklen_t(MemoryLayout<timeval>.size))
+        }
+    }
+
+    deinit { close() }
+
+    /// Gives the descriptor away.
+    func take() -> Int32 {
+        defer { descriptor = -1 }
+        return descriptor
+    }
+
+    func close() { if descriptor >= 0 { Glibc.close(take()) } }
+
+    func finishWriting() { Glibc.shutdown(descriptor, Int32(SHUT_WR)) }
+
+    /// Writes all of it, or as much as can be.
+    func write(_ bytes: [UInt8]) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes {
+                send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { return }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    /// Reads until there are `count` bytes, or the end, by pieces of at most `pieceLimit`.
+    func read(_ count: Int, pieceLimit: Int = 1 << 20) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: pieceLimit)
+        while bytes.count < count {
+            let got = recv(descriptor, &piece, min(pieceLimit, count - bytes.count), 0)
+            guard got > 0 else { break }
+            bytes += piece.prefix(got)
+        }
+        return bytes
+    }
+
+    /// Whether nothing more comes, because the other end has said so. Waits for it.
+    var isAtEnd: Bool {
+        var byte: UInt8 = 0
+        return recv(descriptor, &byte, 1, 0) == 0
+    }
+}
+
+/// Which socket a descriptor stood for, to be asked whether it still does.
+struct SocketIdentity {
+    private let descriptor: Int32
+    private let number: ino_t?
+
+    init(_ descriptor: Int32) {
+        self.descriptor = descriptor
+        number = Self.number(of: descriptor)
+    }
+
+    var isOpen: Bool { number != nil && Self.number(of: descriptor) == number }
+
+    private static func number(of descriptor: Int32) -> ino_t? {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 ? status.st_ino : nil
+    }
+}
+
+/// A pipe over one end of a socket pair, and what it told.
+///
+/// `@unchecked Sendable`: what it has recorded is guarded by the monitor, the rest confined to the loop.
+final class PipeEnd: PipeHandler, @unchecked Sendable {
+    /// What was told, runs of bytes as one.
+    enum Word: Equatable {
+        case bytes
+        case writable
+        case ended
+        case closed(NighError?)
+        case finished
+    }
+
+    let loop: UVEventLoop
+    let monitor = Monitor()
+    let socket: SocketIdentity
+    private var pipe: SocketPipe?
+    private weak var seenPipe: SocketPipe?
+    private var isInCall = false
+    private var isOver = false
+    private var recordedLog: [Word] = []
+    private var recordedBytes: [UInt8] = []
+    private var recordedBreaches: [String] = []
+    /// What the handler does when it is told bytes; on the loop.
+    private var whenBytesCome: ((SocketPipe) -> Void)?
+
+    /// Takes over the descriptor, and starts.
+    init(
+        _ descriptor: Int32, lingerTime: Duration = .seconds(10), on loop: UVEventLoop,
+        whenBytesCome: ((SocketPipe) -> Void)? = nil
+    ) {
+        self.loop = loop
+        socket = SocketIdentity(descriptor)
+        self.whenBytesCome = whenBytesCome
+        run { [self] in
+            let pipe = try! SocketPipe(
+                descriptor: descriptor, scheme: "test", lingerTime: lingerTime, on: loop)
+            pipe.didFinish = { [self] _ in monitor.change { recordedLog.append(.finished) } }
+            self.pipe = pipe
+            seenPipe = pipe
+            guarding { pipe.start(handler: self) }
+        }
+    }
+
+    var log: [Word] { monitor.read { recordedLog } }
+    var bytes: [UInt8] { monitor.read { recordedBytes } }
+    var byteCount: Int { monitor.read { recordedBytes.count } }
+    /// What was told otherwise than the contract of pipes has it.
+    var breaches: [String] { monitor.read { recordedBreaches } }
+    var isFinished: Bool { log.contains(.finished) }
+
+    func wait(until isTrue: () -> Bool) -> Bool { monitor.wait(within: .seconds(20), until: isTrue) }
+
+    /// Runs `body` on the loop and waits for it.
+    @discardableResult
+    func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Result {
+        let box = Box<Result>()
+        loop.execute { [self] in
+            let result = body()
+            monitor.change { box.value = result }
+        }
+        precondition(wait { box.value != nil }, "a call blocks the loop")
+        return monitor.read { box.value! }
+    }
+
+    /// Calls the pipe on the loop; nothing may be told meanwhile.
+    @discardableResult
+    func call<Result: Sendable>(_ body: @escaping @Sendable (SocketPipe) -> Result) -> Result {
+        run { [self] in guarding { body(pipe!) } }
+    }
+
+    /// Writes `bytes` as one slice.
+    func write(_ bytes: [UInt8]) { call { Self.write(bytes, to: $0) } }
+
+    static func write(_ bytes: [UInt8], to pipe: SocketPipe) {
+        var queue = ByteQueue()
+        queue.append(ByteSlice(bytes))
+        pipe.write(&queue)
+        precondition(queue.isEmpty)
+    }
+
+    /// Ends this side's part; nothing may be told from here on but that the pipe has finished.
+    func close(_ manner: PipeCloseManner) {
+        call { [self] in
+            $0.close(manner)
+            isOver = true
+        }
+    }
+
+    func finish() {
+        call { [self] in
+            $0.finish()
+            isOver = true
+        }
+    }
+
+    /// Holds the pipe no more.
+    func letGo() { run { [self] in pipe = nil } }
+
+    var pipeIsAlive: Bool { run { [self] in seenPipe != nil } }
+
+    private func guarding<Result>(_ body: () -> Result) -> Result {
+        let before = isInCall
+        isInCall = true
+        defer { isInCall = before }
+        return body()
+    }
+
+    private func note(_ word: Word, _ more: () -> Void = {}) {
+        monitor.change {
+            if isInCall { recordedBreaches.append("\(word) from inside a call") }
+            if isOver { recordedBreaches.append("\(word) after the end") }
+            if !loop.isCurrent { recordedBreaches.append("\(word) off the loop") }
+            if word != .bytes || recordedLog.last != .bytes { recordedLog.append(word) }
+            more()
+        }
+    }
+
+    func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
+        note(.bytes) { bytes.withUnsafeBytes { recordedBytes.append(contentsOf: $0) } }
+        if let whenBytesCome, let pipe = seenPipe { whenBytesCome(pipe) }
+    }
+
+    func pipeBecameWritable(_ pipe: any Pipe) {
+        note(.writable)
+        if pipe.writableBytes <= 0 {
+            monitor.change { recordedBreaches.append("writable without being so") }
+        }
+    }
+
+    func pipeEnded(_ pipe: any Pipe) { note(.ended) }
+
+    func pipeClosed(_ pipe: any Pipe, error: NighError?) {
+        note(.closed(error))
+        isOver = true
+    }
+
+    private final class Box<Value>: @unchecked Sendable {
+        var value: Value?
+    }
+}

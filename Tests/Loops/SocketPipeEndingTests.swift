@@ -1,0 +1,321 @@
+import Glibc
+import NighCore
+import NighTestKit
+import NighUV
+import Testing
+
+/// A pipe over a connected stream socket: all the ways in which it ends.
+@Suite struct SocketPipeEndingTests {
+    private final class Ground {
+        let loop = UVEventLoop()
+        let sockets = SocketPair()
+        let end: PipeEnd
+
+        var far: BareEnd { sockets.far }
+
+        init(lingerTime: Duration = .seconds(10), whenBytesCome: ((SocketPipe) -> Void)? = nil) {
+            end = PipeEnd(sockets.near, lingerTime: lingerTime, on: loop, whenBytesCome: whenBytesCome)
+        }
+
+        deinit { loop.shutdown() }
+
+        /// Waits until the loop has looked at all descriptors that had something before this call.
+        func lookAround() {
+            let other = SocketPair()
+            let marker = PipeEnd(other.near, on: loop)
+            other.far.write([0])
+            #expect(marker.wait { marker.byteCount == 1 })
+            marker.finish()
+        }
+    }
+
+    private static let reset = NighError(
+        .conversing, .reset, transport: "test", advice: "does the program over there still run?")
+
+    // MARK: By the other end
+
+    @Test("The other end's last word is told, and writing still works after it")
+    func halfClosedThere() {
+        let ground = Ground()
+        ground.far.write([1, 2])
+        ground.far.finishWriting()
+        #expect(ground.end.wait { ground.end.log.contains(.ended) })
+        #expect(ground.end.log == [.bytes, .ended])
+        let stream = Stream.bytes(0..<2_000_000)
+        ground.end.write(stream)
+        #expect(ground.far.read(stream.count) == stream)
+        ground.far.close()
+        #expect(ground.end.wait { ground.end.isFinished })
+        let log = ground.end.log.filter { $0 != .writable }
+        #expect(log == [.bytes, .ended, .finished, .closed(nil)])
+        #expect(ground.end.breaches == [])
+        #expect(!ground.end.socket.isOpen)
+    }
+
+    @Test("A full close is told as the end of the pipe, after what was said before, and without an error")
+    func closedThere() {
+        let ground = Ground()
+        ground.far.write(Stream.bytes(0..<100_000))
+        ground.far.close()
+        #expect(ground.end.wait { ground.end.log.last == .closed(nil) })
+        #expect(ground.end.log == [.bytes, .finished, .closed(nil)])
+        #expect(ground.end.byteCount == 100_000)
+        #expect(ground.end.breaches == [])
+        #expect(!ground.end.socket.isOpen)
+    }
+
+    @Test("An end that goes with something unread resets the pipe; what it had said is told before")
+    func resetThere() {
+        let ground = Ground()
+        ground.end.write([1, 2, 3])
+        ground.far.write([4])
+        ground.far.close()
+        #expect(ground.end.wait { ground.end.log.last == .closed(Self.reset) })
+        #expect(ground.end.log == [.bytes, .finished, .closed(Self.reset)])
+        #expect(ground.end.breaches == [])
+    }
+
+    @Test("A reset after the other end's last word is told too, though nothing is read any more")
+    func resetAfterLastWord() {
+        let ground = Ground()
+        ground.far.finishWriting()
+        #expect(ground.end.wait { ground.end.log == [.ended] })
+        ground.end.write([1])
+        ground.far.close()
+        #expect(ground.end.wait { ground.end.log.last == .closed(Self.reset) })
+    }
+
+    @Test("A writer that is held up learns that the other end is gone, also while it has paused")
+    func goneWhileHeldUp() {
+        for isPaused in [false, true] {
+            let ground = Ground()
+            if isPaused { ground.end.call { $0.pauseReading() } }
+            ground.end.write(Stream.bytes(0..<3_000_000))
+            ground.far.close()
+            #expect(ground.end.wait { ground.end.log.last == .closed(Self.reset) })
+            #expect(ground.end.breaches == [])
+        }
+    }
+
+    /// The pipe finds out in the write itself, inside the call of its user.
+    @Test("A write to an end that is gone is no news before the next turn, and what it had said comes first")
+    func foundOutByWriting() {
+        let ground = Ground()
+        let end = ground.end
+        end.call { $0.pauseReading() }
+        ground.far.write([7])
+        ground.far.close()
+        end.call { pipe in
+            pipe.resumeReading()
+            PipeEnd.write([1], to: pipe)
+            PipeEnd.write([2], to: pipe)
+        }
+        #expect(end.wait { end.log.last == .closed(Self.reset) })
+        #expect(end.log == [.bytes, .finished, .closed(Self.reset)])
+        #expect(end.breaches == [])
+    }
+
+    @Test("Who closes a pipe that has broken in the same turn is told nothing")
+    func closedAfterBreaking() {
+        for manner in [PipeCloseManner.now, .afterWriting] {
+            let ground = Ground()
+            let end = ground.end
+            end.call { $0.pauseReading() }
+            ground.far.close()
+            end.call { pipe in
+                PipeEnd.write([1], to: pipe)
+                pipe.close(manner)
+            }
+            ground.lookAround()
+            #expect(end.log == [.finished])
+            #expect(!end.socket.isOpen)
+        }
+    }
+
+    // MARK: By this end
+
+    @Test(
+        "Closed after writing, a pipe delivers everything to a slow reader, then its end, then waits for the other's"
+    )
+    func lingers() {
+        let ground = Ground()
+        let stream = Stream.bytes(0..<3_000_000)
+        ground.end.write(stream)
+        ground.end.close(.afterWriting)
+        // What comes meanwhile must neither hold up the other end nor reset it.
+        ground.far.write([1, 2, 3])
+        #expect(ground.far.read(stream.count, pieceLimit: 10_000) == stream)
+        #expect(ground.far.isAtEnd)
+        ground.far.write([4, 5])
+        ground.lookAround()
+        #expect(!ground.end.isFinished)
+        ground.far.close()
+        #expect(ground.end.wait { ground.end.isFinished })
+        #expect(ground.end.log == [.finished])
+        #expect(ground.end.breaches == [])
+        #expect(!ground.end.socket.isOpen)
+    }
+
+    @Test("A pipe whose other end has said its last word is over as soon as all is sent")
+    func lingersNoLonger() {
+        let ground = Ground()
+        ground.far.finishWriting()
+        #expect(ground.end.wait { ground.end.log == [.ended] })
+        let stream = Stream.bytes(0..<1_000_000)
+        ground.end.write(stream)
+        ground.end.close(.afterWriting)
+        #expect(ground.far.read(stream.count) == stream)
+        #expect(ground.far.isAtEnd)
+        #expect(ground.end.wait { ground.end.isFinished })
+        #expect(ground.end.breaches == [])
+    }
+
+    @Test("Closed after writing, a pipe gives up when the reader never reads, and when it never ends")
+    func givesUp() {
+        for size in [10, 3_000_000] {
+            let ground = Ground(lingerTime: .milliseconds(30))
+            let lingering = Monitor()
+            let count = Flag()
+            ground.end.call { $0.beganToLinger = { _ in lingering.change { count.isSet = true } } }
+            ground.end.call { $0.pauseReading() }
+            ground.end.write(Stream.bytes(0..<size))
+            ground.far.write([1])
+            ground.end.close(.afterWriting)
+            #expect(lingering.read { count.isSet })
+            #expect(ground.end.wait { ground.end.isFinished })
+            #expect(ground.end.log == [.finished])
+            #expect(!ground.end.socket.isOpen)
+            let got = ground.far.read(size + 1)
+            #expect(size == 10 ? got.count == 10 : got.count < size)
+            #expect(got == Stream.bytes(0..<got.count))
+            // Though the far end wrote something that nobody has read: it must not be reset.
+            #expect(ground.far.isAtEnd)
+        }
+    }
+
+    private final class Flag: @unchecked Sendable {
+        var isSet = false
+    }
+
+    @Test("A lingering pipe whose other end goes is over")
+    func goneWhileLingering() {
+        let ground = Ground()
+        ground.end.write(Stream.bytes(0..<3_000_000))
+        ground.end.close(.afterWriting)
+        ground.far.close()
+        #expect(ground.end.wait { ground.end.isFinished })
+        #expect(ground.end.log == [.finished])
+    }
+
+    @Test("Closed at once, a pipe drops what waits, is over within the call, and tells nothing more")
+    func closesNow() {
+        let ground = Ground()
+        ground.end.write(Stream.bytes(0..<3_000_000))
+        ground.far.write([1])
+        ground.end.close(.now)
+        #expect(ground.end.log.last == .finished)
+        #expect(!ground.end.socket.isOpen)
+        let before = ground.end.log
+        ground.end.call { pipe in
+            pipe.close(.now)
+            pipe.close(.afterWriting)
+            pipe.pauseReading()
+            pipe.resumeReading()
+            PipeEnd.write([1], to: pipe)
+            pipe.breakOff(Self.reset)
+            pipe.finish()
+        }
+        #expect(ground.far.read(3_000_000).count < 3_000_000)
+        ground.lookAround()
+        #expect(ground.end.log == before)
+        #expect(ground.end.breaches == [])
+        #expect(ground.end.call { $0.counters.bytesWaiting } == 0)
+    }
+
+    @Test("A handler that closes when it is told bytes is told nothing more, whatever came with them")
+    func closedWhenTold() {
+        let ground = Ground { $0.close(.afterWriting) }
+        ground.far.write(Stream.bytes(0..<1_000))
+        #expect(ground.far.isAtEnd)
+        ground.far.write(Stream.bytes(0..<100_000))
+        ground.far.close()
+        #expect(ground.end.wait { ground.end.isFinished })
+        #expect(ground.end.log == [.bytes, .finished])
+    }
+
+    @Test("Finished by its transport, a pipe is over at once and tells nobody but its owner")
+    func finishes() {
+        for isLingering in [false, true] {
+            let ground = Ground()
+            ground.end.write(Stream.bytes(0..<3_000_000))
+            if isLingering { ground.end.close(.afterWriting) }
+            ground.end.finish()
+            #expect(ground.end.log == [.finished])
+            #expect(!ground.end.socket.isOpen)
+            ground.lookAround()
+            #expect(ground.end.log == [.finished])
+            #expect(ground.end.breaches == [])
+        }
+    }
+
+    @Test("Broken off by its transport, a pipe tells that error in a later turn, and nothing else")
+    func breaksOff() {
+        let reason = NighError(
+            .conversing, .unavailable("the cable was pulled out"), transport: "test", advice: "put it back")
+        let ground = Ground()
+        ground.far.write([1])
+        ground.lookAround()
+        ground.end.call { pipe in
+            pipe.breakOff(reason)
+            pipe.breakOff(Self.reset)
+            PipeEnd.write([1], to: pipe)
+        }
+        #expect(ground.end.wait { ground.end.log.last == .closed(reason) })
+        #expect(ground.end.log == [.bytes, .finished, .closed(reason)])
+        #expect(ground.end.breaches == [])
+        #expect(!ground.end.socket.isOpen)
+    }
+
+    @Test("A pipe that was broken off and finished in one turn tells nothing")
+    func breaksOffAndFinishes() {
+        let ground = Ground()
+        ground.end.call { pipe in
+            pipe.breakOff(Self.reset)
+            pipe.finish()
+        }
+        ground.lookAround()
+        #expect(ground.end.log == [.finished])
+    }
+
+    // MARK: Who holds it
+
+    @Test("A pipe that nobody holds goes on to its end, and is gone then")
+    func holdsItself() {
+        let ground = Ground()
+        let stream = Stream.bytes(0..<2_000_000)
+        ground.end.write(stream)
+        ground.end.close(.afterWriting)
+        ground.end.letGo()
+        #expect(ground.end.pipeIsAlive)
+        #expect(ground.far.read(stream.count) == stream)
+        ground.far.close()
+        #expect(ground.end.wait { ground.end.isFinished })
+        #expect(!ground.end.pipeIsAlive)
+    }
+
+    @Test("A loop that ends closes its pipes' sockets without a word")
+    func endsWithItsLoop() {
+        for isLingering in [false, true] {
+            let sockets = SocketPair()
+            let loop = UVEventLoop()
+            let end = PipeEnd(sockets.near, on: loop)
+            end.write(Stream.bytes(0..<3_000_000))
+            if isLingering { end.close(.afterWriting) }
+            end.letGo()
+            loop.shutdown()
+            #expect(!end.socket.isOpen)
+            #expect(end.log == [])
+            #expect(sockets.far.read(3_000_000).count < 3_000_000)
+        }
+    }
+}
