@@ -1,10 +1,12 @@
 import Glibc
 
 /// A folder of its own for one test, removed with all that is in it when the test lets go of it.
-package final class TemporaryFolder: Sendable {
-    package let path: String
+public final class TemporaryFolder: Sendable {
+    /// Where it is.
+    public let path: String
 
-    package init() {
+    /// Makes one in `/tmp`; stops the program where that cannot be.
+    public init() {
         var template = Array("/tmp/nigh-test-XXXXXX".utf8CString)
         path = template.withUnsafeMutableBufferPointer { buffer in
             guard let base = buffer.baseAddress, let made = mkdtemp(base) else {

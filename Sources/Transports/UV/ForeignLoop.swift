@@ -4,12 +4,12 @@ import NighCore
 /// call that would have an answer. A transport that is shut down lets go of it, and nothing more is said.
 ///
 /// Confined to that loop; hence `@unchecked Sendable`.
-package final class ForeignLoop: @unchecked Sendable {
+public final class ForeignLoop: @unchecked Sendable {
     private let loop: any EventLoop
     private let events: any TransportEvents
 
     /// To be made in `Transport.start`, on the loop it was given. The transport is told to be down, in a later turn.
-    package init(_ loop: any EventLoop, _ events: any TransportEvents, for transport: any Transport) {
+    public init(_ loop: any EventLoop, _ events: any TransportEvents, for transport: any Transport) {
         self.loop = loop
         self.events = events
         loop.execute { [weak self] in
@@ -19,7 +19,7 @@ package final class ForeignLoop: @unchecked Sendable {
     }
 
     /// Says in a later turn that nobody can be dialled.
-    package func refuse(_ dial: DialID, by transport: any Transport) {
+    public func refuse(_ dial: DialID, by transport: any Transport) {
         loop.execute { [weak self] in
             self?.events.dialFailed(
                 dial, error: Self.error(.connecting, transport.scheme), by: transport)
@@ -27,7 +27,7 @@ package final class ForeignLoop: @unchecked Sendable {
     }
 
     /// What `Transport.diagnose` has to say.
-    package static func diagnosis(of scheme: String) -> Diagnosis {
+    public static func diagnosis(of scheme: String) -> Diagnosis {
         let error = error(.starting, scheme)
         return Diagnosis("event loop", .fail, "\(error.cause)", advice: error.advice)
     }
