@@ -74,14 +74,24 @@ lab: setup-test ## Run scenarios on real networks by name; ARGUMENTS="--list" na
 	swift build $(FLAGS) -c debug --product fourinarow
 	swift run $(FLAGS) -c debug lab $(ARGUMENTS)
 
+# It reads what was built, with Python, which the tests need as well.
 .PHONY: lint
-lint: setup ## Check style, and that nothing compiles with a warning
+lint: setup-test ## Check style, that nothing compiles with a warning, and that the public interface is the one written down
 	swift format lint --strict --recursive $(SOURCES)
 	swift build --build-tests $(FLAGS)
+	@.ci/api check
 
 .PHONY: format
 format: ## Rewrite the sources in the style that lint asks for
 	swift format --in-place --recursive $(SOURCES)
+
+.PHONY: api
+api: setup-test build ## Write down the public interface anew, and its fingerprint, after a change (docs/stability.md)
+	@.ci/api write
+
+.PHONY: check-api
+check-api: setup-test build ## Check that the public interface is the one written down in docs/api
+	@.ci/api check
 
 # `swift` may be a link to something else, so the toolchain is asked where it is.
 TOOLCHAIN = $(shell swift -print-target-info | sed -n 's/.*"runtimeResourcePath": "\(.*\)\/lib\/swift".*/\1/p')

@@ -149,6 +149,7 @@ let package = Package(
             name: "TerminalTests",
             dependencies: ["ChildPrograms", "NighCore", "Terminal", "TerminalCrasher"],
             path: "Tests/Terminal"),
+        .testTarget(name: "APITests", dependencies: ["ChildPrograms", "NighTestKit"], path: "Tests/API"),
         .testTarget(name: "FuzzTests", dependencies: ["fuzz"], path: "Tests/Fuzz"),
         .testTarget(
             name: "GreetTests", dependencies: ["Arguments", "ChildPrograms", "Nigh", "ProgramLife", "greet"],

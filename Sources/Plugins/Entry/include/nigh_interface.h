@@ -1,5 +1,9 @@
+// Which Nigh this is: a plugin that was built with another fingerprint is refused.
+// Written by `make api`, and by nobody else; docs/stability.md says what for.
 #ifndef NIGH_INTERFACE_H
 #define NIGH_INTERFACE_H
+
 #define NIGH_VERSION "0.1.0"
-#define NIGH_INTERFACE_FINGERPRINT "0000000000000000"
+#define NIGH_INTERFACE_FINGERPRINT "6d41e9a376ecbaec"
+
 #endif

@@ -1,0 +1,74 @@
+import Testing
+
+@Suite("A change of the interface", .timeLimit(.minutes(2)))
+struct AcknowledgementTests {
+    private let fixture = Fixture()
+
+    /// Writes the dump, and begins the list with what is told to belong there.
+    private func acknowledge(_ words: String) throws {
+        let (status, lines, errors) = try fixture.api("write")
+        try #require(status == 0, "\(errors)")
+        let entry = try #require(lines.last)
+        try tell(entry + words)
+    }
+
+    private func tell(_ entry: String) throws {
+        try fixture.write(
+            """
+            | version | plugins | all | what changed |
+            | --- | --- | --- | --- |
+            \(entry)
+            """, to: "docs/stability.md")
+    }
+
+    init() throws {
+        try fixture.write("1.2.3\n", to: "VERSION")
+        try tell("")
+        try fixture.compile(Fixture.files)
+        try acknowledge(" the first |")
+    }
+
+    @Test("passes once the dump, the header and the list are of one interface")
+    func passes() throws {
+        let (status, lines, errors) = try fixture.api("check")
+        #expect(status == 0)
+        #expect(lines + errors == [])
+        let header = try fixture.read("Sources/Plugins/Entry/include/nigh_interface.h")
+        #expect(header.contains(#"#define NIGH_VERSION "1.2.3""#))
+        let fingerprint = try #require(header.firstMatch(of: #/FINGERPRINT "([0-9a-f]{16})"\n/#)).1
+        #expect(try fixture.read("docs/stability.md").contains("| 1.2.3 | `\(fingerprint)` |"))
+    }
+
+    @Test("is refused until it is written down and told, with the lines that differ and what to do")
+    func isRefused() throws {
+        try fixture.compile(
+            Fixture.files(with: "private var weight: Int64", for: "private var weight: Int32"))
+        let (status, lines, errors) = try fixture.api("check")
+        #expect(status == 1)
+        #expect(lines.contains("in Figures > struct Point:"))
+        #expect(lines.contains("  - hidden stored var weight: Int32"))
+        #expect(lines.contains("  + hidden stored var weight: Int64"))
+        #expect(errors.count == 1 && errors.contains { $0.contains("run `make api`") }, "\(errors)")
+
+        let list = try fixture.read("docs/stability.md")
+        _ = try fixture.api("write")
+        let untold = try fixture.api("check")
+        #expect(untold.status == 1)
+        #expect(untold.errors.first?.contains("docs/stability.md") == true, "\(untold.errors)")
+
+        try acknowledge(" |")
+        #expect(try fixture.api("check").status == 1, "no words")
+        #expect(try fixture.read("docs/stability.md") != list)
+        try acknowledge(" more weight |")
+        #expect(try fixture.api("check").status == 0)
+    }
+
+    @Test("is refused where the header is another one's")
+    func header() throws {
+        let path = "Sources/Plugins/Entry/include/nigh_interface.h"
+        try fixture.write(fixture.read(path).replacing("1.2.3", with: "1.2.4"), to: path)
+        let (status, _, errors) = try fixture.api("check")
+        #expect(status == 1)
+        #expect(errors.contains { $0.contains(path) }, "\(errors)")
+    }
+}

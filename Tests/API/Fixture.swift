@@ -1,0 +1,131 @@
+import ChildPrograms
+import Foundation
+import NighTestKit
+import Testing
+
+/// A small module that is written and compiled for one test, and what `.ci/api` makes of it.
+final class Fixture {
+    /// The module as it was before anybody changed it: what stands in each file.
+    static let files = [
+        "Figures.swift": """
+        /// What carries.
+        public protocol Wire {
+            func open()
+            func close()
+        }
+
+        public struct Point: Sendable {
+            public var x: Int
+            private var weight: Int32
+            private var colour: Int32
+            let depth: Depth
+
+            public init(x: Int) {
+                self.x = x
+                weight = 1
+                colour = 2
+                depth = Depth()
+            }
+
+            public func length() -> Int { x * Int(weight) }
+
+            @inlinable public func twice() -> Int {
+                // Why twice.
+                x * 2
+            }
+        }
+
+        struct Depth {
+            var metres: Int32 = 0
+            var steps: UInt32 = 0
+        }
+
+        public enum Figure {
+            case circle
+            case square(Point)
+        }
+
+        public func join(_ left: Int, by right: Int = 3) throws(Failure) {}
+        """,
+        "Nodes.swift": """
+        public struct Failure: Error {}
+
+        open class Node {
+            public init() {}
+            private func first() {}
+            func second() {}
+            private final func aside() {}
+        }
+
+        public final class Leaf<Content: Hashable> {
+            private let content: Content
+            private lazy var count = 0
+            public init(_ content: Content) { self.content = content }
+            public func grow() async {}
+        }
+        """,
+    ]
+
+    private let folder = TemporaryFolder()
+
+    /// Where a whole repository would be.
+    var root: String { folder.path }
+
+    private static let api = URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "../../.ci/api").standardizedFileURL.path
+
+    /// Compiles the module anew from these files alone.
+    func compile(_ files: [String: String]) throws {
+        let sources = root + "/Sources"
+        try? FileManager.default.removeItem(atPath: sources)
+        for (name, text) in files { try write(text, to: "Sources/\(name)") }
+        try write("", to: "built/Modules/nothing")
+        let compiler = try Child(
+            "/usr/bin/env",
+            [
+                "swiftc", "-wmo", "-emit-module", "-parse-as-library", "-swift-version", "6", "-module-name",
+                "Figures",
+                "-emit-module-path", "\(root)/built/Modules/Figures.swiftmodule",
+            ] + files.keys.sorted().map { "\(sources)/\($0)" })
+        let (status, errors) = try compiler.end()
+        try #require(status == 0, "\(errors)")
+    }
+
+    func write(_ text: String, to path: String) throws {
+        let file = URL(filePath: "\(root)/\(path)")
+        try FileManager.default.createDirectory(
+            at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try text.write(to: file, atomically: true, encoding: .utf8)
+    }
+
+    func read(_ path: String) throws -> String {
+        try String(contentsOfFile: "\(root)/\(path)", encoding: .utf8)
+    }
+
+    /// Runs `.ci/api` on the module.
+    func api(_ command: String) throws -> (status: Int32, lines: [String], errors: [String]) {
+        let program = try Child(
+            Self.api, [command, "--root", root, "--built", "\(root)/built/Modules", "Figures"])
+        let (status, errors) = try program.end()
+        return (status, program.lines, errors)
+    }
+
+    /// The dump of the module that these files make.
+    static func dump(_ files: [String: String]) throws -> [String] {
+        let fixture = Fixture()
+        try fixture.compile(files)
+        let (status, lines, errors) = try fixture.api("print")
+        try #require(status == 0 && !lines.isEmpty, "\(errors)")
+        return lines
+    }
+
+    /// The dump of the module as it was.
+    static let original = Result { try dump(files) }
+
+    /// The files with one text in them put in another's place.
+    static func files(with new: String, for old: String) throws -> [String: String] {
+        let changed = files.mapValues { $0.replacing(old, with: new) }
+        try #require(changed != files, "\(old)")
+        return changed
+    }
+}
