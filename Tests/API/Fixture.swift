@@ -79,7 +79,8 @@ final class Fixture {
         let sources = root + "/Sources"
         try? FileManager.default.removeItem(atPath: sources)
         for (name, text) in files { try write(text, to: "Sources/\(name)") }
-        try write("", to: "built/Modules/nothing")
+        try FileManager.default.createDirectory(
+            atPath: "\(root)/built/Modules", withIntermediateDirectories: true)
         let compiler = try Child(
             "/usr/bin/env",
             [
