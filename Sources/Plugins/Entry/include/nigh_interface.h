@@ -4,6 +4,6 @@
 #define NIGH_INTERFACE_H
 
 #define NIGH_VERSION "0.1.0"
-#define NIGH_INTERFACE_FINGERPRINT "6d41e9a376ecbaec"
+#define NIGH_INTERFACE_FINGERPRINT "115f7d03a03ff5c1"
 
 #endif
