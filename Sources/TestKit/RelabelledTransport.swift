@@ -9,6 +9,7 @@ package final class RelabelledTransport: Transport, TransportEvents, @unchecked 
     private let inner: any Transport
     private var events: (any TransportEvents)?
     private var loop: (any EventLoop)?
+    private var isBrowsing = false
     /// Told while it browses.
     package var knownAddresses: [TransportAddress] = []
     /// Whether it sees what is advertised.
@@ -40,11 +41,18 @@ package final class RelabelledTransport: Transport, TransportEvents, @unchecked 
     }
     package func stopAdvertising() { inner.stopAdvertising() }
     package func browse(_ service: ServiceName) {
+        isBrowsing = true
         if finds { inner.browse(service) }
-        loop?.execute { for address in self.knownAddresses { self.events?.addressKnown(address, by: self) } }
+        loop?.execute {
+            guard self.isBrowsing else { return }
+            for address in self.knownAddresses { self.events?.addressKnown(address, by: self) }
+        }
     }
 
-    package func stopBrowsing() { inner.stopBrowsing() }
+    package func stopBrowsing() {
+        isBrowsing = false
+        inner.stopBrowsing()
+    }
     package func cancelDial(_ dial: DialID) { inner.cancelDial(dial) }
     package func diagnose() -> [Diagnosis] { inner.diagnose() }
 
@@ -59,6 +67,12 @@ package final class RelabelledTransport: Transport, TransportEvents, @unchecked 
 
     private func relabel(_ address: TransportAddress) -> TransportAddress {
         TransportAddress(scheme: scheme, value: address.value)
+    }
+
+    private func relabel(_ error: NighError) -> NighError {
+        var error = error
+        error.transport = scheme
+        return error
     }
 
     private func relabel(_ sighting: Sighting) -> Sighting {
@@ -84,21 +98,21 @@ package final class RelabelledTransport: Transport, TransportEvents, @unchecked 
     }
 
     package func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
+        let isRelabelled = scheme != inner.scheme
+        let pipe: any Pipe = isRelabelled ? RelabelledPipe(pipe, scheme: scheme) : pipe
         events?.pipeOpened(wrap(pipe), dial: dial, by: self)
     }
 
     package func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {
-        var error = error
-        error.transport = scheme
-        events?.dialFailed(dial, error: error, by: self)
+        events?.dialFailed(dial, error: relabel(error), by: self)
     }
 
     package func advertisingFailed(_ error: NighError, by transport: any Transport) {
-        events?.advertisingFailed(error, by: self)
+        events?.advertisingFailed(relabel(error), by: self)
     }
 
     package func browsingFailed(_ error: NighError, by transport: any Transport) {
-        events?.browsingFailed(error, by: self)
+        events?.browsingFailed(relabel(error), by: self)
     }
 
     package func advertised(as name: DisplayName, by transport: any Transport) {
@@ -110,6 +124,56 @@ package final class RelabelledTransport: Transport, TransportEvents, @unchecked 
     }
 
     package func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
-        events?.transportChanged(condition, by: self)
+        switch condition {
+        case .up: events?.transportChanged(.up, by: self)
+        case .down(let error): events?.transportChanged(.down(relabel(error)), by: self)
+        }
+    }
+}
+
+/// A pipe of a transport that is relabelled: its addresses and errors carry the new scheme.
+private final class RelabelledPipe: Pipe, PipeHandler {
+    private let inner: any Pipe
+    private let scheme: String
+    private var handler: (any PipeHandler)?
+
+    init(_ inner: any Pipe, scheme: String) {
+        self.inner = inner
+        self.scheme = scheme
+    }
+
+    var localAddress: TransportAddress? { inner.localAddress.map(relabel) }
+    var remoteAddress: TransportAddress? { inner.remoteAddress.map(relabel) }
+    var writableBytes: Int { inner.writableBytes }
+    var counters: PipeCounters { inner.counters }
+
+    private func relabel(_ address: TransportAddress) -> TransportAddress {
+        TransportAddress(scheme: scheme, value: address.value)
+    }
+
+    func start(handler: any PipeHandler) {
+        self.handler = handler
+        inner.start(handler: self)
+    }
+
+    func write(_ queue: inout ByteQueue) { inner.write(&queue) }
+    func pauseReading() { inner.pauseReading() }
+    func resumeReading() { inner.resumeReading() }
+
+    func close(_ manner: PipeCloseManner) {
+        handler = nil
+        inner.close(manner)
+    }
+
+    func pipe(_ pipe: any Pipe, received bytes: ByteSlice) { handler?.pipe(self, received: bytes) }
+    func pipeBecameWritable(_ pipe: any Pipe) { handler?.pipeBecameWritable(self) }
+    func pipeEnded(_ pipe: any Pipe) { handler?.pipeEnded(self) }
+
+    func pipeClosed(_ pipe: any Pipe, error: NighError?) {
+        let told = handler
+        handler = nil
+        var error = error
+        error?.transport = scheme
+        told?.pipeClosed(self, error: error)
     }
 }

@@ -10,13 +10,13 @@ struct ConformanceTests {
     private static let nobody = PlainSocket()
     private static let silent = SilentPort()
 
-    static func rig() throws -> TransportRig {
+    static func rig(wrap: @escaping (any Transport) -> any Transport = { $0 }) throws -> TransportRig {
         var rig = TransportRig(
             "tcp on loopback",
             refusedAddress: TransportAddress(scheme: "tcp", value: "127.0.0.1:\(nobody.port)"),
             silentAddress: TransportAddress(scheme: "tcp", value: "127.0.0.1:\(silent.port)"),
             makeLoop: { UVEventLoop() }, stopLoop: { ($0 as? UVEventLoop)?.shutdown() },
-            makeTransport: { TCPTransport(TCPOptions(interface: "lo", discovery: .embedded)) })
+            makeTransport: { wrap(TCPTransport(TCPOptions(interface: "lo", discovery: .embedded))) })
         // All rigs share the loopback interface; nobody of one looks for anybody of another.
         rig.service = try #require(ServiceName("t\(UInt32.random(in: .min ... .max))"))
         rig.quietTime = .milliseconds(100)
@@ -27,5 +27,19 @@ struct ConformanceTests {
     func check(_ check: ConformanceCheck) {
         let outcome = check.run { try Self.rig() }
         #expect(outcome.verdict == .passed)
+    }
+
+    /// What stands between a session and its transport in debug builds keeps the contract as well, and finds nothing to say.
+    @Test(arguments: TransportConformance.checks)
+    func checked(_ check: ConformanceCheck) {
+        var made: [CheckedTransport] = []
+        let outcome = check.run {
+            try Self.rig {
+                made.append(CheckedTransport($0))
+                return made[made.count - 1]
+            }
+        }
+        #expect(outcome.verdict == .passed)
+        #expect(made.compactMap(\.breach).isEmpty)
     }
 }

@@ -127,6 +127,8 @@ public struct NighError: Error, Hashable, Sendable {
         case superseded
         /// The other side broke the protocol.
         case protocolViolation(String)
+        /// The transport broke a rule of its contract, in the way told, and is used no more.
+        case contractBroken(ContractRule, String)
         /// The sides share no protocol version.
         case noCommonVersion(ours: ClosedRange<UInt8>, theirs: ClosedRange<UInt8>)
         /// One side wants an encrypted link, the other one without encryption; `theyEncrypt` tells which is which.
@@ -207,6 +209,7 @@ extension NighError.Cause: CustomStringConvertible {
         case .unknownConversation: "the other side has ended this conversation"
         case .superseded: "another link took over"
         case .protocolViolation(let what): "the other side broke the protocol: \(what)"
+        case .contractBroken(let rule, let what): "the transport broke the rule \"\(rule.rawValue)\": \(what)"
         case .noCommonVersion(let ours, let theirs):
             "no common protocol version: this side speaks \(ours.lowerBound) to \(ours.upperBound), "
                 + "the other \(theirs.lowerBound) to \(theirs.upperBound)"

@@ -44,6 +44,7 @@ public final class Session: Sendable {
             Set(transports.map(\.scheme)).count == transports.count,
             "a session takes one transport of each scheme")
         configuration.limits.check()
+        let transports = configuration.checksTransports ? transports.map(Self.checked) : transports
         var seeds = SeededGenerator(seed: configuration.seed ?? .random(in: .min ... .max))
         let hello = Hello(
             peer: identity.peerID, incarnation: seeds.next(), service: configuration.service,
@@ -72,6 +73,10 @@ public final class Session: Sendable {
         self.attention = attention
         messages = MessageSequence(inbox: driver.inbox)
         events = EventSequence(inbox: driver.events)
+    }
+
+    private static func checked(_ transport: any Transport) -> any Transport {
+        transport is CheckedTransport ? transport : CheckedTransport(transport)
     }
 
     private static func offer(_ security: SessionSecurity, _ identity: Identity) -> SecureChannelOffer {

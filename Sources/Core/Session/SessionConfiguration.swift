@@ -41,9 +41,18 @@ public struct SessionConfiguration: Sendable {
     public var limits: SessionLimits
     /// Its spans of time.
     public var timings: SessionTimings
+    /// Whether each transport is held to its contract while the session uses it (see ``CheckedTransport``): one that breaks a rule
+    /// is cut off and told to be down, and the rule is named. On in debug builds, off in others, where it costs nothing then.
+    public var checksTransports = Self.checksTransportsByDefault
     /// Decides everything that is random in the session, including its incarnation; nil draws it anew each time. Only tests set it:
     /// two runs with one seed would look like one and the same run to their peers.
     public var seed: UInt64?
+
+    #if DEBUG
+        private static let checksTransportsByDefault = true
+    #else
+        private static let checksTransportsByDefault = false
+    #endif
 
     /// Sees every byte of every link in the clear, for tracing; costs nothing where there is none. The session holds it.
     public var observer: (any LinkObserver)?

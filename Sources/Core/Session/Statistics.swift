@@ -106,6 +106,7 @@ extension NighError.Cause {
         case .unknownConversation: "unknown conversation"
         case .superseded: "superseded"
         case .protocolViolation: "protocol violation"
+        case .contractBroken: "contract broken"
         case .noCommonVersion: "no common version"
         case .noCommonSecurity: "no common security"
         case .notPaired: "not paired"

@@ -48,15 +48,15 @@ public enum PipeCloseManner: Sendable {
     case now
 }
 
-/// Who a pipe tells what happens. The session's links implement it; all calls come on the loop.
+/// Who a pipe tells what happens, with itself as `pipe`. The session's links implement it; all calls come on the loop.
 public protocol PipeHandler: AnyObject {
-    /// Bytes came. The slice may be kept as long as wanted.
+    /// Bytes came, at least one. The slice may be kept as long as wanted.
     func pipe(_ pipe: any Pipe, received bytes: ByteSlice)
 
     /// `writableBytes` was zero or less and is well above it again.
     func pipeBecameWritable(_ pipe: any Pipe)
 
-    /// The other end has finished writing; nothing more will be received. Writing still works.
+    /// The other end has finished writing; nothing more will be received. Told once. Writing still works.
     func pipeEnded(_ pipe: any Pipe)
 
     /// The pipe broke, or the other end closed it altogether. The last call; not made after this side's own `close`.

@@ -6,7 +6,9 @@
 /// ## The contract, for every member
 /// - `start` is called first and once, `shutdown` last and once; nothing is called before or after.
 /// - The session calls on the loop; the transport calls its `events` on the loop, and **never from inside a call**
-///   that the session makes: what a call brings about is told in a later turn (`EventLoop.execute`).
+///   that the session makes: what a call brings about is told in a later turn (`EventLoop.execute`). `places` alone may be
+///   answered at once.
+/// - Each event names the transport that tells it, and no other.
 /// - No call blocks. What takes time is begun, and its outcome told as an event.
 /// - Errors are `NighError`s with stage, cause and advice; `transport` is filled in with the scheme.
 /// - After `shutdown` returns, no event comes any more, from the transport or from any pipe of it.
@@ -14,7 +16,8 @@
 /// `Sendable`, because it is made on the program's thread and used on the loop's; since all its state is confined to
 /// the loop from `start` on, most are `@unchecked Sendable` for that reason.
 ///
-/// NighTestKit's `checkTransportConformance` holds a transport to all of this.
+/// NighTestKit's `checkTransportConformance` holds a transport to all of this, and ``CheckedTransport`` to what of it can be seen
+/// while a session uses it.
 public protocol Transport: AnyObject, Sendable {
     /// The name in specs and addresses: `tcp`. Constant; 1 to 15 of a–z and 0–9, a letter first. Callable anywhere.
     var scheme: String { get }
@@ -85,20 +88,22 @@ public protocol TransportEvents: AnyObject {
     /// know. Told after `browse`, and counts until `stopBrowsing`: until then the session dials it from time to time, and has
     /// a route to whoever says hello there. A second telling changes nothing, but has it dialled at once.
     func addressKnown(_ address: TransportAddress, by transport: any Transport)
-    /// A pipe is open: with `dial`, the one dialled under that number; without, one that came in. Reading begins when
-    /// the pipe is given its handler.
+    /// A pipe is open: with `dial`, the one dialled under that number; without, one that came in, which none does while nothing
+    /// is advertised. Reading begins when the pipe is given its handler.
     func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport)
     /// The dial failed for good.
     func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport)
-    /// What is advertised can be seen by others under `name`: another than asked for where somebody else has that already.
+    /// What is advertised can be seen by others under `name`: another than asked for where somebody else has that already. Not told
+    /// while nothing is.
     func advertised(as name: DisplayName, by transport: any Transport)
     /// Advertising could not begin, or ended; the transport goes on trying if that can help.
     func advertisingFailed(_ error: NighError, by transport: any Transport)
     /// Browsing could not begin, or ended; the transport goes on trying if that can help.
     func browsingFailed(_ error: NighError, by transport: any Transport)
-    /// This side listens, or listens elsewhere now. Empty when it no longer does.
+    /// This side listens, or listens elsewhere now. Empty when it no longer does, as it must be once nothing is advertised.
     func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport)
-    /// The ground under the transport came or went (an adapter was unplugged, a daemon restarted).
+    /// The ground under the transport came or went (an adapter was unplugged, a daemon restarted). Down, none of the routes told
+    /// so far counts any more; each of them may be told as found anew.
     func transportChanged(_ condition: TransportCondition, by transport: any Transport)
 }
 
@@ -158,7 +163,7 @@ public struct Sighting: Hashable, Sendable {
     }
 }
 
-/// What a transport offers and costs.
+/// What a transport offers and costs. Sizes and times are more than zero.
 public struct TransportCapabilities: Hashable, Sendable {
     /// Whether it can carry unreliable messages apart from its byte stream.
     public var datagrams: Bool

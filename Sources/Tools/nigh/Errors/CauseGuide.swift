@@ -16,7 +16,8 @@ struct CauseGuide: Sendable {
             .busy, .bufferFull(limit: 0), .messageTooLarge(size: 0, limit: 0), .notConnected, .unknownPeer,
             .noRoute, .selfDial, .sameIdentity, .wrongPeer(expected: nobody, found: nobody),
             .wrongService(""), .restarted, .peerLeft, .left, .unknownConversation, .superseded,
-            .protocolViolation(""), .noCommonVersion(ours: 1...1, theirs: 1...1),
+            .protocolViolation(""), .contractBroken(.eventsOnTheLoop, ""),
+            .noCommonVersion(ours: 1...1, theirs: 1...1),
             .noCommonSecurity(theyEncrypt: true), .notPaired, .pairingRefused(.declined), .limit("", 0),
             .invalid(""), .unavailable(""), .closed, .system(0, ""), .allFailed,
         ] + faults.map { .insecure($0) }
@@ -168,6 +169,11 @@ struct CauseGuide: Sendable {
             (
                 "The other side sent something that the protocol does not allow: another program, another version, or a defect.",
                 "Look at what passes with `nigh trace`; update the older side."
+            )
+        case .contractBroken:
+            (
+                "A transport of this program, perhaps one that was added to it, does what no transport may do; so it is used no more.",
+                "Tell whoever made the transport, with the rule that is named; leave it out, and the session goes on with the others."
             )
         case .notPaired:
             (

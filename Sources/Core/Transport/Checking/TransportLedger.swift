@@ -1,0 +1,200 @@
+/// What is going on at a transport: what the session has asked it for, and what it has told so far. Whatever it tells next is
+/// held against that.
+///
+/// A value that knows no loop and calls nobody; what breaks a rule is thrown.
+struct TransportLedger {
+    private enum DialEnd {
+        case told, cancelled
+    }
+
+    private enum RouteStanding {
+        /// Found, and not lost.
+        case told
+        /// Found before the search was begun again, or before the transport went down: it may be found anew, and may be lost.
+        case doubtful
+    }
+
+    /// How many dials that are over are remembered; what is told of an older one counts as told of none.
+    static let endedDialsRemembered = 256
+
+    let scheme: String
+    private var isAdvertising = false
+    private(set) var listens = false
+    private var browsed: ServiceName?
+    private var routes: [TransportAddress: RouteStanding] = [:]
+    private var openDials: Set<DialID> = []
+    private var endedDials: [DialID: DialEnd] = [:]
+    private var endedInOrder: [DialID] = []
+
+    init(scheme: String) { self.scheme = scheme }
+
+    // MARK: What the session asks for
+
+    mutating func advertise() { isAdvertising = true }
+
+    mutating func stopAdvertising() { isAdvertising = false }
+
+    mutating func browse(_ service: ServiceName) {
+        browsed = service
+        doubtRoutes()
+    }
+
+    mutating func stopBrowsing() {
+        browsed = nil
+        routes = [:]
+    }
+
+    mutating func dial(_ dial: DialID) { openDials.insert(dial) }
+
+    mutating func cancel(_ dial: DialID) {
+        if openDials.remove(dial) != nil { note(dial, .cancelled) }
+    }
+
+    func isOpen(_ dial: DialID) -> Bool { openDials.contains(dial) }
+
+    // MARK: What is to be taken back when the transport is cut off
+
+    /// One of the routes that the session believes in, which it no longer is after this.
+    mutating func takeRoute() -> TransportAddress? {
+        let next = routes.keys.min { $0.value < $1.value }
+        if let next { routes[next] = nil }
+        return next
+    }
+
+    /// One of the dials whose outcome the session waits for, which it no longer is after this.
+    mutating func takeDial() -> DialID? {
+        let next = openDials.min { $0.number < $1.number }
+        if let next { openDials.remove(next) }
+        return next
+    }
+
+    // MARK: What the transport tells
+
+    mutating func found(_ sighting: Sighting) throws(ContractBreach) {
+        try check(sighting, "routeFound")
+        guard routes[sighting.address] != .told else {
+            throw ContractBreach(.routeFoundOnce, "routeFound at \(sighting.address), which was found before")
+        }
+        routes[sighting.address] = .told
+    }
+
+    func changed(_ sighting: Sighting) throws(ContractBreach) {
+        try check(sighting, "routeChanged")
+        try checkIsFound(sighting.address, "routeChanged")
+    }
+
+    mutating func lost(_ address: TransportAddress) throws(ContractBreach) {
+        try checkBrowses("routeLost")
+        try check(address, "routeLost")
+        try checkIsFound(address, "routeLost")
+        routes[address] = nil
+    }
+
+    func known(_ address: TransportAddress) throws(ContractBreach) {
+        try checkBrowses("addressKnown")
+        try check(address, "addressKnown")
+    }
+
+    mutating func opened(_ dial: DialID?) throws(ContractBreach) {
+        if let dial { return try end(dial, "pipeOpened") }
+        guard isAdvertising else {
+            throw ContractBreach(.inboundWhileAdvertising, "a pipe came in while nothing was advertised")
+        }
+    }
+
+    mutating func failed(_ dial: DialID, _ error: NighError) throws(ContractBreach) {
+        try check(error, "dialFailed")
+        try end(dial, "dialFailed")
+    }
+
+    func advertised() throws(ContractBreach) {
+        guard isAdvertising else {
+            throw ContractBreach(
+                .listeningWhileAdvertising, "advertised was told while nothing was advertised")
+        }
+    }
+
+    mutating func listens(at addresses: [TransportAddress]) throws(ContractBreach) {
+        for address in addresses { try check(address, "listeningChanged") }
+        guard isAdvertising || addresses.isEmpty else {
+            throw ContractBreach(
+                .listeningWhileAdvertising, "listeningChanged told addresses while nothing was advertised")
+        }
+        listens = !addresses.isEmpty
+    }
+
+    /// What was seen before counts no more once a transport is down.
+    mutating func became(_ condition: TransportCondition) throws(ContractBreach) {
+        guard case .down(let error) = condition else { return }
+        try check(error, "transportChanged")
+        doubtRoutes()
+    }
+
+    func check(_ error: NighError, _ word: String) throws(ContractBreach) {
+        guard error.transport == scheme else {
+            let named = error.transport.map { "the transport \"\($0)\"" } ?? "no transport"
+            throw ContractBreach(.errorsCarryTheScheme, "the error of \(word) names \(named)")
+        }
+    }
+
+    func check(_ address: TransportAddress, _ word: String) throws(ContractBreach) {
+        guard address.scheme == scheme else {
+            throw ContractBreach(.addressesCarryTheScheme, "\(word) told the address \(address)")
+        }
+    }
+
+    // MARK: How
+
+    private mutating func doubtRoutes() {
+        for address in routes.keys { routes[address] = .doubtful }
+    }
+
+    private func check(_ sighting: Sighting, _ word: String) throws(ContractBreach) {
+        let service = try checkBrowses(word)
+        try check(sighting.address, word)
+        guard sighting.advertisement.service == service else {
+            throw ContractBreach(
+                .routeOfTheService,
+                "\(word) told the service \(sighting.advertisement.service), and \(service) is browsed for")
+        }
+        if let quality = sighting.quality, !(0...1).contains(quality) {
+            throw ContractBreach(.qualityInRange, "\(word) told a quality of \(quality)")
+        }
+    }
+
+    @discardableResult
+    private func checkBrowses(_ word: String) throws(ContractBreach) -> ServiceName {
+        guard let browsed else {
+            throw ContractBreach(.routeWhileBrowsing, "\(word) was told while nothing was browsed for")
+        }
+        return browsed
+    }
+
+    private func checkIsFound(_ address: TransportAddress, _ word: String) throws(ContractBreach) {
+        guard routes[address] != nil else {
+            throw ContractBreach(.routeFoundFirst, "\(word) at \(address), where nobody was found")
+        }
+    }
+
+    private mutating func end(_ dial: DialID, _ word: String) throws(ContractBreach) {
+        guard openDials.remove(dial) == nil else { return note(dial, .told) }
+        switch endedDials[dial] {
+        case .told:
+            throw ContractBreach(
+                .dialEndsOnce, "\(word) for dial \(dial.number), whose outcome was told before")
+        case .cancelled:
+            throw ContractBreach(
+                .dialQuietAfterCancel, "\(word) for dial \(dial.number), which was cancelled")
+        case nil:
+            throw ContractBreach(.dialIsKnown, "\(word) for dial \(dial.number), which was never made")
+        }
+    }
+
+    private mutating func note(_ dial: DialID, _ end: DialEnd) {
+        endedDials[dial] = end
+        endedInOrder.append(dial)
+        if endedInOrder.count > Self.endedDialsRemembered {
+            endedDials[endedInOrder.removeFirst()] = nil
+        }
+    }
+}
