@@ -6,12 +6,16 @@ import NighPlugins
 /// The transports a command can have: those of this package, those of plugins that were named, and those of plugins in folders.
 public struct PluginChoice: Sendable {
     private let files: [String]
+    private let checks: Bool
 
     /// Only what is built in or found.
     public static let none = PluginChoice(files: [])
 
-    /// The plugins in these files besides.
-    public init(files: [String]) { self.files = files }
+    /// The plugins in these files besides. With `checks`, every transport is held to its contract; without, as the program was built.
+    public init(files: [String], checks: Bool = false) {
+        self.files = files
+        self.checks = checks
+    }
 
     /// The option that names plugins.
     public static let options = OptionGroup(
@@ -20,6 +24,15 @@ public struct PluginChoice: Sendable {
             repeated: "plugin", .file("FILE.so"),
             "takes the transport of this plugin in; those in a plugin folder are found by their scheme")
     ) { PluginChoice(files: $0) }
+
+    /// The same for commands with a session, which can be told to watch its transports.
+    public static let sessionOptions = OptionGroup(
+        "Plugins", options,
+        Option(
+            flag: "check-transports",
+            "watches that transports keep to their contract; one that does not is cut off, and the rule named"
+        )
+    ) { PluginChoice(files: $0.files, checks: $1) }
 
     /// What there is to choose from: with all that were named, and of those in folders with these schemes. Reads disks. Fails for plugins
     /// that are refused; `subject` is the option or operand that asks for the schemes.
@@ -55,6 +68,13 @@ public struct PluginChoice: Sendable {
     public func makeAll(_ list: String?) throws(Misuse) -> [any Transport] {
         let registry = try registry(with: Self.schemes(in: list), for: "--transport")
         let everything = registry.entries.map(\.scheme).filter { $0 != MemoryTransport.schemeName }
-        return try registry.makeAll(forOption: list ?? everything.joined(separator: ","))
+        let made = try registry.makeAll(forOption: list ?? everything.joined(separator: ","))
+        return checks ? made.map { CheckedTransport($0) } : made
     }
+}
+
+extension Sequence<any Transport> {
+    /// What was broken of the contract by those that are watched, one error each. After the session's end that is how the last is heard of:
+    /// nobody is told of it.
+    public var breaches: [NighError] { compactMap { ($0 as? CheckedTransport)?.breach } }
 }

@@ -42,8 +42,6 @@ enum Errand: Sendable {
         var transports: String?
         /// Where else transports come from.
         var plugins: PluginChoice = .none
-        /// Whether it is watched that transports keep to their contract.
-        var checksTransports = false
         /// Nil for the user's own.
         var identity: IdentityChoice?
         /// Where what passes on its links is written down; nil for nowhere.
@@ -187,14 +185,11 @@ extension Errand {
             "identity", .identityFile,
             "who you are to others: a file, or ephemeral for somebody new; your own of this device without it"
         ),
-        PluginChoice.options,
-        Option(
-            flag: "check-transports",
-            "watches that they keep to the contract of transports, and cuts off one that does not"),
+        PluginChoice.sessionOptions,
         RecordChoice.options
-    ) { name, transports, identity, plugins, checksTransports, record in
+    ) { name, transports, identity, plugins, record in
         Player(
-            name: name, transports: transports, plugins: plugins, checksTransports: checksTransports,
+            name: name, transports: transports, plugins: plugins,
             identity: identity.map { $0.map { .file($0) } ?? .ephemeral }, record: record)
     }
 

@@ -53,7 +53,7 @@ final class PersonalGame: @unchecked Sendable {
         await machine?.close()
         await lobby.close()
         loop.shutdown()
-        ready.finishRecord()
+        ready.finish()
     }
 
     // MARK: What happens

@@ -15,15 +15,19 @@ struct PlayerSetup {
         let loop: UVEventLoop
         /// Writes down what passes, where that was asked for.
         let recorder: LinkRecorder?
-        /// Closes the record, where one was asked for, once the session has closed; tells what is wrong with it.
-        func finishRecord() {
-            if let error = recorder?.finish() { LineOutput.complain("\(error)", by: "fourinarow") }
+        /// To be called once the session has closed: closes the record, where one was asked for. Tells what is wrong with it, and which
+        /// transports have broken their contract, where that was watched.
+        func finish() {
+            for error in transports.breaches + [recorder?.finish()].compactMap(\.self) {
+                LineOutput.complain("\(error)", by: "fourinarow")
+            }
         }
 
         /// What to say about who one is, if anything.
         var remark: String?
         /// What carries the player's games beyond this program.
-        let schemes: [String]
+        let transports: [any Transport]
+        var schemes: [String] { transports.map(\.scheme) }
         /// Transports that were taken because nobody named any: that one of them is not there is no news.
         let optionalSchemes: Set<String>
     }
@@ -46,7 +50,7 @@ struct PlayerSetup {
             name: player.name ?? name, identity: identity, trust: trust, transports: all, loop: loop
         ) { $0.observer = recorder }
         return Ready(
-            lobby: lobby, loop: loop, recorder: recorder, remark: remark, schemes: transports.map(\.scheme),
+            lobby: lobby, loop: loop, recorder: recorder, remark: remark, transports: transports,
             optionalSchemes: player.transports == nil ? schemes : [])
     }
 

@@ -36,7 +36,7 @@ struct MachineErrand {
         for seat in seats.reversed() {
             await seat.player.close()
             seat.loop.shutdown()
-            seat.ready.finishRecord()
+            seat.ready.finish()
         }
         return status
     }

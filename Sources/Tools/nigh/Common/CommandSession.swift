@@ -15,6 +15,8 @@ final class CommandSession: @unchecked Sendable {
     let loop: UVEventLoop
     /// To be touched on the loop.
     let transports: [any Transport]
+    /// The same without the faults that were put in front of them.
+    private let bareTransports: [any Transport]
     /// Whether this is who the user always is, and not somebody new.
     let isOwnIdentity: Bool
 
@@ -45,7 +47,7 @@ final class CommandSession: @unchecked Sendable {
         self.purposes = purposes
         self.takesAnything = takesAnything
         self.results = results
-        transports = try options.makeTransports()
+        (bareTransports, transports) = try options.makeTransports()
         let (identity, trust, isOwn) = try Self.identity(options.identity, results)
         isOwnIdentity = isOwn
         var configuration = SessionConfiguration(
@@ -97,6 +99,12 @@ final class CommandSession: @unchecked Sendable {
     /// Says goodbye to everybody and ends; nothing is called afterwards.
     func close() async {
         await session.close()
+        // What a transport says after its end, it says in the turns that follow.
+        for error in await onLoop({ mine in
+            mine.bareTransports.breaches.filter { !mine.downs.values.contains($0) }
+        }) {
+            results.remark("\(error)")
+        }
         loop.shutdown()
         if let error = recorder?.finish() { results.remark("\(error)") }
     }
@@ -109,7 +117,10 @@ final class CommandSession: @unchecked Sendable {
         case .stateChanged(let peer, _, _):
             peers[peer.id] = peer.state == .unavailable ? nil : peer
         case .peerChanged(let peer): if peers[peer.id] != nil { peers[peer.id] = peer }
-        case .transportChanged(let scheme, .down(let error)): downs[scheme] = error
+        case .transportChanged(let scheme, .down(let error)):
+            downs[scheme] = error
+            // Nobody is to think that it was the network.
+            if case .contractBroken = error.cause, !options.isTalkative { results.remark("\(error)") }
         case .transportChanged(let scheme, .up): downs[scheme] = nil
         case .invited(let invitation):
             let purpose = Purpose(context: invitation.context)

@@ -9,8 +9,6 @@ struct SessionOptions: Sendable {
     var transports: String?
     /// Where else transports come from.
     var plugins: PluginChoice
-    /// Whether it is watched that transports keep to their contract; where nobody asks for it, that is done in debug builds.
-    var checksTransports: Bool
     var service: ServiceName
     /// Nil for the one this user goes by.
     var name: DisplayName?
@@ -40,10 +38,7 @@ struct SessionOptions: Sendable {
         Option(
             "transport", short: "t", .transports,
             "what carries it, with options as in tcp:port=4000,interface=wlan0; all there are without it"),
-        PluginChoice.options,
-        Option(
-            flag: "check-transports",
-            "watches that they keep to the contract of transports, and cuts off one that does not"),
+        PluginChoice.sessionOptions,
         Option(
             "service", short: "s", .serviceName, default: ownService,
             "whom it meets: those of the same service"),
@@ -60,20 +55,20 @@ struct SessionOptions: Sendable {
         RecordChoice.options,
         Option(flag: "verbose", short: "v", "tells on the standard error what the session hears")
     ) {
-        transports, plugins, checksTransports, service, name, identity, security, faults, record, isTalkative
+        transports, plugins, service, name, identity, security, faults, record, isTalkative
         in
         SessionOptions(
-            transports: transports, plugins: plugins, checksTransports: checksTransports, service: service,
+            transports: transports, plugins: plugins, service: service,
             name: name,
             identity: identity.map { $0.map(IdentityChoice.file) ?? .ephemeral }, security: security,
             faults: faults, record: record, isTalkative: isTalkative)
     }
 
-    /// The transports, each with the faults that were asked for.
-    func makeTransports() throws(Misuse) -> [any Transport] {
+    /// The transports as they were made, and as a session is to have them: each with the faults that were asked for.
+    func makeTransports() throws(Misuse) -> (made: [any Transport], used: [any Transport]) {
         let made = try plugins.makeAll(transports)
-        guard let faults else { return made }
-        return made.map { FaultyTransport($0, plan: faults) }
+        guard let faults else { return (made, made) }
+        return (made, made.map { FaultyTransport($0, plan: faults) })
     }
 }
 
