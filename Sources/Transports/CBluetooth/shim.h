@@ -14,11 +14,3 @@ static inline int bluetooth_get_device_info(int descriptor, struct hci_dev_info 
 }
 
 static inline int bluetooth_send_room(int descriptor, int *room) { return ioctl(descriptor, TIOCOUTQ, room); }
-
-// The C library has it, but shows it to programs of its own dialect only.
-extern int accept4(int listener, struct sockaddr *address, socklen_t *size, int flags);
-
-/// A connection that came, non-blocking and closed at exec.
-static inline int bluetooth_accept(int listener) {
-    return accept4(listener, 0, 0, SOCK_NONBLOCK | SOCK_CLOEXEC);
-}

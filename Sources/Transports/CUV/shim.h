@@ -16,3 +16,9 @@ static inline unsigned char nigh_is_up(const struct ifaddrs *entry) {
 static inline unsigned char nigh_is_loopback(const struct ifaddrs *entry) {
     return (entry->ifa_flags & IFF_LOOPBACK) != 0;
 }
+
+// The C library has it, but shows it to programs of its own dialect only.
+extern int accept4(int listener, struct sockaddr *address, socklen_t *size, int flags);
+
+/* A connection that came, non-blocking and closed at exec. */
+static inline int nigh_accept(int listener) { return accept4(listener, 0, 0, SOCK_NONBLOCK | SOCK_CLOEXEC); }

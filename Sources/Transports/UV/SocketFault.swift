@@ -40,3 +40,18 @@ public struct SocketFault: Error, Hashable, Sendable {
         NighError(stage, cause, peer: peer, transport: scheme, advice: advice ?? self.advice)
     }
 }
+
+extension SocketFault {
+    /// The error that waits on a socket, which is taken from it; nil where there is none.
+    static func taken(from descriptor: Int32) -> SocketFault? {
+        var number: Int32 = 0
+        var size = socklen_t(MemoryLayout<Int32>.size)
+        if getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &number, &size) != 0 { number = errno }
+        return number == 0 ? nil : SocketFault(number)
+    }
+
+    /// What a loop said that cannot wait for a descriptor.
+    init(_ error: NighError) {
+        if case .system(let number, _) = error.cause { self.init(number) } else { self.init(EINVAL) }
+    }
+}

@@ -124,19 +124,11 @@ public final class SocketPipe: @unchecked Sendable {
     }
 
     private func lookForEnd() {
-        let number = takeError()
-        guard number == 0 else { return breakDown(number) }
+        if let fault = SocketFault.taken(from: descriptor) { return breakDown(fault) }
         if hasEnded, isHungUp { return otherEndClosed() }
         // It was something else, and would be told for ever.
         stream.watchesHangUp = false
         stream.resume()
-    }
-
-    /// The error that waits on the socket, or 0.
-    private func takeError() -> Int32 {
-        var number: Int32 = 0
-        var size = socklen_t(MemoryLayout<Int32>.size)
-        return getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &number, &size) == 0 ? number : errno
     }
 
     /// Whether both directions are over.
@@ -175,7 +167,7 @@ public final class SocketPipe: @unchecked Sendable {
         switch number {
         case EAGAIN, EINTR: break
         case 0: end()
-        default: breakDown(number)
+        default: breakDown(SocketFault(number))
         }
         return bytesCame
     }
@@ -203,11 +195,11 @@ public final class SocketPipe: @unchecked Sendable {
 
     /// The other end has closed altogether: in good order, unless it left something unread.
     private func otherEndClosed() {
-        tellClosed(stream.waiting.isEmpty ? nil : SocketFault(EPIPE).error(.conversing, transport: scheme))
+        if stream.waiting.isEmpty { tellClosed(nil) } else { breakDown(SocketFault(EPIPE)) }
     }
 
-    private func breakDown(_ number: Int32) {
-        tellClosed(SocketFault(number).error(.conversing, transport: scheme))
+    private func breakDown(_ fault: SocketFault) {
+        tellClosed(fault.error(.conversing, transport: scheme))
     }
 
     /// Found out in a call of the handler's own, so it is told in a later turn: after what the other side had said before.
@@ -219,7 +211,7 @@ public final class SocketPipe: @unchecked Sendable {
                 guard case .bytes(let bytes, _) = stream.receive() else { break }
                 handler.pipe(self, received: bytes)
             }
-            breakDown(number)
+            breakDown(SocketFault(number))
         }
     }
 

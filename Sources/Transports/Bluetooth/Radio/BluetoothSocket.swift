@@ -1,21 +1,19 @@
 import CBluetooth
 import Glibc
 import NighCore
+import NighUV
 
 /// A socket of the kernel's Bluetooth, non-blocking; closed when it is let go of, or before.
 final class BluetoothSocket {
-    /// An `errno`.
-    struct Fault: Error {
-        let number: Int32
-    }
-
     let descriptor: Int32
     private var isOpen = true
 
     init(_ descriptor: Int32) { self.descriptor = descriptor }
 
     /// A stream of RFCOMM that leaves by `adapter`.
-    static func stream(on adapter: BluetoothAddress, channel: UInt8 = 0) throws(Fault) -> BluetoothSocket {
+    static func stream(on adapter: BluetoothAddress, channel: UInt8 = 0) throws(SocketFault)
+        -> BluetoothSocket
+    {
         let socket = try make(SOCK_STREAM, BTPROTO_RFCOMM)
         var address = sockaddr_rc(
             rc_family: sa_family_t(AF_BLUETOOTH), rc_bdaddr: adapter.raw, rc_channel: channel)
@@ -25,7 +23,7 @@ final class BluetoothSocket {
 
     /// A channel to the service discovery of a device, leaving by `adapter`. The kernel lets this one be without pairing and
     /// encryption.
-    static func serviceDiscovery(on adapter: BluetoothAddress) throws(Fault) -> BluetoothSocket {
+    static func serviceDiscovery(on adapter: BluetoothAddress) throws(SocketFault) -> BluetoothSocket {
         let socket = try make(SOCK_SEQPACKET, BTPROTO_L2CAP)
         var address = sockaddr_l2()
         address.l2_family = sa_family_t(AF_BLUETOOTH)
@@ -34,15 +32,15 @@ final class BluetoothSocket {
         return socket
     }
 
-    private static func make(_ type: __socket_type, _ proto: Int32) throws(Fault) -> BluetoothSocket {
+    private static func make(_ type: __socket_type, _ proto: Int32) throws(SocketFault) -> BluetoothSocket {
         let flags = Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         let descriptor = socket(AF_BLUETOOTH, Int32(type.rawValue) | flags, proto)
         try check(descriptor)
         return BluetoothSocket(descriptor)
     }
 
-    private static func check(_ status: Int32) throws(Fault) {
-        if status < 0 { throw Fault(number: errno) }
+    private static func check(_ status: Int32) throws(SocketFault) {
+        if status < 0 { throw SocketFault(errno) }
     }
 
     private static func call<Address>(
@@ -58,6 +56,9 @@ final class BluetoothSocket {
 
     deinit { close() }
 
+    /// Has somebody else close it, who has taken over its descriptor.
+    func giveAway() { isOpen = false }
+
     func close() {
         guard isOpen else { return }
         isOpen = false
@@ -65,14 +66,14 @@ final class BluetoothSocket {
     }
 
     /// Begins to connect to a channel of RFCOMM there.
-    func connect(to device: BluetoothAddress, channel: UInt8) throws(Fault) {
+    func connect(to device: BluetoothAddress, channel: UInt8) throws(SocketFault) {
         var address = sockaddr_rc(
             rc_family: sa_family_t(AF_BLUETOOTH), rc_bdaddr: device.raw, rc_channel: channel)
         try Self.begin(Self.call(Glibc.connect, self, &address))
     }
 
     /// Begins to connect to the service discovery there.
-    func connectToServiceDiscovery(of device: BluetoothAddress) throws(Fault) {
+    func connectToServiceDiscovery(of device: BluetoothAddress) throws(SocketFault) {
         var address = sockaddr_l2()
         address.l2_family = sa_family_t(AF_BLUETOOTH)
         address.l2_psm = UInt16(1).littleEndian
@@ -80,26 +81,9 @@ final class BluetoothSocket {
         try Self.begin(Self.call(Glibc.connect, self, &address))
     }
 
-    private static func begin(_ status: Int32) throws(Fault) {
+    private static func begin(_ status: Int32) throws(SocketFault) {
         guard status < 0, errno != EINPROGRESS, errno != EAGAIN else { return }
-        throw Fault(number: errno)
-    }
-
-    /// Whether it is connected now, to be asked once the socket can be written to; fails where it will never be.
-    func isConnected() throws(Fault) -> Bool {
-        let number = takeError()
-        guard number == 0 else { throw Fault(number: number) }
-        if otherEnd != nil { return true }
-        guard errno == ENOTCONN else { throw Fault(number: errno) }
-        return false
-    }
-
-    /// The error that waits on the socket, or 0.
-    func takeError() -> Int32 {
-        var number: Int32 = 0
-        var size = socklen_t(MemoryLayout<Int32>.size)
-        guard getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &number, &size) == 0 else { return errno }
-        return number
+        throw SocketFault(errno)
     }
 
     /// The channel and adapter of this end, of a stream.
@@ -122,17 +106,7 @@ final class BluetoothSocket {
     }
 
     /// Listens; on a channel that the kernel chooses, where none was bound to.
-    func listen(backlog: Int32) throws(Fault) { try Self.check(Glibc.listen(descriptor, backlog)) }
-
-    /// Takes in a connection that came; nil when none waits any more.
-    // Inlined into the listener's loop it crashes the optimizer of Swift 6.3.1.
-    @inline(never)
-    func accept() throws(Fault) -> BluetoothSocket? {
-        let accepted = bluetooth_accept(descriptor)
-        guard accepted < 0 else { return BluetoothSocket(accepted) }
-        guard errno != EAGAIN, errno != EINTR, errno != ECONNABORTED else { return nil }
-        throw Fault(number: errno)
-    }
+    func listen(backlog: Int32) throws(SocketFault) { try Self.check(Glibc.listen(descriptor, backlog)) }
 
     /// How many bytes of memory the kernel has left for what is sent: as many as at first once all has gone out.
     var sendRoom: Int {

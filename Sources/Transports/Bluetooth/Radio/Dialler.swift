@@ -111,23 +111,19 @@ final class Dialler: @unchecked Sendable {
             return finish(attempt, .failure(error))
         }
         guard let channel = destination.channel else { return ask(attempt, destination.device, by: adapter) }
-        do throws(BluetoothFault) {
-            let socket: BluetoothSocket
-            do throws(BluetoothSocket.Fault) {
-                socket = try .stream(on: adapter.address)
-                try socket.connect(to: destination.device, channel: channel)
-            } catch {
-                throw .socket(error.number)
-            }
+        do throws(SocketFault) {
+            let socket = try BluetoothSocket.stream(on: adapter.address)
+            try socket.connect(to: destination.device, channel: channel)
             attempt.socket = socket
-            attempt.connecting = try ConnectingSocket(socket, on: loop) { [weak self] result in
+            attempt.connecting = try ConnectingSocket(connecting: socket.descriptor, on: loop) {
+                [weak self] result in
                 switch result {
-                case .success(let socket): self?.finish(attempt, .success(socket))
-                case .failure(let fault): self?.failed(attempt, destination, fault)
+                case .success: self?.finish(attempt, .success(socket))
+                case .failure(let fault): self?.failed(attempt, destination, .socket(fault.number))
                 }
             }
         } catch {
-            failed(attempt, destination, error)
+            failed(attempt, destination, .socket(error.number))
         }
     }
 
@@ -220,7 +216,7 @@ final class Dialler: @unchecked Sendable {
     private func forget(_ attempt: Attempt) {
         attempts[attempt.id] = nil
         for timer in [attempt.timer, attempt.retryTimer] { if let timer { loop.cancel(timer) } }
-        attempt.connecting?.stop()
+        attempt.connecting?.cancel()
         attempt.inquiry?.stop()
         attempt.socket?.close()
         if attempt.hasRadio { search.dialEnded() }

@@ -10,42 +10,38 @@ import NighUV
 final class RFCOMMListener: @unchecked Sendable {
     /// So many may wait to be accepted.
     private static let backlog: Int32 = 8
-    /// So many are taken in before those that are there are read.
-    private static let share = 8
 
     let adapter: BluetoothAddress
     let channel: UInt8
-    private let socket: BluetoothSocket
-    private var watch: DescriptorWatch?
+    private let listener: SocketListener
 
-    /// Begins to listen. `accepted` is told each connection, `failed` when no more can be taken in; the listener is of no use then.
+    /// Begins to listen. `accepted` is told each connection, `failed` when no more can be taken in; the listener is to be closed then.
     init(
         on adapter: BluetoothAddress, loop: UVEventLoop, accepted: @escaping (BluetoothSocket) -> Void,
         failed: @escaping (BluetoothFault) -> Void
     ) throws(BluetoothFault) {
         self.adapter = adapter
-        do throws(BluetoothSocket.Fault) {
-            socket = try Self.boundSocket(on: adapter)
+        do throws(SocketFault) {
+            let socket = try Self.boundSocket(on: adapter)
             try socket.listen(backlog: Self.backlog)
+            channel = socket.ownEnd?.channel ?? 0
+            listener = try SocketListener(descriptor: socket.descriptor, on: loop) {
+                accepted(BluetoothSocket($0))
+            } failed: {
+                failed(.socket($0.number))
+            }
+            socket.giveAway()
         } catch {
             throw .socket(error.number)
         }
-        channel = socket.ownEnd?.channel ?? 0
-        do throws(NighError) {
-            watch = try loop.watch(socket.descriptor, for: .readable) { [weak self] _ in
-                self?.takeIn(accepted, failed)
-            }
-        } catch {
-            throw .socket(EMFILE)
-        }
     }
 
-    private static func boundSocket(on adapter: BluetoothAddress) throws(BluetoothSocket.Fault)
+    private static func boundSocket(on adapter: BluetoothAddress) throws(SocketFault)
         -> BluetoothSocket
     {
-        var taken = BluetoothSocket.Fault(number: EADDRINUSE)
+        var taken = SocketFault(EADDRINUSE)
         for channel in BluetoothDestination.channels.shuffled() {
-            do throws(BluetoothSocket.Fault) {
+            do throws(SocketFault) {
                 return try .stream(on: adapter, channel: channel)
             } catch {
                 guard error.number == EADDRINUSE else { throw error }
@@ -55,26 +51,6 @@ final class RFCOMMListener: @unchecked Sendable {
         throw taken
     }
 
-    private func takeIn(
-        _ accepted: (BluetoothSocket) -> Void, _ failed: (BluetoothFault) -> Void
-    ) {
-        do throws(BluetoothSocket.Fault) {
-            for _ in 0..<Self.share {
-                guard watch != nil, let caller = try socket.accept() else { return }
-                accepted(caller)
-            }
-        } catch {
-            close()
-            failed(.socket(error.number))
-        }
-    }
-
     /// Listens no more; pipes that came in stay.
-    func close() {
-        watch?.cancel()
-        watch = nil
-        socket.close()
-    }
-
-    deinit { close() }
+    func close() { listener.close() }
 }

@@ -41,7 +41,7 @@ final class DeviceInquiry: @unchecked Sendable {
         isOver = true
         if let timer { loop.cancel(timer) }
         timer = nil
-        connecting?.stop()
+        connecting?.cancel()
         connecting = nil
         watch?.cancel()
         watch = nil
@@ -51,25 +51,22 @@ final class DeviceInquiry: @unchecked Sendable {
 
     private func connect(by adapter: BluetoothAddress) {
         guard !isOver else { return }
-        do throws(BluetoothFault) {
-            let socket: BluetoothSocket
-            do throws(BluetoothSocket.Fault) {
-                socket = try .serviceDiscovery(on: adapter)
-                try socket.connectToServiceDiscovery(of: device)
-            } catch {
-                throw .socket(error.number)
-            }
+        do throws(SocketFault) {
+            let socket = try BluetoothSocket.serviceDiscovery(on: adapter)
+            try socket.connectToServiceDiscovery(of: device)
             self.socket = socket
-            connecting = try ConnectingSocket(socket, on: loop) { [weak self] in self?.connected($0) }
+            connecting = try ConnectingSocket(connecting: socket.descriptor, on: loop) { [weak self] in
+                self?.connected($0, socket)
+            }
         } catch {
-            finish(.failure(error))
+            finish(.failure(.socket(error.number)))
         }
     }
 
-    private func connected(_ result: Result<BluetoothSocket, BluetoothFault>) {
+    private func connected(_ result: Result<Void, SocketFault>, _ socket: BluetoothSocket) {
         switch result {
-        case .failure(let fault): finish(.failure(fault))
-        case .success(let socket):
+        case .failure(let fault): finish(.failure(.socket(fault.number)))
+        case .success:
             do throws(NighError) {
                 watch = try loop.watch(socket.descriptor, for: .readable) { [weak self] _ in self?.read() }
             } catch {

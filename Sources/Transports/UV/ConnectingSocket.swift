@@ -1,0 +1,133 @@
+import Glibc
+import NighCore
+
+/// Waits until a stream socket of any kind is connected, or will never be.
+///
+/// Nothing is told after `cancel`, nor once it is let go of. The descriptor stays its caller's all the while: to be given to a
+/// `SocketPipe` once it is connected, which may be done as soon as that is told, and else to be closed, after `cancel` where
+/// nothing was told yet.
+///
+/// To be used on its loop only; hence `@unchecked Sendable`.
+public final class ConnectingSocket: @unchecked Sendable {
+    /// How long until a listener of this machine that has too many waiting is tried again; twice as long each time.
+    private static let firstRetry = Moment.Span.milliseconds(5)
+    private static let longestRetry = Moment.Span.milliseconds(100)
+
+    private let descriptor: Int32
+    private let loop: UVEventLoop
+    /// Nil once it was told, or was given up.
+    private var decided: ((Result<Void, SocketFault>) -> Void)?
+    private let address: [UInt8]
+    private var watch: DescriptorWatch?
+    private var timeoutTimer: LoopTimer?
+    private var retryTimer: LoopTimer?
+
+    /// Begins to connect a stream socket to `address`, the bytes of a `sockaddr`. To be called on the loop; the descriptor becomes
+    /// non-blocking. `decided` is told once, on the loop, in a later turn and within `timeout`: the fault of its own is `ETIMEDOUT` then.
+    ///
+    /// A socket of the local family whose listener has too many waiting is refused by the kernel for the moment (`EAGAIN`); it tries
+    /// again until `timeout`.
+    public init(
+        _ descriptor: Int32, to address: UnsafeRawBufferPointer, timeout: Duration, on loop: UVEventLoop,
+        then decided: @escaping (Result<Void, SocketFault>) -> Void
+    ) {
+        loop.checkIsolated()
+        self.descriptor = descriptor
+        self.loop = loop
+        self.decided = decided
+        self.address = Array(address)
+        timeoutTimer = loop.schedule(at: loop.now + Moment.Span(timeout)) { [weak self] in
+            self?.decide(.failure(SocketFault(ETIMEDOUT)))
+        }
+        let flags = fcntl(descriptor, F_GETFL)
+        _ = fcntl(descriptor, F_SETFL, flags | O_NONBLOCK)
+        guard let outcome = connect(nextRetry: Self.firstRetry) else { return }
+        loop.execute { [weak self] in self?.decide(outcome) }
+    }
+
+    /// For a non-blocking socket that has begun to connect, whose caller has a timeout of its own.
+    package init(
+        connecting descriptor: Int32, on loop: UVEventLoop,
+        then decided: @escaping (Result<Void, SocketFault>) -> Void
+    ) throws(SocketFault) {
+        self.descriptor = descriptor
+        self.loop = loop
+        self.decided = decided
+        address = []
+        try waitForIt()
+    }
+
+    deinit { cancel() }
+
+    /// Gives it up: nothing is told. To be called on the loop, any number of times.
+    public func cancel() {
+        decided = nil
+        for timer in [timeoutTimer, retryTimer] { if let timer { loop.cancel(timer) } }
+        (timeoutTimer, retryTimer) = (nil, nil)
+        watch?.cancel()
+        watch = nil
+    }
+
+    private func decide(_ outcome: Result<Void, SocketFault>) {
+        guard let decided else { return }
+        cancel()
+        decided(outcome)
+    }
+
+    /// Asks the kernel; nil where that is not decided yet.
+    private func connect(nextRetry: Moment.Span) -> Result<Void, SocketFault>? {
+        let (status, family) = address.withUnsafeBytes { bytes in
+            guard bytes.count >= MemoryLayout<sockaddr>.offset(of: \.sa_data)! else {
+                errno = EINVAL
+                return (Int32(-1), Int32(AF_UNSPEC))
+            }
+            let pointer = bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self)
+            return (
+                Glibc.connect(descriptor, pointer, socklen_t(bytes.count)),
+                Int32(bytes.loadUnaligned(as: sa_family_t.self))
+            )
+        }
+        guard status != 0 else { return .success(()) }
+        switch errno {
+        case EAGAIN where family == AF_UNIX:
+            retryTimer = loop.schedule(at: loop.now + nextRetry) { [weak self] in
+                self?.retry(after: nextRetry)
+            }
+            return nil
+        case EINPROGRESS, EAGAIN, EINTR:
+            do throws(SocketFault) {
+                try waitForIt()
+                return nil
+            } catch {
+                return .failure(error)
+            }
+        default: return .failure(SocketFault(errno))
+        }
+    }
+
+    private func retry(after pause: Moment.Span) {
+        retryTimer = nil
+        let next = min(pause + pause, Self.longestRetry)
+        if let outcome = connect(nextRetry: next) { decide(outcome) }
+    }
+
+    private func waitForIt() throws(SocketFault) {
+        do throws(NighError) {
+            watch = try loop.watch(descriptor, for: .writable) { [weak self] _ in self?.look() }
+        } catch {
+            throw SocketFault(error)
+        }
+    }
+
+    private func look() {
+        if let fault = SocketFault.taken(from: descriptor) { return decide(.failure(fault)) }
+        var other = sockaddr_storage()
+        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let status = withUnsafeMutablePointer(to: &other) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(descriptor, $0, &size) }
+        }
+        if status == 0 { return decide(.success(())) }
+        guard errno == ENOTCONN else { return decide(.failure(SocketFault(errno))) }
+        watch?.resume()
+    }
+}

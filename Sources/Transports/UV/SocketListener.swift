@@ -1,0 +1,111 @@
+import CUV
+import Glibc
+import NighCore
+
+/// Takes in the connections that come to a listening stream socket of any kind.
+///
+/// Where no more can be taken in, such as when this process has run out of descriptors, that is told, once until it works
+/// again, and tried anew from time to time.
+///
+/// It listens until `close`, or until it is let go of. To be used on its loop only; hence `@unchecked Sendable`.
+public final class SocketListener: @unchecked Sendable {
+    /// So many are taken in before those that are there are read. Else a thousand that come at once would all be open before any of
+    /// them could say who it is.
+    private static let share = 16
+    /// How long until it is tried again after no more could be taken in.
+    private static let pause = Moment.Span.milliseconds(100)
+
+    private let descriptor: Int32
+    private let loop: UVEventLoop
+    /// Nil once it is closed, as is what else it has.
+    private var accepted: ((Int32) -> Void)?
+    private var failed: ((SocketFault) -> Void)?
+    private var watch: DescriptorWatch?
+    private var timer: LoopTimer?
+    private var hasFailed = false
+
+    /// Takes over a stream socket that listens. To be called on the loop. Fails for what does not listen and for what the loop cannot wait
+    /// for; the descriptor is still the caller's then, to close.
+    ///
+    /// - Parameters:
+    ///   - accepted: told each connection, on the loop and never from inside a call: its descriptor, which is non-blocking, closed at exec,
+    ///     and the caller's from here on, to be given to a `SocketPipe` or closed.
+    ///   - failed: told why no more can be taken in for now, in the same way. The listener may be closed from inside both.
+    public init(
+        descriptor: Int32, on loop: UVEventLoop, accepted: @escaping (Int32) -> Void,
+        failed: @escaping (SocketFault) -> Void
+    ) throws(SocketFault) {
+        loop.checkIsolated()
+        guard Self.listens(descriptor) else { throw SocketFault(errno) }
+        self.descriptor = descriptor
+        self.loop = loop
+        self.accepted = accepted
+        self.failed = failed
+        do throws(NighError) {
+            watch = try loop.watch(descriptor, for: .readable) { [weak self] in self?.takeIn($0) }
+        } catch {
+            throw SocketFault(error)
+        }
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    }
+
+    deinit { close() }
+
+    /// Says so, or sets `errno`.
+    private static func listens(_ descriptor: Int32) -> Bool {
+        var answer: Int32 = 0
+        var size = socklen_t(MemoryLayout<Int32>.size)
+        guard getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &answer, &size) == 0 else { return false }
+        errno = EINVAL
+        return answer != 0
+    }
+
+    private func takeIn(_ events: DescriptorEvents) {
+        for _ in 0..<Self.share {
+            guard let accepted else { return }
+            let caller = nigh_accept(descriptor)
+            guard caller < 0 else {
+                hasFailed = false
+                accepted(caller)
+                continue
+            }
+            switch errno {
+            case EAGAIN:
+                if events.isEmpty { lookForError() }
+                return
+            // Of one connection, which has gone again.
+            case EINTR, ECONNABORTED, EPROTO, EPERM: continue
+            default: return rest(SocketFault(errno))
+            }
+        }
+        if events.isEmpty { watch?.resume() }
+    }
+
+    /// An error was told, and nobody has come.
+    private func lookForError() {
+        if let fault = SocketFault.taken(from: descriptor) { return rest(fault) }
+        watch?.resume()
+    }
+
+    private func rest(_ fault: SocketFault) {
+        watch?.events = []
+        timer = loop.schedule(at: loop.now + Self.pause) { [weak self] in
+            self?.timer = nil
+            self?.watch?.events = .readable
+        }
+        guard !hasFailed else { return }
+        hasFailed = true
+        failed?(fault)
+    }
+
+    /// Listens no more, and closes the socket; connections that came in stay. To be called on the loop, any number of times.
+    public func close() {
+        guard let watch else { return }
+        self.watch = nil
+        watch.cancel()
+        if let timer { loop.cancel(timer) }
+        timer = nil
+        (accepted, failed) = (nil, nil)
+        Glibc.close(descriptor)
+    }
+}

@@ -1,0 +1,49 @@
+import Glibc
+import NighCore
+import NighTestKit
+import NighUV
+import Testing
+
+/// The contract of transports, held to by one that is put together from the public parts of NighUV, over real sockets.
+@Suite(.serialized) struct SocketConformanceTests {
+    /// A listener that takes nobody in, with as many waiting as it lets wait: where a dial is put off by the kernel.
+    private final class SilentPlace: Sendable {
+        static let shared = SilentPlace()
+        let name = "nigh-silent-\(UInt64.random(in: .min ... .max))"
+        private let descriptors: [Int32]
+
+        private init() {
+            let listener = UnixTransport.listeningSocket(at: name, backlog: 0)
+            let knocking = UnixTransport.socket()
+            let status = UnixTransport.withAddress(name) {
+                connect(
+                    knocking, $0.baseAddress!.assumingMemoryBound(to: sockaddr.self), socklen_t($0.count))
+            }
+            precondition(status == 0, "nobody can knock: \(errno)")
+            descriptors = [listener, knocking]
+        }
+    }
+
+    private static func rig() -> TransportRig {
+        var rig = TransportRig(
+            "sockets of this machine",
+            refusedAddress: TransportAddress(scheme: "unix", value: "nigh-nobody"),
+            silentAddress: TransportAddress(scheme: "unix", value: SilentPlace.shared.name),
+            makeLoop: { UVEventLoop() }, stopLoop: { ($0 as? UVEventLoop)?.shutdown() },
+            makeTransport: { UnixTransport() })
+        rig.bulkByteCount = 4 * 1024 * 1024
+        return rig
+    }
+
+    /// It finds nobody.
+    private static let notFinding = TransportConformance.checks.filter {
+        !["found-changed-lost", "browse-later", "browse-again", "both-see-each-other", "advertise-replaced"]
+            .contains($0.name)
+    }
+
+    @Test("A transport made of these parts keeps the contract", arguments: notFinding)
+    func check(_ check: ConformanceCheck) {
+        let outcome = check.run { Self.rig() }
+        #expect(outcome.verdict == .passed)
+    }
+}
