@@ -28,6 +28,20 @@ struct SocketPair {
     }
 }
 
+/// A moment to come on a loop, to be waited for. `@unchecked Sendable`: guarded by its monitor.
+final class Later: @unchecked Sendable {
+    private let monitor = Monitor()
+    private var hasCome = false
+
+    init(_ loop: UVEventLoop, _ span: Moment.Span) {
+        loop.execute { [self] in
+            loop.schedule(at: loop.now + span) { [self] in monitor.change { hasCome = true } }
+        }
+    }
+
+    func wait() -> Bool { monitor.wait(within: .seconds(20)) { hasCome } }
+}
+
 /// A socket without a pipe, whose calls wait for what they are to do, within reason. Closed with its last reference, or before.
 final class BareEnd: @unchecked Sendable {
     private(set) var descriptor: Int32

@@ -24,8 +24,8 @@ public final class SocketListener: @unchecked Sendable {
     private var timer: LoopTimer?
     private var hasFailed = false
 
-    /// Takes over a stream socket that listens. To be called on the loop. Fails for what does not listen and for what the loop cannot wait
-    /// for; the descriptor is still the caller's then, to close.
+    /// Takes over a stream socket that listens already. To be called on the loop; the descriptor becomes non-blocking. Fails for what the
+    /// loop cannot wait for; the descriptor is still the caller's then, to close.
     ///
     /// - Parameters:
     ///   - accepted: told each connection, on the loop and never from inside a call: its descriptor, which is non-blocking, closed at exec,
@@ -36,7 +36,6 @@ public final class SocketListener: @unchecked Sendable {
         failed: @escaping (SocketFault) -> Void
     ) throws(SocketFault) {
         loop.checkIsolated()
-        guard Self.listens(descriptor) else { throw SocketFault(errno) }
         self.descriptor = descriptor
         self.loop = loop
         self.accepted = accepted
@@ -50,15 +49,6 @@ public final class SocketListener: @unchecked Sendable {
     }
 
     deinit { close() }
-
-    /// Says so, or sets `errno`.
-    private static func listens(_ descriptor: Int32) -> Bool {
-        var answer: Int32 = 0
-        var size = socklen_t(MemoryLayout<Int32>.size)
-        guard getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &answer, &size) == 0 else { return false }
-        errno = EINVAL
-        return answer != 0
-    }
 
     private func takeIn(_ events: DescriptorEvents) {
         for _ in 0..<Self.share {

@@ -1,0 +1,360 @@
+import Glibc
+import NighCore
+import NighTestKit
+import NighUV
+import Testing
+
+/// What listens for connections, and what makes them, over sockets of this machine.
+@Suite struct SocketListenerTests {
+    /// What was told on a loop. `@unchecked Sendable`: guarded by its monitor; the rest is confined to the loop.
+    private final class Notes: @unchecked Sendable {
+        let loop = UVEventLoop()
+        let monitor = Monitor()
+        private var recorded: [String] = []
+        var listener: SocketListener?
+        var connecting: ConnectingSocket?
+
+        deinit { loop.shutdown() }
+
+        var all: [String] { monitor.read { recorded } }
+
+        func add(_ note: String) { monitor.change { recorded.append(note) } }
+
+        func wait(for note: String) -> Bool {
+            monitor.wait(within: .seconds(20)) { recorded.contains(note) }
+        }
+
+        func wait(for count: Int, of note: String) -> Bool {
+            monitor.wait(within: .seconds(20)) { recorded.count { $0 == note } >= count }
+        }
+
+        /// Runs `body` on the loop and waits for it.
+        func run(_ body: @escaping @Sendable (Notes) -> Void) {
+            let done = Done()
+            loop.execute { [self] in
+                body(self)
+                monitor.change { done.isSet = true }
+            }
+            precondition(monitor.wait(within: .seconds(20)) { done.isSet }, "a call blocks the loop")
+        }
+
+        private final class Done: @unchecked Sendable {
+            var isSet = false
+        }
+
+        /// Listens, and closes who comes.
+        func listen(_ descriptor: Int32, whenAccepted: @escaping @Sendable (Int32) -> Void = { close($0) }) {
+            run { notes in
+                notes.listener = try? SocketListener(descriptor: descriptor, on: notes.loop) {
+                    [unowned notes] in
+                    whenAccepted($0)
+                    notes.add("accepted")
+                } failed: { [unowned notes] in
+                    notes.add("failed: \($0.cause)")
+                }
+            }
+            precondition(listener != nil, "cannot listen")
+        }
+
+        /// Begins to connect, and notes how it went; the end of the call is noted too.
+        func connect(_ descriptor: Int32, to name: String, timeout: Duration = .seconds(20)) {
+            run { notes in
+                notes.connecting = UnixTransport.withAddress(name) {
+                    ConnectingSocket(descriptor, to: $0, timeout: timeout, on: notes.loop) {
+                        [unowned notes] in
+                        switch $0 {
+                        case .success: notes.add("connected")
+                        case .failure(let fault): notes.add("not connected: \(fault.cause)")
+                        }
+                    }
+                }
+                notes.add("called")
+            }
+        }
+    }
+
+    private static func newName() -> String { "nigh-test-\(UInt64.random(in: .min ... .max))" }
+
+    /// A connection to `name`, whose maker waits for it.
+    private static func caller(at name: String) -> BareEnd? {
+        let end = BareEnd(UnixTransport.socket())
+        let status = UnixTransport.withAddress(name) {
+            connect(
+                end.descriptor, $0.baseAddress!.assumingMemoryBound(to: sockaddr.self), socklen_t($0.count))
+        }
+        return status == 0 ? end : nil
+    }
+
+    // MARK: Listening
+
+    @Test("All who come are taken in, non-blocking and closed at exec, also when they come at once")
+    func takesAllIn() {
+        let name = Self.newName()
+        let descriptor = UnixTransport.listeningSocket(at: name, backlog: 100)
+        let callers = (0..<50).compactMap { _ in Self.caller(at: name) }
+        #expect(callers.count == 50)
+        let notes = Notes()
+        notes.listen(descriptor) { caller in
+            let isWell = fcntl(caller, F_GETFL) & O_NONBLOCK != 0 && fcntl(caller, F_GETFD) == FD_CLOEXEC
+            close(caller)
+            if !isWell { notes.add("with the wrong flags") }
+        }
+        #expect(notes.wait(for: 50, of: "accepted"))
+        #expect(notes.all.allSatisfy { $0 == "accepted" })
+    }
+
+    @Test("A wake takes in its share only, so that others on the loop have their turn")
+    func takesInShares() {
+        let name = Self.newName()
+        let descriptor = UnixTransport.listeningSocket(at: name, backlog: 100)
+        let callers = (0..<80).compactMap { _ in Self.caller(at: name) }
+        let notes = Notes()
+        let sockets = SocketPair()
+        let end = PipeEnd(sockets.near, on: notes.loop) { _ in notes.add("read") }
+        notes.listen(descriptor) { caller in
+            close(caller)
+            if notes.all.isEmpty { sockets.far.write([1]) }
+        }
+        #expect(notes.wait(for: callers.count, of: "accepted"))
+        let turn = notes.all.firstIndex(of: "read") ?? .max
+        #expect(turn < callers.count / 2)
+        end.finish()
+    }
+
+    @Test("A listener that is closed takes nobody in, also from inside what it tells")
+    func closes() {
+        let name = Self.newName()
+        let descriptor = UnixTransport.listeningSocket(at: name, backlog: 10)
+        let socket = SocketIdentity(descriptor)
+        let callers = (0..<5).compactMap { _ in Self.caller(at: name) }
+        let notes = Notes()
+        notes.listen(descriptor) {
+            close($0)
+            notes.listener?.close()
+        }
+        #expect(notes.wait(for: "accepted"))
+        #expect(callers.last?.isAtEnd == false)
+        notes.run { $0.listener?.close() }
+        #expect(notes.all == ["accepted"])
+        #expect(!socket.isOpen)
+        #expect(Self.caller(at: name) == nil)
+    }
+
+    @Test("A listener that is let go of closes its socket")
+    func isLetGoOf() {
+        let name = Self.newName()
+        let descriptor = UnixTransport.listeningSocket(at: name, backlog: 10)
+        let socket = SocketIdentity(descriptor)
+        let notes = Notes()
+        notes.listen(descriptor)
+        notes.run { $0.listener = nil }
+        #expect(!socket.isOpen)
+    }
+
+    @Test("What cannot be waited for is refused, and stays its caller's")
+    func refused() {
+        let notes = Notes()
+        let file = open("/proc/self/exe", O_RDONLY)
+        let socket = SocketIdentity(file)
+        for descriptor in [file, -1] {
+            notes.run { notes in
+                do throws(SocketFault) {
+                    notes.listener = try SocketListener(descriptor: descriptor, on: notes.loop) { _ in
+                    } failed: { _ in
+                    }
+                } catch {
+                    notes.add("refused")
+                }
+            }
+        }
+        #expect(notes.all == ["refused", "refused"])
+        #expect(socket.isOpen)
+        close(file)
+    }
+
+    /// In a process of its own: descriptors run out for all of it.
+    @Test(
+        "Without descriptors that is told once, nothing spins, and all are taken in once there are some again"
+    )
+    func withoutDescriptors() async {
+        await #expect(processExitsWith: .success) {
+            let name = SocketListenerTests.newName()
+            let notes = Notes()
+            notes.listen(UnixTransport.listeningSocket(at: name, backlog: 10))
+            // A connection can be made with what is there already; to take it in would need one more.
+            let callers = (0..<2).map { _ in UnixTransport.socket() }
+            let spare = dup(STDERR_FILENO)
+            Shortage.ofDescriptors()
+            for caller in callers {
+                let status = UnixTransport.withAddress(name) {
+                    connect(
+                        caller, $0.baseAddress!.assumingMemoryBound(to: sockaddr.self), socklen_t($0.count))
+                }
+                #expect(status == 0)
+            }
+            let words = "failed: \(SocketFault(EMFILE).cause)"
+            #expect(notes.wait(for: words))
+            #expect(SocketFault(EMFILE).advice?.contains("ulimit -n") == true)
+            let before = clock()
+            // Longer than the pause before the next try.
+            let later = Later(notes.loop, .milliseconds(250))
+            #expect(later.wait())
+            #expect(Double(clock() - before) / Double(CLOCKS_PER_SEC) < 0.1)
+            #expect(notes.all == [words])
+            close(spare)
+            #expect(notes.wait(for: 2, of: "accepted"))
+            #expect(notes.all == [words, "accepted", "accepted"])
+        }
+    }
+
+    // MARK: Connecting
+
+    @Test("A connection is told in a later turn, once, and its socket may be given to a pipe at once")
+    func connects() throws {
+        let name = Self.newName()
+        let server = Notes()
+        server.listen(UnixTransport.listeningSocket(at: name, backlog: 10)) {
+            _ = Glibc.write($0, "hello", 5)
+            close($0)
+        }
+        let notes = Notes()
+        let descriptor = UnixTransport.socket()
+        notes.connect(descriptor, to: name)
+        #expect(notes.wait(for: "connected"))
+        #expect(notes.all == ["called", "connected"])
+        let end = PipeEnd(descriptor, on: notes.loop)
+        #expect(end.wait { end.isFinished })
+        #expect(end.bytes == Array("hello".utf8))
+        #expect(server.wait(for: "accepted"))
+    }
+
+    @Test("Nobody at an address is told in a later turn too; the socket stays its caller's")
+    func isRefused() {
+        let notes = Notes()
+        let descriptor = UnixTransport.socket()
+        let socket = SocketIdentity(descriptor)
+        notes.connect(descriptor, to: Self.newName())
+        #expect(notes.wait(for: "not connected: \(NighError.Cause.refused)"))
+        #expect(notes.all.first == "called")
+        #expect(socket.isOpen)
+        close(descriptor)
+    }
+
+    @Test("An address that is none fails as others do")
+    func noAddress() {
+        let notes = Notes()
+        let sockets = SocketPair()
+        notes.run { notes in
+            notes.connecting = ConnectingSocket(
+                sockets.near, to: UnsafeRawBufferPointer(start: nil, count: 0), timeout: .seconds(5),
+                on: notes.loop
+            ) { [unowned notes] in
+                if case .failure(SocketFault(EINVAL)) = $0 { notes.add("invalid") }
+            }
+        }
+        #expect(notes.wait(for: "invalid"))
+        close(sockets.near)
+    }
+
+    @Test("A listener that has too many waiting is tried again until it has room")
+    func waitsForRoom() {
+        let name = Self.newName()
+        let descriptor = UnixTransport.listeningSocket(at: name, backlog: 0)
+        let first = Self.caller(at: name)
+        #expect(first != nil)
+        let notes = Notes()
+        let late = UnixTransport.socket()
+        notes.connect(late, to: name)
+        // So it has been put off at least once.
+        #expect(notes.all == ["called"])
+        let server = Notes()
+        server.listen(descriptor)
+        #expect(notes.wait(for: "connected"))
+        #expect(server.wait(for: 2, of: "accepted"))
+        close(late)
+    }
+
+    @Test("What is not decided in time fails; what is cancelled before tells nothing")
+    func endsInTime() {
+        let name = Self.newName()
+        let listener = BareEnd(UnixTransport.listeningSocket(at: name, backlog: 0))
+        let first = Self.caller(at: name)
+        #expect(first != nil)
+        let cancelled = Notes()
+        let notes = Notes()
+        let descriptors = (0..<2).map { _ in UnixTransport.socket() }
+        cancelled.connect(descriptors[0], to: name, timeout: .milliseconds(1))
+        cancelled.run {
+            $0.connecting?.cancel()
+            $0.connecting?.cancel()
+        }
+        let before = cancelled.all
+        notes.connect(descriptors[1], to: name, timeout: .milliseconds(20))
+        #expect(notes.wait(for: "not connected: \(NighError.Cause.timedOut)"))
+        #expect(cancelled.all == before)
+        for descriptor in descriptors { close(descriptor) }
+        listener.close()
+    }
+
+    /// The kernel says at once that the connection stands; it is known before the call returns.
+    @Test("A connection that is cancelled in the turn it was begun in tells nothing")
+    func cancelledAtOnce() {
+        let name = Self.newName()
+        let server = Notes()
+        server.listen(UnixTransport.listeningSocket(at: name, backlog: 10))
+        let notes = Notes()
+        let descriptor = UnixTransport.socket()
+        notes.run { notes in
+            let connecting = UnixTransport.withAddress(name) {
+                ConnectingSocket(descriptor, to: $0, timeout: .seconds(5), on: notes.loop) {
+                    [unowned notes] _ in notes.add("told")
+                }
+            }
+            connecting.cancel()
+        }
+        #expect(server.wait(for: "accepted"))
+        notes.run { _ in }
+        #expect(notes.all == [])
+        close(descriptor)
+    }
+
+    /// The kernel says only later how it went: over IP.
+    @Test("A connection that takes its time is waited for")
+    func takesTime() {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+        let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        let listening = socket(AF_INET, kind, 0)
+        withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+                bind(listening, $0, size)
+                getsockname(listening, $0, &size)
+            }
+        }
+        let notes = Notes()
+        func connect() -> Int32 {
+            let descriptor = socket(AF_INET, kind, 0)
+            let bytes = withUnsafeBytes(of: &address) { Array($0) }
+            notes.run { notes in
+                notes.connecting = bytes.withUnsafeBytes {
+                    ConnectingSocket(descriptor, to: $0, timeout: .seconds(20), on: notes.loop) {
+                        [unowned notes] in
+                        switch $0 {
+                        case .success: notes.add("connected")
+                        case .failure(let fault): notes.add("not connected: \(fault.cause)")
+                        }
+                    }
+                }
+            }
+            return descriptor
+        }
+        let refused = connect()
+        #expect(notes.wait(for: "not connected: \(NighError.Cause.refused)"))
+        listen(listening, 10)
+        let connected = connect()
+        #expect(notes.wait(for: "connected"))
+        for descriptor in [listening, refused, connected] { close(descriptor) }
+    }
+}
