@@ -5,15 +5,7 @@ import NighUV
 
 extension UVError {
     /// What a socket's error means.
-    var networkCause: NighError.Cause {
-        switch number {
-        case ECONNREFUSED: .refused
-        case ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN, ENETRESET, EADDRNOTAVAIL, ENODEV: .unreachable
-        case ETIMEDOUT: .timedOut
-        case ECONNRESET, EPIPE, ECONNABORTED: .reset
-        default: cause
-        }
-    }
+    var networkCause: NighError.Cause { SocketFault(number).cause }
 
     /// As the failure of a dial to `address`.
     func dialError(_ address: SocketAddress) -> NighError {

@@ -122,7 +122,7 @@ package struct SocketStream {
     package mutating func write(_ queue: inout ByteQueue) -> Int32 {
         bytesWritten &+= queue.byteCount
         if waiting.isEmpty {
-            let number = send(from: &queue)
+            let number = Self.send(from: &queue, to: descriptor, measures)
             guard number == 0 else {
                 queue.removeAll()
                 return number
@@ -137,7 +137,7 @@ package struct SocketStream {
 
     /// Sends of what waits as much as the socket takes now. Returns 0, or the `errno` of a socket that has broken.
     package mutating func writeOn() -> Int32 {
-        let number = send(from: &waiting)
+        let number = Self.send(from: &waiting, to: descriptor, measures)
         if number == 0 { watchWhatIsWanted() }
         return number
     }
@@ -149,11 +149,14 @@ package struct SocketStream {
         return true
     }
 
-    /// Sends from the front of `queue` what the socket takes now.
-    private func send(from queue: inout ByteQueue) -> Int32 {
+    /// Sends from the front of `queue` what the socket takes now. Static, since as a method it would hold a copy of all this while the
+    /// queue changes, which would then be copied as well.
+    private static func send(
+        from queue: inout ByteQueue, to descriptor: Int32, _ measures: Measures
+    ) -> Int32 {
         for _ in 0..<measures.share {
             guard !queue.isEmpty else { return 0 }
-            let (sent, offered) = sendPiece(of: queue)
+            let (sent, offered) = sendPiece(of: queue, to: descriptor, measures.pieceSize)
             guard sent >= 0 else {
                 let number = errno
                 let isPassing = [EAGAIN, EINTR, ENOBUFS, ENOMEM].contains(number)
@@ -165,15 +168,17 @@ package struct SocketStream {
         return 0
     }
 
-    private func sendPiece(of queue: borrowing ByteQueue) -> (sent: Int, offered: Int) {
-        withUnsafeTemporaryAllocation(of: iovec.self, capacity: Self.callPieces) { pieces in
+    private static func sendPiece(
+        of queue: borrowing ByteQueue, to descriptor: Int32, _ pieceSize: Int
+    ) -> (sent: Int, offered: Int) {
+        withUnsafeTemporaryAllocation(of: iovec.self, capacity: callPieces) { pieces in
             var offered = 0
             var count = 0
-            let most = min(queue.sliceCount, Self.callPieces)
-            while count < most, offered < measures.pieceSize {
+            let most = min(queue.sliceCount, callPieces)
+            while count < most, offered < pieceSize {
                 // The queue keeps the slice until what is sent of it has been dropped.
                 let bytes = queue.bytes(at: count)
-                let size = min(bytes.count, measures.pieceSize &- offered)
+                let size = min(bytes.count, pieceSize &- offered)
                 let base = UnsafeMutableRawPointer(mutating: bytes.baseAddress)
                 pieces.initializeElement(at: count, to: iovec(iov_base: base, iov_len: size))
                 offered &+= size
