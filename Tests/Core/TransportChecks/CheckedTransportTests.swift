@@ -1,0 +1,379 @@
+import NighMemory
+import NighTestKit
+import Testing
+
+@testable import NighCore
+
+/// A checked transport by itself: what it passes on, and what it does once a rule is broken.
+@Suite struct CheckedTransportTests {
+    /// A scripted transport that is checked, started, advertises and browses.
+    private final class Bench {
+        let loop = VirtualEventLoop()
+        let transport = ScriptedTransport()
+        let listener = Listener()
+        let checked: CheckedTransport
+
+        init(isStarted: Bool = true) {
+            checked = CheckedTransport(transport)
+            guard isStarted else { return }
+            start()
+        }
+
+        func start() {
+            checked.start(on: loop, events: listener)
+            checked.advertise(ScriptedTransport.sighting.advertisement)
+            checked.browse(ScriptedTransport.service)
+        }
+
+        func dial(_ number: UInt64, timeout: Duration = .seconds(10)) {
+            checked.dial(
+                ScriptedTransport.address("x"), as: DialID(number: number), timeout: timeout)
+        }
+
+        /// A pipe that was dialled, as the listener has it if it was told of it, and behind it.
+        func openPipe(_ number: UInt64 = 1) -> (checked: any Pipe, inner: ScriptedPipe) {
+            dial(number)
+            let pipe = ScriptedPipe(of: transport)
+            transport.events?.pipeOpened(pipe, dial: DialID(number: number), by: transport)
+            return (listener.pipes.last ?? pipe, pipe)
+        }
+
+        var rule: ContractRule? {
+            if case .contractBroken(let rule, _)? = checked.breach?.cause { rule } else { nil }
+        }
+
+        func breakARule() {
+            transport.events?.dialFailed(DialID(number: 99), error: ScriptedTransport.error(), by: transport)
+        }
+    }
+
+    @Test("All is passed on in the same turn, in its own name")
+    func passesOn() throws {
+        let bench = Bench()
+        let (pipe, inner) = bench.openPipe()
+        inner.receive(3)
+        var queue = ByteQueue()
+        queue.append(ByteSlice([1, 2]))
+        pipe.write(&queue)
+        pipe.pauseReading()
+        pipe.resumeReading()
+        inner.handler?.pipeBecameWritable(inner)
+        inner.handler?.pipeEnded(inner)
+        inner.handler?.pipeClosed(inner, error: nil)
+        #expect(bench.listener.words == ["opened", "received 3", "writable", "ended", "closed"])
+        #expect(
+            bench.transport.calls == [
+                "start", "advertise", "browse", "dial 1", "pipe.start", "write", "pauseReading",
+                "resumeReading",
+            ])
+        #expect(bench.listener.tellers.allSatisfy { $0 === bench.checked })
+        #expect(bench.checked.breach == nil)
+        #expect(bench.loop.pending == (0, 0), "nothing waits, not even for the dial's timeout")
+    }
+
+    @Test("Once a rule is broken all that there was is taken back, in a later turn and in order")
+    func takesBack() throws {
+        let bench = Bench()
+        let events = try #require(bench.transport.events)
+        events.routeFound(ScriptedTransport.sighting, by: bench.transport)
+        events.listeningChanged([ScriptedTransport.address("here")], by: bench.transport)
+        let (pipe, _) = bench.openPipe()
+        bench.dial(2)
+        _ = bench.listener.takeWords()
+        bench.breakARule()
+        events.routeLost(ScriptedTransport.sighting.address, by: bench.transport)
+        #expect(bench.listener.words.isEmpty)
+        var queue = ByteQueue()
+        queue.append(ByteSlice([1]))
+        pipe.write(&queue)
+        #expect(queue.isEmpty && pipe.writableBytes == 0)
+        #expect(!bench.transport.calls.contains("write") && !bench.transport.calls.contains("shutdown"))
+
+        try bench.loop.runQueued()
+        #expect(
+            bench.listener.takeWords() == ["lost somewhere", "listening 0", "down", "failed 2", "closed"])
+        #expect(Set(bench.listener.errors) == Set([try #require(bench.checked.breach)]))
+        #expect(bench.transport.calls.suffix(2) == ["close now", "shutdown"])
+        #expect(bench.rule == .dialIsKnown)
+        #expect(bench.loop.pending == (0, 0))
+    }
+
+    @Test(
+        "A transport that is cut off is not called again, and believed nothing; what is dialled fails, in a later turn"
+    )
+    func cutOff() throws {
+        let bench = Bench()
+        bench.breakARule()
+        try bench.loop.runQueued()
+        let breach = try #require(bench.checked.breach)
+        let calls = bench.transport.calls
+        _ = bench.listener.takeWords()
+        bench.transport.events?.transportChanged(.up, by: bench.transport)
+        bench.checked.advertise(ScriptedTransport.sighting.advertisement)
+        bench.checked.browse(ScriptedTransport.service)
+        bench.dial(3)
+        bench.dial(4)
+        bench.checked.cancelDial(DialID(number: 4))
+        #expect(bench.listener.words.isEmpty)
+        try bench.loop.runQueued()
+        #expect(bench.listener.takeWords() == ["failed 3"])
+        #expect(bench.listener.errors.last == breach)
+        let lines = bench.checked.diagnose()
+        #expect(lines.map(\.verdict) == [.fail] && lines[0].finding.contains("dial-is-known"))
+        bench.checked.places(behind: ScriptedTransport.address("x")) { #expect($0 == .failure(breach)) }
+        bench.checked.shutdown()
+        #expect(bench.transport.calls == calls)
+    }
+
+    @Test("Shut down in the same turn, or while it is being told, nothing more is told")
+    func shutDownMeanwhile() throws {
+        let early = Bench()
+        early.breakARule()
+        early.checked.shutdown()
+        try early.loop.runQueued()
+        #expect(early.listener.words.isEmpty)
+        #expect(early.transport.calls.filter { $0 == "shutdown" }.count == 1)
+
+        let late = Bench()
+        _ = late.openPipe()
+        late.dial(2)
+        _ = late.listener.takeWords()
+        late.listener.reaction = { if $0 == "down" { late.checked.shutdown() } }
+        late.breakARule()
+        try late.loop.runQueued()
+        #expect(late.listener.words == ["down"])
+        #expect(late.transport.calls.filter { $0 == "shutdown" }.count == 1)
+    }
+
+    @Test("What is dialled or closed while the end is told is told its own end once")
+    func callsMeanwhile() throws {
+        let bench = Bench()
+        let (pipe, _) = bench.openPipe()
+        bench.dial(2)
+        bench.dial(3)
+        _ = bench.listener.takeWords()
+        bench.listener.reaction = { word in
+            switch word {
+            case "down": bench.dial(4)
+            case "failed 2":
+                bench.checked.cancelDial(DialID(number: 3))
+                pipe.close(.afterWriting)
+            default: break
+            }
+        }
+        bench.breakARule()
+        try bench.loop.runQueued()
+        #expect(bench.listener.words == ["down", "failed 2", "failed 4"])
+    }
+
+    @Test("A dial may end late, but not by more than the slack")
+    func dialTime() throws {
+        let bench = Bench()
+        bench.dial(1, timeout: .seconds(1))
+        bench.dial(2, timeout: .seconds(1))
+        bench.dial(3, timeout: .seconds(60))
+        try bench.loop.run(for: .seconds(1) + CheckedTransport.dialSlack - .milliseconds(1))
+        bench.transport.events?.dialFailed(
+            DialID(number: 1), error: ScriptedTransport.error(), by: bench.transport)
+        #expect(bench.checked.breach == nil)
+        try bench.loop.run(for: .milliseconds(1))
+        #expect(bench.rule == .dialEndsInTime)
+        #expect(bench.listener.words == ["failed 1", "down", "failed 2", "failed 3"])
+    }
+
+    private static let callsOfTransports = [
+        "start", "advertise", "updateAdvertisement", "stopAdvertising", "browse", "stopBrowsing", "dial 1",
+        "cancelDial 1", "diagnose", "shutdown",
+    ]
+    private static let callsOfPipes = [
+        "pipe.start", "write", "pauseReading", "resumeReading", "close now", "writableBytes", "counters",
+    ]
+
+    @Test(
+        "Told from inside any call it is noticed, and told to nobody",
+        arguments: callsOfTransports + callsOfPipes)
+    func insideACall(_ call: String) throws {
+        let bench = Bench(isStarted: false)
+        let (checked, transport) = (bench.checked, bench.transport)
+        transport.during = {
+            guard $0 == call else { return }
+            transport.events?.transportChanged(.up, by: transport)
+        }
+        bench.start()
+        checked.updateAdvertisement(ScriptedTransport.sighting.advertisement)
+        if checked.breach == nil {
+            let (pipe, inner) = bench.openPipe()
+            _ = pipe.counters
+            _ = pipe.writableBytes
+            pipe.pauseReading()
+            pipe.resumeReading()
+            var queue = ByteQueue()
+            queue.append(ByteSlice([1]))
+            pipe.write(&queue)
+            inner.receive(1)
+            pipe.close(.now)
+        }
+        _ = checked.diagnose()
+        checked.cancelDial(DialID(number: 1))
+        checked.stopAdvertising()
+        checked.stopBrowsing()
+        if call == "shutdown" { checked.shutdown() }
+        try bench.loop.runQueued()
+        #expect(bench.rule == .toldInALaterTurn)
+        #expect(!bench.listener.words.contains("up"))
+        #expect(bench.listener.words.contains("down") == (call != "shutdown"))
+    }
+
+    @Test("A pipe that nobody is told of is closed")
+    func strayPipe() throws {
+        let bench = Bench()
+        bench.transport.events?.pipeOpened(
+            ScriptedPipe(of: bench.transport), dial: DialID(number: 5), by: bench.transport)
+        try bench.loop.runQueued()
+        #expect(bench.listener.words == ["down"])
+        #expect(bench.transport.calls.contains("close now"))
+    }
+
+    @Test("A session wraps its transports where that is asked for, and none twice")
+    func wrapping() {
+        let loop = VirtualEventLoop()
+        func transports(_ isOn: Bool, _ transport: any Transport) -> [any Transport] {
+            var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: "x"))
+            configuration.checksTransports = isOn
+            return Session(
+                configuration, identity: .ephemeral(seed: 1), transports: [transport], loop: loop
+            ).driver.transports
+        }
+        let plain = ScriptedTransport()
+        #expect(transports(false, plain)[0] === plain)
+        #expect((transports(true, plain)[0] as? CheckedTransport)?.inner === plain)
+        let checked = CheckedTransport(plain)
+        #expect(transports(true, checked)[0] === checked)
+    }
+}
+
+/// Where a rule is about threads, there are some.
+@Suite struct TransportThreadTests {
+    /// Tells something that is in order but for the thread.
+    private static let words: [String] = [
+        "routeFound", "routeChanged", "routeLost", "addressKnown", "pipeOpened", "dialFailed", "advertised",
+        "advertisingFailed", "browsingFailed", "listeningChanged", "transportChanged", "places", "received",
+        "pipeBecameWritable", "pipeEnded", "pipeClosed",
+    ]
+
+    @Test("What is told on another thread is not believed, and named on the loop", arguments: words)
+    func otherThread(_ word: String) {
+        let (loop, elsewhere) = (ThreadEventLoop(), ThreadEventLoop())
+        let (transport, listener, monitor) = (ThreadedTransport(), Listener(), Monitor())
+        let checked = CheckedTransport(transport)
+        let end = End()
+        let pipe = ScriptedPipe(of: transport.script)
+        listener.reaction = { word in
+            // On the loop: the dial and the pipe are told after it, in the same turn.
+            if word == "down" { loop.execute { monitor.change { end.hasCome = true } } }
+        }
+        loop.execute {
+            checked.start(on: loop, events: listener)
+            checked.advertise(ScriptedTransport.sighting.advertisement)
+            checked.browse(ScriptedTransport.service)
+            transport.events?.routeFound(ScriptedTransport.sighting, by: transport)
+            for number in 1...2 {
+                checked.dial(
+                    ScriptedTransport.address("x"), as: DialID(number: UInt64(number)), timeout: .seconds(600)
+                )
+            }
+            transport.events?.pipeOpened(pipe, dial: DialID(number: 1), by: transport)
+            checked.places(behind: ScriptedTransport.address("x")) { _ in Issue.record("places were told") }
+            elsewhere.execute { transport.tell(word, pipe) }
+        }
+        #expect(monitor.wait(within: .seconds(20)) { end.hasCome })
+        elsewhere.shutdown()
+        loop.shutdown()
+        #expect(listener.words == ["found", "opened", "lost somewhere", "down", "failed 2", "closed"])
+        guard case .contractBroken(.eventsOnTheLoop, let detail)? = checked.breach?.cause else {
+            Issue.record("\(String(describing: checked.breach))")
+            return
+        }
+        #expect(detail == "\(word) was told on another thread")
+    }
+
+    @Test("Of many threads that tell at once, one breach is told")
+    func manyThreads() {
+        let loop = ThreadEventLoop()
+        let others = (0..<4).map { _ in ThreadEventLoop() }
+        let (transport, listener, monitor) = (ThreadedTransport(), Listener(), Monitor())
+        let checked = CheckedTransport(transport)
+        let end = End()
+        loop.execute {
+            checked.start(on: loop, events: listener)
+            for other in others {
+                other.execute {
+                    for _ in 0..<50 { transport.events?.transportChanged(.up, by: transport) }
+                    monitor.change { end.count += 1 }
+                }
+            }
+        }
+        #expect(monitor.wait(within: .seconds(20)) { end.count == others.count })
+        for other in others { other.shutdown() }
+        loop.execute { monitor.change { end.hasCome = true } }
+        #expect(monitor.wait(within: .seconds(20)) { end.hasCome })
+        loop.shutdown()
+        #expect(listener.words == ["down"])
+    }
+
+    /// Guarded by the monitor.
+    private final class End: @unchecked Sendable {
+        var hasCome = false
+        var count = 0
+    }
+}
+
+/// A scripted transport that answers places late, and tells on whatever thread it is asked to.
+private final class ThreadedTransport: Transport, @unchecked Sendable {
+    // What it keeps is set on the loop, before the other thread is started.
+    let script = ScriptedTransport()
+    private(set) var events: (any TransportEvents)?
+    private var found: (@Sendable (Result<[TransportAddress], NighError>) -> Void)?
+
+    var scheme: String { script.scheme }
+    var capabilities: TransportCapabilities { script.capabilities }
+    func start(on loop: any EventLoop, events: any TransportEvents) { self.events = events }
+    func advertise(_ advertisement: Advertisement) {}
+    func updateAdvertisement(_ advertisement: Advertisement) {}
+    func stopAdvertising() {}
+    func browse(_ service: ServiceName) {}
+    func stopBrowsing() {}
+    func dial(_ address: TransportAddress, as dial: DialID, timeout: Duration) {}
+    func cancelDial(_ dial: DialID) {}
+    func diagnose() -> [Diagnosis] { [] }
+    func shutdown() {}
+
+    func places(
+        behind address: TransportAddress,
+        found: @escaping @Sendable (Result<[TransportAddress], NighError>) -> Void
+    ) { self.found = found }
+
+    func tell(_ word: String, _ pipe: ScriptedPipe) {
+        let (address, sighting) = (ScriptedTransport.address("x"), ScriptedTransport.sighting)
+        let error = ScriptedTransport.error()
+        switch word {
+        case "routeFound": events?.routeFound(sighting, by: self)
+        case "routeChanged": events?.routeChanged(sighting, by: self)
+        case "routeLost": events?.routeLost(sighting.address, by: self)
+        case "addressKnown": events?.addressKnown(address, by: self)
+        case "pipeOpened": events?.pipeOpened(ScriptedPipe(of: script), dial: nil, by: self)
+        case "dialFailed": events?.dialFailed(DialID(number: 2), error: error, by: self)
+        case "advertised": events?.advertised(as: DisplayName(fitting: "x"), by: self)
+        case "advertisingFailed": events?.advertisingFailed(error, by: self)
+        case "browsingFailed": events?.browsingFailed(error, by: self)
+        case "listeningChanged": events?.listeningChanged([address], by: self)
+        case "transportChanged": events?.transportChanged(.up, by: self)
+        case "places": found?(.success([address]))
+        case "received": pipe.handler?.pipe(pipe, received: ByteSlice([1]))
+        case "pipeBecameWritable": pipe.handler?.pipeBecameWritable(pipe)
+        case "pipeEnded": pipe.handler?.pipeEnded(pipe)
+        case "pipeClosed": pipe.handler?.pipeClosed(pipe, error: nil)
+        default: Issue.record("nothing is known of \(word)")
+        }
+    }
+}

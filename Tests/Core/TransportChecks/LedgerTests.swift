@@ -1,0 +1,165 @@
+import Glibc
+import Testing
+
+@testable import NighCore
+
+/// What the ledgers of a checked transport hold against each other, without a loop.
+@Suite struct LedgerTests {
+    private let sighting = ScriptedTransport.sighting
+    private var somewhere: TransportAddress { sighting.address }
+
+    private func rule(_ body: () throws -> Void) -> ContractRule? {
+        do { try body() } catch { return (error as? ContractBreach)?.rule }
+        return nil
+    }
+
+    private func browsing() throws -> TransportLedger {
+        var ledger = TransportLedger(scheme: "script")
+        ledger.browse(ScriptedTransport.service)
+        try ledger.found(sighting)
+        return ledger
+    }
+
+    @Test("A search that is begun again may find anew what was found, or lose it, or say how it changed")
+    func browsedAgain() throws {
+        var ledger = try browsing()
+        ledger.browse(ScriptedTransport.service)
+        try ledger.changed(sighting)
+        try ledger.found(sighting)
+        #expect(rule { try ledger.found(sighting) } == .routeFoundOnce)
+        ledger.browse(ScriptedTransport.service)
+        try ledger.lost(somewhere)
+        #expect(rule { try ledger.lost(somewhere) } == .routeFoundFirst)
+    }
+
+    @Test("A search that was ended and begun finds all anew")
+    func browsedAnew() throws {
+        var ledger = try browsing()
+        ledger.stopBrowsing()
+        #expect(rule { try ledger.lost(somewhere) } == .routeWhileBrowsing)
+        ledger.browse(ScriptedTransport.service)
+        #expect(rule { try ledger.changed(sighting) } == .routeFoundFirst)
+        try ledger.found(sighting)
+    }
+
+    @Test("What was seen before the transport went down may be found anew")
+    func downAndUp() throws {
+        var ledger = try browsing()
+        try ledger.became(.down(ScriptedTransport.error(.starting)))
+        try ledger.became(.up)
+        try ledger.found(sighting)
+        #expect(rule { try ledger.found(sighting) } == .routeFoundOnce)
+    }
+
+    @Test("So many dials that are over are told from each other, and older ones from none")
+    func endedDials() throws {
+        var ledger = TransportLedger(scheme: "script")
+        let (first, second) = (DialID(number: 1), DialID(number: 2))
+        ledger.dial(first)
+        try ledger.opened(first)
+        ledger.dial(second)
+        ledger.cancel(second)
+        #expect(rule { try ledger.opened(first) } == .dialEndsOnce)
+        #expect(rule { try ledger.opened(second) } == .dialQuietAfterCancel)
+        for number in 3..<UInt64(TransportLedger.endedDialsRemembered) + 2 {
+            ledger.dial(DialID(number: number))
+            try ledger.failed(DialID(number: number), ScriptedTransport.error())
+        }
+        #expect(rule { try ledger.opened(first) } == .dialIsKnown)
+        #expect(rule { try ledger.opened(second) } == .dialQuietAfterCancel)
+    }
+
+    @Test("That nothing is listened on may be told at any time")
+    func listening() throws {
+        var ledger = TransportLedger(scheme: "script")
+        try ledger.listens(at: [])
+        #expect(rule { try ledger.listens(at: [somewhere]) } == .listeningWhileAdvertising)
+        ledger.advertise()
+        try ledger.listens(at: [somewhere])
+        ledger.stopAdvertising()
+        try ledger.listens(at: [])
+        #expect(rule { try ledger.advertised() } == .listeningWhileAdvertising)
+        #expect(rule { try ledger.opened(nil) } == .inboundWhileAdvertising)
+    }
+
+    @Test("A pipe that has failed need not count what it is given, and never takes more")
+    func failedPipe() throws {
+        var (ledger, counters) = (PipeLedger(), PipeCounters())
+        counters.bytesWritten = 5
+        try ledger.wrote(5, left: 0, counters)
+        try ledger.wrote(5, left: 0, counters)
+        try ledger.check(counters)
+        counters.bytesWritten = 10
+        #expect(rule { try ledger.wrote(5, left: 0, counters) } == .countsWhatItTakes)
+    }
+
+    @Test("More bytes cannot wait than were written")
+    func waiting() throws {
+        var (ledger, counters) = (PipeLedger(), PipeCounters())
+        counters.bytesWritten = 5
+        counters.bytesWaiting = 5
+        try ledger.wrote(5, left: 0, counters)
+        counters.bytesWaiting = 6
+        #expect(rule { try ledger.check(counters) } == .countsWhatItTakes)
+    }
+
+    @Test("A slice may be counted before it is told or after, and those before it are")
+    func counting() throws {
+        var (ledger, counters) = (PipeLedger(), PipeCounters())
+        try ledger.received(5, counted: 0)
+        try ledger.received(5, counted: 10)
+        counters.bytesReceived = 10
+        try ledger.check(counters)
+        #expect(rule { try ledger.received(5, counted: 9) } == .countsWhatItTells)
+        counters.bytesReceived = 11
+        #expect(rule { try ledger.check(counters) } == .countsWhatItTells)
+    }
+
+    @Test("What a paused pipe may tell is counted from the pause")
+    func pausing() throws {
+        var ledger = PipeLedger()
+        for _ in 0..<3 {
+            ledger.paused()
+            try ledger.received(PipeLedger.underWay, counted: .max)
+            ledger.resumed()
+            try ledger.received(PipeLedger.underWay, counted: .max)
+        }
+        ledger.paused()
+        try ledger.received(PipeLedger.underWay, counted: .max)
+        ledger.paused()
+        #expect(rule { try ledger.received(1, counted: .max) } == .pausedPipeIsQuiet)
+    }
+}
+
+/// The page for those who make transports.
+@Suite struct RulesPageTests {
+    private static func page() throws -> String {
+        let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
+        let file = try #require(fopen("/\(root)/docs/transport-rules.md", "r"))
+        defer { fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: 1 << 16)
+        bytes.removeLast(bytes.count - fread(&bytes, 1, bytes.count, file))
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    @Test("The page lists every rule with its sentence, in order, and says how it is noticed")
+    func complete() throws {
+        let rows = try Self.page().split(separator: "\n").filter { $0.hasPrefix("| `") }
+        let cells = rows.map { row in row.split(separator: "|").map { $0.trimmed } }
+        #expect(cells.map(\.first) == ContractRule.allCases.map { "`\($0.rawValue)`" })
+        #expect(cells.map { $0[1] } == ContractRule.allCases.map(\.sentence))
+        #expect(cells.allSatisfy { $0.count == 3 && !$0[2].isEmpty })
+    }
+
+    @Test("Rules are known by words with hyphens, and their sentences are sentences")
+    func style() {
+        for rule in ContractRule.allCases {
+            #expect(rule.rawValue.allSatisfy { $0 == "-" || ("a"..."z").contains($0) })
+            #expect(rule.sentence.hasSuffix(".") && !rule.sentence.contains("|"))
+        }
+    }
+}
+
+extension Substring {
+    fileprivate var trimmed: String { String(drop { $0 == " " }.reversed().drop { $0 == " " }.reversed()) }
+}

@@ -1,0 +1,155 @@
+@testable import NighCore
+
+/// A transport that does nothing but what a test has it do, and writes down what it was called for.
+final class ScriptedTransport: Transport, @unchecked Sendable {
+    // Confined to the loop, but for what it tells where it must not.
+    let scheme = "script"
+    let capabilities = TransportCapabilities(
+        datagrams: false, typicalMTU: 1_000, typicalLatency: .milliseconds(1),
+        expectedConnectTime: .milliseconds(1), priority: 1)
+    /// What it was called for.
+    private(set) var calls: [String] = []
+    /// Told inside each call, with its name.
+    var during: (String) -> Void = { _ in }
+    private(set) var events: (any TransportEvents)?
+
+    static func address(_ value: String) -> TransportAddress {
+        TransportAddress(scheme: "script", value: value)
+    }
+
+    static func error(_ stage: NighError.Stage = .connecting) -> NighError {
+        NighError(stage, .refused, transport: "script")
+    }
+
+    static let service: ServiceName = "test"
+
+    static let sighting = Sighting(
+        address: address("somewhere"),
+        advertisement: Advertisement(
+            service: service, peer: Identity.ephemeral(seed: 7).peerID, name: DisplayName(fitting: "Puma")))
+
+    func note(_ call: String) {
+        calls.append(call)
+        during(call)
+    }
+
+    func start(on loop: any EventLoop, events: any TransportEvents) {
+        self.events = events
+        note("start")
+    }
+    func advertise(_ advertisement: Advertisement) { note("advertise") }
+    func updateAdvertisement(_ advertisement: Advertisement) { note("updateAdvertisement") }
+    func stopAdvertising() { note("stopAdvertising") }
+    func browse(_ service: ServiceName) { note("browse") }
+    func stopBrowsing() { note("stopBrowsing") }
+    func dial(_ address: TransportAddress, as dial: DialID, timeout: Duration) {
+        note("dial \(dial.number)")
+    }
+    func cancelDial(_ dial: DialID) { note("cancelDial \(dial.number)") }
+    func diagnose() -> [Diagnosis] {
+        note("diagnose")
+        return [Diagnosis("script", .pass, "well")]
+    }
+    func shutdown() { note("shutdown") }
+}
+
+/// A pipe of a `ScriptedTransport`.
+final class ScriptedPipe: Pipe, @unchecked Sendable {
+    // Confined to the loop, but for what it tells where it must not.
+    private let owner: ScriptedTransport
+    var localAddress: TransportAddress?
+    var remoteAddress: TransportAddress?
+    private(set) var handler: (any PipeHandler)?
+    var passed = PipeCounters()
+    var room = 1_000
+
+    init(of owner: ScriptedTransport) { self.owner = owner }
+
+    var writableBytes: Int {
+        owner.during("writableBytes")
+        return room
+    }
+    var counters: PipeCounters {
+        owner.during("counters")
+        return passed
+    }
+    func start(handler: any PipeHandler) {
+        self.handler = handler
+        owner.note("pipe.start")
+    }
+    func write(_ queue: inout ByteQueue) {
+        passed.bytesWritten += queue.byteCount
+        queue.removeAll()
+        owner.note("write")
+    }
+    func pauseReading() { owner.note("pauseReading") }
+    func resumeReading() { owner.note("resumeReading") }
+    func close(_ manner: PipeCloseManner) { owner.note("close \(manner)") }
+
+    func receive(_ count: Int) {
+        passed.bytesReceived += count
+        handler?.pipe(self, received: ByteSlice([UInt8](repeating: 1, count: count)))
+    }
+}
+
+/// Whoever uses a checked transport, and what it was told.
+final class Listener: TransportEvents, PipeHandler, @unchecked Sendable {
+    // Confined to the loop; a test on threads looks at it when the loop has ended.
+    private(set) var words: [String] = []
+    private(set) var errors: [NighError] = []
+    private(set) var pipes: [any Pipe] = []
+    private(set) var tellers: [any Transport] = []
+    /// Done when a word was told.
+    var reaction: (String) -> Void = { _ in }
+
+    private func hear(_ word: String, by transport: (any Transport)? = nil, _ error: NighError? = nil) {
+        words.append(word)
+        if let transport { tellers.append(transport) }
+        if let error { errors.append(error) }
+        reaction(word)
+    }
+
+    /// What was told since this was asked last.
+    func takeWords() -> [String] {
+        defer { words = [] }
+        return words
+    }
+
+    func routeFound(_ sighting: Sighting, by transport: any Transport) { hear("found", by: transport) }
+    func routeChanged(_ sighting: Sighting, by transport: any Transport) { hear("changed", by: transport) }
+    func routeLost(_ address: TransportAddress, by transport: any Transport) {
+        hear("lost \(address.value)", by: transport)
+    }
+    func addressKnown(_ address: TransportAddress, by transport: any Transport) {
+        hear("known", by: transport)
+    }
+    func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
+        pipes.append(pipe)
+        hear("opened", by: transport)
+        pipe.start(handler: self)
+    }
+    func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {
+        hear("failed \(dial.number)", by: transport, error)
+    }
+    func advertised(as name: DisplayName, by transport: any Transport) { hear("advertised", by: transport) }
+    func advertisingFailed(_ error: NighError, by transport: any Transport) {
+        hear("advertisingFailed", by: transport, error)
+    }
+    func browsingFailed(_ error: NighError, by transport: any Transport) {
+        hear("browsingFailed", by: transport, error)
+    }
+    func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
+        hear("listening \(addresses.count)", by: transport)
+    }
+    func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
+        switch condition {
+        case .up: hear("up", by: transport)
+        case .down(let error): hear("down", by: transport, error)
+        }
+    }
+
+    func pipe(_ pipe: any Pipe, received bytes: ByteSlice) { hear("received \(bytes.count)") }
+    func pipeBecameWritable(_ pipe: any Pipe) { hear("writable") }
+    func pipeEnded(_ pipe: any Pipe) { hear("ended") }
+    func pipeClosed(_ pipe: any Pipe, error: NighError?) { hear("closed", by: nil, error) }
+}
