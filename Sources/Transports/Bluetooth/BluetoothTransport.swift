@@ -57,6 +57,8 @@ public final class BluetoothTransport: @unchecked Sendable {
 
     private var footing = Footing()
     private var browsed: ServiceName?
+    /// How often a search was begun or ended.
+    private var searchCount = 0
     private(set) var pipes: [ObjectIdentifier: RFCOMMPipe] = [:]
 
     /// A transport with these options.
@@ -188,8 +190,10 @@ public final class BluetoothTransport: @unchecked Sendable {
     // MARK: Looking
 
     private func tell(_ changes: [SightingChange]) {
+        let search = searchCount
         for change in changes {
-            guard let running else { return }
+            // Whoever is told may look no more, or anew.
+            guard let running, search == searchCount else { return }
             running.events.tell(change, by: self)
         }
     }
@@ -282,6 +286,7 @@ extension BluetoothTransport: Transport {
     public func browse(_ service: ServiceName) {
         guard let running else { return }
         browsed = service
+        searchCount += 1
         running.search.begin(service)
         guard !options.knownAddresses.isEmpty else { return }
         running.loop.execute { [weak self] in self?.tellKnownAddresses() }
@@ -289,6 +294,7 @@ extension BluetoothTransport: Transport {
 
     public func stopBrowsing() {
         browsed = nil
+        searchCount += 1
         running?.search.stop()
     }
 

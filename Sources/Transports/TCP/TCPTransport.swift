@@ -41,6 +41,8 @@ public final class TCPTransport: @unchecked Sendable {
 
     private var advertisement: Advertisement?
     private var isBrowsing = false
+    /// How often a search was begun or ended.
+    private var searchCount = 0
     private var listener: TCPListener?
     private var listenTimer: LoopTimer?
     private var listenError: NighError?
@@ -259,8 +261,10 @@ public final class TCPTransport: @unchecked Sendable {
 
 extension TCPTransport: PeerFinderEvents {
     func neighboursChanged(_ changes: [SightingChange]) {
+        let search = searchCount
         for change in changes {
-            guard let running else { return }
+            // Whoever is told may look no more, or anew.
+            guard let running, search == searchCount else { return }
             running.events.tell(change, by: self)
         }
     }
@@ -321,6 +325,7 @@ extension TCPTransport: Transport {
     public func browse(_ service: ServiceName) {
         guard let running else { return }
         isBrowsing = true
+        searchCount += 1
         running.finder?.browse(service)
         guard !options.knownAddresses.isEmpty else { return }
         running.loop.execute { [weak self] in self?.tellKnownAddresses() }
@@ -328,6 +333,7 @@ extension TCPTransport: Transport {
 
     public func stopBrowsing() {
         isBrowsing = false
+        searchCount += 1
         running?.finder?.stopBrowsing()
     }
 

@@ -60,11 +60,14 @@ import Testing
         inner.handler?.pipeBecameWritable(inner)
         inner.handler?.pipeEnded(inner)
         inner.handler?.pipeClosed(inner, error: nil)
-        #expect(bench.listener.words == ["opened", "received 3", "writable", "ended", "closed"])
+        bench.dial(2)
+        bench.transport.events?.dialFailed(
+            DialID(number: 2), error: ScriptedTransport.error(), by: bench.transport)
+        #expect(bench.listener.words == ["opened", "received 3", "writable", "ended", "closed", "failed 2"])
         #expect(
             bench.transport.calls == [
                 "start", "advertise", "browse", "dial 1", "pipe.start", "write", "pauseReading",
-                "resumeReading",
+                "resumeReading", "dial 2",
             ])
         #expect(bench.listener.tellers.allSatisfy { $0 === bench.checked })
         #expect(bench.checked.breach == nil)
@@ -232,6 +235,20 @@ import Testing
         try bench.loop.runQueued()
         #expect(bench.listener.words == ["down"])
         #expect(bench.transport.calls.contains("close now"))
+    }
+
+    @Test("Shut down it keeps nobody, though the wrapped transport keeps a pipe")
+    func letsGo() {
+        weak var listener: Listener?
+        var kept: ScriptedPipe?
+        do {
+            let bench = Bench()
+            kept = bench.openPipe().inner
+            listener = bench.listener
+            bench.checked.shutdown()
+        }
+        #expect(listener == nil)
+        withExtendedLifetime(kept) {}
     }
 
     @Test("A session wraps its transports where that is asked for, and none twice")

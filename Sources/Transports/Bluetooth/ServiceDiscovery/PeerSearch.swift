@@ -22,6 +22,8 @@ final class PeerSearch: @unchecked Sendable {
     private let failed: (NighError) -> Void
     private(set) var survey: DeviceSurvey
     private(set) var service: ServiceName?
+    /// How often a search was begun or ended: what one had to tell is nothing to the next.
+    private var searchCount = 0
     private var serviceText = ""
     private var isInquiring = false
     private var filterAdapter: String?
@@ -66,6 +68,7 @@ final class PeerSearch: @unchecked Sendable {
     /// Looks no more; what was told counts as lost.
     func stop() {
         service = nil
+        searchCount += 1
         rest()
         unschedule()
         if let lookTimer { loop.cancel(lookTimer) }
@@ -252,8 +255,8 @@ final class PeerSearch: @unchecked Sendable {
 
     private func tell(_ changes: [SightingChange]) {
         guard !changes.isEmpty else { return }
-        loop.execute { [weak self] in
-            guard let self, service != nil else { return }
+        loop.execute { [weak self, searchCount] in
+            guard let self, service != nil, searchCount == self.searchCount else { return }
             told(changes)
         }
     }
