@@ -51,7 +51,7 @@ let package = Package(
                 "NighBluetooth", "NighCore", "NighMemory", "NighPlugins", "NighTCP", "NighUV",
             ],
             path: "Sources/Nigh"),
-        .systemLibrary(name: "CNighPlugin", path: "Sources/Plugins/Entry"),
+        .target(name: "CNighPlugin", path: "Sources/Plugins/Entry"),
         .target(
             name: "NighPlugins", dependencies: ["CNighPlugin", "NighCore"], path: "Sources/Plugins",
             exclude: ["Entry"]),

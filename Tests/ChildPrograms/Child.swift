@@ -4,10 +4,12 @@ import Glibc
 package final class Child {
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
+
+        package init(description: String) { self.description = description }
     }
 
-    /// For how long anything is waited for.
-    private static let patience: Int = 60
+    /// For how long anything is waited for, in seconds.
+    private let patience: Int
 
     private let process: pid_t
     private var input: Int32
@@ -16,10 +18,12 @@ package final class Child {
     private var isReaped = false
 
     /// Starts `program` of this package, or the one at that path, with these arguments, and with these variables besides
-    /// this process's own; its input ends where it begins, unless it `reads`.
+    /// this process's own; its input ends where it begins, unless it `reads`. Whatever it is to say, it has `patience` seconds for.
     package init(
-        _ program: String, _ arguments: [String], environment: [String: String] = [:], reads: Bool = false
+        _ program: String, _ arguments: [String], environment: [String: String] = [:], reads: Bool = false,
+        patience: Int = 60
     ) throws {
+        self.patience = patience
         let program = program.hasPrefix("/") ? program : BuiltPrograms.path(of: program)
         var typed: [Int32] = [-1, -1]
         guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &typed) == 0 else {
@@ -27,8 +31,8 @@ package final class Child {
         }
         input = typed[1]
         defer { close(typed[0]) }
-        output = try Reader()
-        errors = try Reader()
+        output = try Reader(patience: patience)
+        errors = try Reader(patience: patience)
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
@@ -114,7 +118,7 @@ package final class Child {
 
     /// Waits for the end; returns the exit status, and what was said to the standard error.
     package func end() throws -> (status: Int32, errors: [String]) {
-        let deadline = Self.now + Self.patience
+        let deadline = Self.now + patience
         while try output.readMore(until: deadline) {}
         while try errors.readMore(until: deadline) {}
         var status: Int32 = 0
@@ -136,8 +140,10 @@ package final class Child {
         private var near: Int32
         private(set) var far: Int32
         private var rest: [UInt8] = []
+        private let patience: Int
 
-        init() throws {
+        init(patience: Int) throws {
+            self.patience = patience
             var ends: [Int32] = [-1, -1]
             // Unlike a pipe's, a socket's ends can be kept from other children from the first.
             let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
@@ -162,7 +168,7 @@ package final class Child {
 
         /// Waits for a line with all of these words in it; the `occurrence`th of them.
         mutating func line(with words: [String], occurrence: Int) throws -> String {
-            let deadline = Child.now + Child.patience
+            let deadline = Child.now + patience
             while true {
                 let found = lines.filter { line in words.allSatisfy(line.contains) }
                 if found.count >= occurrence { return found[occurrence - 1] }

@@ -1,30 +1,32 @@
-import NighMemory
-import NighTestKit
+import Glibc
+import NighCore
 
-@testable import NighCore
-
-/// The memory transport, but for one rule of the contract, which it breaks once it is told to misbehave: by itself, or at the
+/// Another transport, but for one rule of the contract, which it breaks once it is told to misbehave: by itself, or at the
 /// next call that gives it the opportunity.
+///
+/// In CoreTests around the memory transport, and in a plugin around a transport of that plugin's. So it uses what is public alone.
 final class RuleBreaker: Transport, @unchecked Sendable {
     // Confined to the loop, but for what it tells where it must not.
     let rule: ContractRule?
-    private let inner: MemoryTransport
+    private let inner: any Transport
     private var loop: (any EventLoop)?
     private var events: (any TransportEvents)?
     private var misbehaves = false
     private var pipes: [RuleBreakingPipe] = []
     private var seen: Sighting?
-    private var hasToldElsewhere = false
     private(set) var isShutDown = false
 
-    static let nowhere = TransportAddress(scheme: "memory", value: "nowhere")
+    /// Called whenever a pipe has heard something, on the loop.
+    var whenHeard: ((RuleBreaker) -> Void)?
 
-    init(_ rule: ContractRule?, hub: MemoryHub, address: String) {
+    var nowhere: TransportAddress { TransportAddress(scheme: inner.scheme, value: "nowhere") }
+
+    init(_ rule: ContractRule?, around inner: any Transport) {
         self.rule = rule
-        inner = MemoryTransport(hub: hub, address: address)
+        self.inner = inner
     }
 
-    var scheme: String { rule == .schemeWellFormed ? "Memory!" : inner.scheme }
+    var scheme: String { rule == .schemeWellFormed ? "\(inner.scheme)!" : inner.scheme }
 
     var capabilities: TransportCapabilities {
         var capabilities = inner.capabilities
@@ -46,9 +48,9 @@ final class RuleBreaker: Transport, @unchecked Sendable {
         case .errorsCarryTheScheme: events.browsingFailed(NighError(.browsing, .timedOut), by: self)
         case .dialIsKnown: events.dialFailed(DialID(number: .max), error: failure, by: self)
         case .dialEndsOnce, .dialEndsInTime, .dialQuietAfterCancel:
-            events.addressKnown(Self.nowhere, by: self)
+            events.addressKnown(nowhere, by: self)
         case .routeFoundOnce: if let seen { events.routeFound(seen, by: self) }
-        case .routeFoundFirst: events.routeLost(Self.nowhere, by: self)
+        case .routeFoundFirst: events.routeLost(nowhere, by: self)
         case .routeOfTheService: tellChange { $0.advertisement.service = "another" }
         case .qualityInRange: tellChange { $0.quality = 1.5 }
         case .pipeOpenedOnce: events.pipeOpened(pipes[0], dial: nil, by: self)
@@ -64,14 +66,19 @@ final class RuleBreaker: Transport, @unchecked Sendable {
         }
     }
 
+    /// Returns once it has told.
     private func tellOnAnotherThread() {
-        let (thread, monitor) = (ThreadEventLoop(), Monitor())
-        thread.execute {
-            self.events?.listeningChanged([], by: self)
-            monitor.change { self.hasToldElsewhere = true }
-        }
-        _ = monitor.wait(within: .seconds(20)) { self.hasToldElsewhere }
-        thread.shutdown()
+        var thread = pthread_t()
+        let status = pthread_create(
+            &thread, nil,
+            { context in
+                guard let context else { return nil }
+                let breaker = Unmanaged<RuleBreaker>.fromOpaque(context).takeUnretainedValue()
+                breaker.events?.listeningChanged([], by: breaker)
+                return nil
+            }, Unmanaged.passUnretained(self).toOpaque())
+        precondition(status == 0, "no thread could be made: \(status)")
+        pthread_join(thread, nil)
     }
 
     private func breaks(_ rule: ContractRule) -> Bool { misbehaves && self.rule == rule }
@@ -103,7 +110,7 @@ final class RuleBreaker: Transport, @unchecked Sendable {
 
     func stopAdvertising() {
         inner.stopAdvertising()
-        if breaks(.listeningWhileAdvertising) { later { $1.listeningChanged([Self.nowhere], by: $0) } }
+        if breaks(.listeningWhileAdvertising) { later { $1.listeningChanged([$0.nowhere], by: $0) } }
         guard breaks(.inboundWhileAdvertising), let pipe = pipes.first else { return }
         later { [stray = RuleBreakingPipe(around: pipe)] in $1.pipeOpened(stray, dial: nil, by: $0) }
     }
@@ -166,6 +173,7 @@ extension RuleBreaker: TransportEvents {
     func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
         guard let loop else { return }
         let breaking = RuleBreakingPipe(pipe, on: loop)
+        breaking.whenHeard = { [unowned self] in whenHeard?(self) }
         if misbehaves, let rule { breaking.misbehave(rule) }
         pipes.append(breaking)
         events?.pipeOpened(breaking, dial: dial, by: self)
@@ -204,6 +212,7 @@ final class RuleBreakingPipe: Pipe, PipeHandler, @unchecked Sendable {
     private let loop: any EventLoop
     private var handler: (any PipeHandler)?
     private var rule: ContractRule?
+    var whenHeard: (() -> Void)?
 
     init(_ inner: any Pipe, on loop: any EventLoop) {
         self.inner = inner
@@ -272,7 +281,11 @@ final class RuleBreakingPipe: Pipe, PipeHandler, @unchecked Sendable {
         }
     }
 
-    func pipe(_ pipe: any Pipe, received bytes: ByteSlice) { handler?.pipe(self, received: bytes) }
+    func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
+        handler?.pipe(self, received: bytes)
+        whenHeard?()
+    }
+
     func pipeBecameWritable(_ pipe: any Pipe) { handler?.pipeBecameWritable(self) }
     func pipeEnded(_ pipe: any Pipe) { handler?.pipeEnded(self) }
 

@@ -15,7 +15,7 @@ private final class Scene {
 
     init(_ rule: ContractRule?) {
         let (hub, otherHub) = (MemoryHub(), MemoryHub())
-        breaker = RuleBreaker(rule, hub: hub, address: "victim")
+        breaker = RuleBreaker(rule, around: MemoryTransport(hub: hub, address: "victim"))
         checked = CheckedTransport(breaker)
         victim = Self.probe(1, checked, otherHub, loop)
         peer = Self.probe(2, MemoryTransport(hub: hub, address: "peer"), otherHub, loop)
@@ -66,7 +66,7 @@ private final class Scene {
         switch rule {
         case .toldInALaterTurn: session.update(info: try DiscoveryInfo(["table": "open"]))
         case .traitsConstant: session.setBrowsing(true)
-        case .placesToldOnce: checked.places(behind: RuleBreaker.nowhere) { _ in }
+        case .placesToldOnce: checked.places(behind: breaker.nowhere) { _ in }
         case .routeWhileBrowsing, .dialQuietAfterCancel: session.setBrowsing(false)
         case .inboundWhileAdvertising, .listeningWhileAdvertising: session.setAdvertising(false)
         case .pipeQuietAfterClose: session.disconnect(peer.id)

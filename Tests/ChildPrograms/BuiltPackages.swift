@@ -1,0 +1,44 @@
+import Synchronization
+
+/// The packages of this repository that stand apart from it, as strangers' do: built against what Nigh is now, with the same flags.
+package enum BuiltPackages {
+    /// The repository.
+    package static let root = "\(#filePath)".split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" }
+
+    /// All are built into one place, so that what they share of Nigh is compiled once.
+    private static let scratch = "\(root)/.build/packages"
+    private static let built = Mutex<Set<String>>([])
+
+    /// Builds the package in that folder of the repository, once for all tests; returns where its products lie.
+    package static func build(_ folder: String) throws -> String {
+        try built.withLock { built in
+            guard !built.contains(folder) else { return }
+            try build(at: "\(root)/\(folder)")
+            built.insert(folder)
+        }
+        return "\(scratch)/debug"
+    }
+
+    /// Builds the package at that path into the same place.
+    package static func build(at path: String) throws {
+        let arguments = [
+            "swift", "build", "--package-path", path, "--scratch-path", scratch, "-Xswiftc",
+            "-warnings-as-errors",
+        ]
+        let build = try Child("/usr/bin/env", arguments, patience: 900)
+        let (status, errors) = try build.end()
+        guard status == 0 else {
+            throw Child.Failure(description: (build.lines + errors).suffix(30).joined(separator: "\n"))
+        }
+    }
+
+    /// A tool of the Swift toolchain, such as its C compiler.
+    package static func tool(_ name: String) throws -> String {
+        // `swift` may be a link to something else, so the toolchain is asked where it is.
+        let target = try Child("/usr/bin/env", ["swiftc", "-print-target-info"])
+        let line = try target.line(with: "runtimeResourcePath")
+        _ = try target.end()
+        let path = line.split(separator: "\"").last.map(String.init) ?? ""
+        return path.replacing("/lib/swift", with: "/bin/") + name
+    }
+}

@@ -1,0 +1,114 @@
+import ChildPrograms
+import Glibc
+import NighTestKit
+import Testing
+
+/// What is not taken for a plugin, and how that is said.
+@Suite("A plugin is refused", .callsPrograms) struct PluginRefusalTests {
+    private let user = NighUser()
+    private let folder = TemporaryFolder()
+    private var path: String { "\(folder.path)/odd.so" }
+
+    /// What `nigh` says to the file at `path`, which must be one sentence, and that the call was wrong.
+    private func refusal(of path: String? = nil) throws -> String {
+        let path = path ?? self.path
+        let call = try user.run("transports", "--plugin", path)
+        #expect(call.status == 2 && call.lines.isEmpty)
+        let errors = call.errors.filter { $0 != "its code has run" }
+        #expect(errors.count == 1, "\(errors)")
+        let words = errors.first ?? ""
+        #expect(words.contains(path) && words.contains("loading a plugin: "), "\(words)")
+        return words
+    }
+
+    struct Wrong: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let library: ForeignLibrary
+        let words: [String]
+
+        init(_ what: String, _ defines: [String: String], hasEntry: Bool = true, says words: String...) {
+            testDescription = what
+            library = ForeignLibrary(defines: defines, hasEntry: hasEntry)
+            self.words = words
+        }
+    }
+
+    static let wrong = [
+        Wrong(
+            "of another version of the plugin interface", ["INTERFACE": "2"],
+            says: "version 2 of the plugin interface", "this program version 1", "anew"),
+        Wrong(
+            "built by another toolchain", ["TOOLCHAIN": "\"Clang 1.0\""],
+            says: "another Swift toolchain (Clang 1.0)",
+            "anew"),
+        Wrong(
+            "built for another Nigh", ["FINGERPRINT": "\"1234567812345678\""],
+            says: "another Nigh (version 0.1.0, interface 1234567812345678)", "anew"),
+        Wrong(
+            "that has a Nigh of its own", ["OTHER_MARK": "1"], says: "carries a Nigh of its own", "NighShared"
+        ),
+        Wrong(
+            "whose entry is missing", [:], hasEntry: false, says: "exports no nigh_transport_plugin"),
+        Wrong("that describes nothing", ["NOTHING": "1"], says: "does not describe itself"),
+        Wrong("that offers nothing", [:], says: "offers no transport"),
+        Wrong("with costs that cannot be", ["LATENCY": "__builtin_nan(\"\")"], says: "what it says it costs"),
+        Wrong(
+            "that needs more than there is", ["NEEDS": "nigh_of_tomorrow"],
+            says: "needs nigh_of_tomorrow, which this program does not have", "anew"),
+    ]
+
+    @Test("which is a library", arguments: wrong)
+    func library(_ wrong: Wrong) throws {
+        try wrong.library.build(to: path)
+        let words = try refusal()
+        for expected in wrong.words { #expect(words.contains(expected), "\(words)") }
+    }
+
+    @Test("that is no library at all")
+    func noLibrary() throws {
+        for content in ["", "a text of some length, which nobody will take for a library, whatever its name"]
+        {
+            try write(content)
+            #expect(try refusal().contains("it is no library"))
+        }
+        unlink(path)
+        #expect(try refusal().contains("No such file"))
+        mkdir(path, 0o700)
+        #expect(try refusal().contains("it is no regular file"))
+        #expect(try refusal(of: BuiltPrograms.path(of: "nigh")).contains("it cannot be loaded: "))
+    }
+
+    @Test("that others may write, and none of it runs")
+    func writableByOthers() throws {
+        try ForeignLibrary().build(to: path)
+        for mode: mode_t in [0o722, 0o720, 0o702] {
+            chmod(path, mode)
+            let call = try user.run("transports", "--plugin", path)
+            #expect(call.errors.count == 1, "\(call.errors)")
+            #expect(
+                call.errors.first?.contains(
+                    "others may write it (mode \(String(mode, radix: 8))); `chmod go-w \(path)`")
+                    == true, "\(call.errors)")
+        }
+        chmod(path, 0o755)
+        chmod(folder.path, 0o777)
+        #expect(try refusal().contains("others may write its folder (mode 777)"))
+        chmod(folder.path, 0o1777)
+        #expect(try refusal().contains("offers no transport"))
+    }
+
+    @Test("that belongs to somebody else")
+    func foreignOwner() throws {
+        try ForeignLibrary().build(to: path)
+        // Only root can give a file away; to anybody else root's own files are as good as their own.
+        try #require(chown(path, 65_534, 65_534) == 0 || geteuid() != 0)
+        let words = try refusal()
+        #expect(words.contains(geteuid() == 0 ? "it belongs to user 65534" : "offers no transport"))
+    }
+
+    private func write(_ content: String) throws {
+        let file = try #require(fopen(path, "w"))
+        fputs(content, file)
+        fclose(file)
+    }
+}

@@ -1,0 +1,20 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// A plugin that breaks one rule of the contract of transports, and one that carries a Nigh of its own.
+let package = Package(
+    name: "RuleBreaker",
+    products: [
+        .library(name: "RuleBreaker", type: .dynamic, targets: ["RuleBreaker"]),
+        .library(name: "OwnNigh", type: .dynamic, targets: ["OwnNigh"]),
+    ],
+    dependencies: [.package(name: "Nigh", path: "../../..")],
+    targets: [
+        .target(
+            name: "RuleBreaker", dependencies: [.product(name: "NighShared", package: "Nigh")],
+            exclude: ["UnixTransport/Plugin.swift"]),
+        .target(name: "OwnNigh", dependencies: [.product(name: "Nigh", package: "Nigh")]),
+        .executableTarget(name: "KeepsNigh", dependencies: [.product(name: "Nigh", package: "Nigh")]),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,1 @@
+../../../../Core/TransportChecks/RuleBreaker.swift
