@@ -1,0 +1,32 @@
+// What makes this library a plugin: its one C function, and what the registry knows of the transport.
+import NighCore
+import NighPlugins
+
+/// Describes the plugin in plain C; the transport itself follows once the program has found that both fit.
+@c(nigh_transport_plugin)
+public func nighTransportPlugin() -> UnsafePointer<nigh_plugin> {
+    TransportPlugin.describe(scheme: "unix", version: "1.0", capabilities: UnixTransport.costs) {
+        TransportPlugin.offer(UnixTransport.registryEntry)
+    }
+}
+
+extension UnixTransport {
+    static let costs = nigh_plugin_capabilities(
+        datagrams: false, typical_mtu: 65_536, typical_latency: 0.000_1, expected_connect_time: 0.001,
+        priority: 50)
+
+    /// The scheme, one line about it, and its options.
+    static let registryEntry = TransportRegistry.Entry(
+        scheme: "unix", summary: "programs of one user on this machine, found in a folder",
+        options: ["folder": "where they meet: an absolute path of up to 80 bytes; made if it is missing"],
+        make: { spec throws(NighError) in
+            let folder = spec.options["folder"] ?? ""
+            guard folder.hasPrefix("/"), folder.utf8.count <= 80 else {
+                throw NighError(
+                    .configuring,
+                    .invalid("folder \"\(folder)\", which is no absolute path of up to 80 bytes"),
+                    transport: "unix", advice: "write unix:folder=/run/user/1000/us")
+            }
+            return UnixTransport(folder: folder)
+        })
+}
