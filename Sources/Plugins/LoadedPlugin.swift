@@ -59,7 +59,7 @@ public struct LoadedPlugin: Sendable {
 
     private init(_ plugin: nigh_plugin, of file: PluginFile) throws(NighError) {
         let scheme = Self.text(plugin.scheme)
-        let spans = [plugin.capabilities.typical_latency, plugin.capabilities.expected_connect_time]
+        let spans = [plugin.capabilities.typical_latency_ms, plugin.capabilities.expected_connect_ms]
         guard spans.allSatisfy({ (0...1e9).contains($0) }) else {
             throw file.refusal("what it says it costs cannot be", advice: PluginFile.tellItsMaker)
         }

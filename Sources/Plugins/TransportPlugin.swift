@@ -72,8 +72,8 @@ extension TransportCapabilities {
     public init(_ capabilities: nigh_plugin_capabilities) {
         self.init(
             datagrams: capabilities.datagrams, typicalMTU: Int(capabilities.typical_mtu),
-            typicalLatency: .milliseconds(capabilities.typical_latency),
-            expectedConnectTime: .milliseconds(capabilities.expected_connect_time),
+            typicalLatency: .milliseconds(capabilities.typical_latency_ms),
+            expectedConnectTime: .milliseconds(capabilities.expected_connect_ms),
             priority: Int(capabilities.priority))
     }
 }

@@ -40,7 +40,7 @@ struct ForeignLibrary {
         #ifdef NOTHING
             return 0;
         #endif
-            description.capabilities.typical_latency = latency;
+            description.capabilities.typical_latency_ms = latency;
         #ifndef OTHER_MARK
             description.shared_mark = nigh_shared_mark();
         #endif

@@ -12,7 +12,7 @@ public func nighTransportPlugin() -> UnsafePointer<nigh_plugin> {
 
 extension UnixTransport {
     static let costs = nigh_plugin_capabilities(
-        datagrams: false, typical_mtu: 65_536, typical_latency: 0.000_1, expected_connect_time: 0.001,
+        datagrams: false, typical_mtu: 65_536, typical_latency_ms: 0.02, expected_connect_ms: 0.1,
         priority: 50)
 
     /// The scheme, one line about it, and its options.

@@ -18,9 +18,8 @@ enum { NIGH_PLUGIN_INTERFACE = 1 };
 struct nigh_plugin_capabilities {
     bool datagrams;
     int64_t typical_mtu;
-    // In milliseconds, both.
-    double typical_latency;
-    double expected_connect_time;
+    double typical_latency_ms;
+    double expected_connect_ms;
     int64_t priority;
 };
 

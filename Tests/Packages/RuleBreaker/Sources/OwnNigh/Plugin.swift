@@ -6,7 +6,7 @@ public func nighTransportPlugin() -> UnsafePointer<nigh_plugin> {
     TransportPlugin.describe(
         scheme: "own", version: "1.0",
         capabilities: nigh_plugin_capabilities(
-            datagrams: false, typical_mtu: 1_000, typical_latency: 1, expected_connect_time: 1, priority: 1)
+            datagrams: false, typical_mtu: 1_000, typical_latency_ms: 1, expected_connect_ms: 1, priority: 1)
     ) {
         TransportPlugin.offer(.init(scheme: "own", summary: "memory") { _ in MemoryTransport() })
     }

@@ -1,8 +1,7 @@
 import NighCore
 import NighPlugins
 
-/// `unix:folder=PATH,breaks=RULE`: the transport of the example, which breaks that rule from the moment on in which a pipe has heard
-/// something; a rule about dials from the start.
+/// `unix:folder=PATH,breaks=RULE`: the example's transport, which breaks that rule from the moment on in which a pipe has heard something.
 @c(nigh_transport_plugin)
 public func nighTransportPlugin() -> UnsafePointer<nigh_plugin> {
     TransportPlugin.describe(scheme: "unix", version: "0", capabilities: UnixTransport.costs) {
@@ -10,14 +9,19 @@ public func nighTransportPlugin() -> UnsafePointer<nigh_plugin> {
     }
 }
 
+extension UnixTransport {
+    static let costs = nigh_plugin_capabilities(
+        datagrams: false, typical_mtu: 65_536, typical_latency_ms: 0.02, expected_connect_ms: 1, priority: 50)
+}
+
 private let entry = TransportRegistry.Entry(
-    scheme: "unix", summary: "breaks a rule",
-    options: UnixTransport.registryEntry.options.merging(["breaks": "which rule"]) { $1 },
+    scheme: "unix", summary: "breaks a rule", options: ["folder": "where they meet", "breaks": "which rule"],
     make: { spec throws(NighError) in
-        let inner = TransportSpec(scheme: spec.scheme, options: spec.options.filter { $0.key != "breaks" })
+        guard let folder = spec.options["folder"] else {
+            throw NighError(.configuring, .invalid("folder, which is missing"), transport: spec.scheme)
+        }
         let breaker = RuleBreaker(
-            spec.options["breaks"].flatMap(ContractRule.init),
-            around: try UnixTransport.registryEntry.make(inner))
+            spec.options["breaks"].flatMap(ContractRule.init), around: UnixTransport(folder: folder))
         breaker.whenHeard = { $0.misbehave() }
         return breaker
     })
