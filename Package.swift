@@ -94,7 +94,7 @@ let package = Package(
             path: "Sources/Tools/greet"),
         .target(name: "CAllocationCounter", path: "Sources/Tools/CAllocationCounter"),
         .executableTarget(
-            name: "nigh-bench", dependencies: ["CAllocationCounter", "NighCore", "NighMemory"],
+            name: "nigh-bench", dependencies: ["CAllocationCounter", "NighCore", "NighMemory", "NighUV"],
             path: "Sources/Tools/nigh-bench"),
         .target(name: "CBenchmark", path: "Benchmarks/Support"),
         .executableTarget(

@@ -45,7 +45,7 @@ import Testing
         ground.end.write(stream)
         #expect(ground.far.read(stream.count) == stream)
         ground.far.close()
-        #expect(ground.end.wait { ground.end.isFinished })
+        #expect(ground.end.wait { ground.end.log.last == .closed(nil) })
         let log = ground.end.log.filter { $0 != .writable }
         #expect(log == [.bytes, .ended, .finished, .closed(nil)])
         #expect(ground.end.breaches == [])
@@ -256,6 +256,21 @@ import Testing
             #expect(ground.end.log == [.finished])
             #expect(ground.end.breaches == [])
         }
+    }
+
+    @Test("A lingering pipe that is over with something unread does not reset the other end")
+    func finishesUnread() {
+        let ground = Ground()
+        ground.end.write([1, 2])
+        ground.end.close(.afterWriting)
+        let far = ground.far
+        // In one turn, so that the pipe has no chance to read it before.
+        ground.end.call { pipe in
+            far.write([3])
+            pipe.finish()
+        }
+        #expect(far.read(2) == [1, 2])
+        #expect(far.isAtEnd)
     }
 
     @Test("Broken off by its transport, a pipe tells that error in a later turn, and nothing else")

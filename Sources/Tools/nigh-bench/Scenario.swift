@@ -32,6 +32,8 @@ struct Scenario: Sendable {
         case roundTrip
         /// Each message to so many peers at once.
         case broadcast(Int)
+        /// No session: bytes one way over a socket's pipe.
+        case socket
     }
 
     let name: String
@@ -83,6 +85,9 @@ struct Scenario: Sendable {
             name: "round-trip-2", kind: .roundTrip, loops: .two,
             sizes: [64, 1 << 10, 64 << 10, 1 << 20], checked: [(64, none), (1 << 20, none)]),
         Scenario(
+            name: "socket", kind: .socket, loops: .two, sizes: [64, 1 << 10, 64 << 10],
+            checked: [(64, none), (64 << 10, none)]),
+        Scenario(
             name: "tls", kind: .stream(.loop, .handler), loops: .one,
             sizes: [16, 64, 1 << 10, 16 << 10, 64 << 10, 1 << 20], security: .encrypted,
             checked: [(64, 12.0 / 512 + none), (64 << 10, 18.25)]),
@@ -101,6 +106,7 @@ struct Scenario: Sendable {
             let stream = Stream(
                 sender: .loop, receiver: .handler, loops: loops, size: size, receiverCount: count)
             return try await stream.measure(warmUp: warmUp, until: until)
+        case .socket: return try await SocketTraffic(size: size).measure(warmUp: warmUp, until: until)
         case .roundTrip:
             return try await RoundTrip(loops: loops, size: size, security: security)
                 .measure(warmUp: warmUp, until: until)
