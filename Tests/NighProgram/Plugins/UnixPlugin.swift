@@ -2,14 +2,26 @@ import ChildPrograms
 import Glibc
 import NighTestKit
 
-/// The transport of Examples/UnixTransport, and a folder in which its users meet.
+/// A plugin with the transport `unix`, and a folder in which its users meet.
 struct UnixPlugin {
     /// The plugin.
     let path: String
     let meetingPlace = TemporaryFolder()
     var spec: String { "unix:folder=\(meetingPlace.path)" }
 
+    /// That of Examples/UnixTransport.
     init() throws { path = try BuiltPackages.build("Examples/UnixTransport") + "/libUnixTransport.so" }
+
+    /// The arguments with which a command uses it.
+    var arguments: [String] { ["--plugin", path, "-t", spec] }
+
+    /// A `nigh host` that is found there.
+    func host() throws -> Child {
+        let host = try NighUser().start(
+            ["host", "--name", "Puma", "--identity", "ephemeral", "--json-lines"] + arguments)
+        try host.line(with: "\"listening\"")
+        return host
+    }
 
     /// Puts a copy where it may be found.
     func install(to path: String) throws {

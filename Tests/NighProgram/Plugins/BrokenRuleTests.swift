@@ -1,0 +1,71 @@
+import ChildPrograms
+import Glibc
+import NighCore
+import NighTestKit
+import Testing
+
+/// A plugin that breaks the contract of transports on purpose, one rule a time, in a program that was told to watch.
+@Suite("A plugin that breaks its contract", .callsPrograms) struct BrokenRuleTests {
+    /// Those that a ping gives an opportunity for; the others are broken in TransportChecksTests.
+    static let provoked: [ContractRule] = [
+        .eventsOnTheLoop, .toldInItsOwnName, .addressesCarryTheScheme, .errorsCarryTheScheme, .dialEndsOnce,
+        .dialIsKnown, .routeOfTheService, .routeFoundOnce, .routeFoundFirst, .qualityInRange, .pipeOpenedOnce,
+        .pipeClosedIsLast, .pipeEndsOnce, .nothingAfterTheEnd, .noEmptySlices, .writeTakesAll,
+        .writableWhenTold, .countsWhatItTells, .countsWhatItTakes,
+    ]
+
+    private let user = NighUser()
+
+    private func ping(_ rule: ContractRule?, _ options: String...) throws -> NighCall {
+        let honest = try UnixPlugin()
+        let host = try honest.host()
+        let breaker = try BuiltPackages.build("Tests/Packages/RuleBreaker") + "/libRuleBreaker.so"
+        let breaks = rule.map { ",breaks=\($0.rawValue)" } ?? ""
+        let call = try user.run(
+            [
+                "ping", "Puma", "-c", "3", "-i", "10ms", "--identity", "ephemeral", "--plugin", breaker, "-t",
+                honest.spec + breaks,
+            ] + options)
+        host.send(SIGINT)
+        #expect(try host.end().status == 0)
+        return call
+    }
+
+    @Test("is cut off, and the rule is named", arguments: provoked)
+    func named(_ rule: ContractRule) throws {
+        let call = try ping(rule, "--check-transports")
+        #expect(call.status != 0)
+        let words = call.errors.filter { $0.contains("the transport broke the rule \"") }
+        #expect(!words.isEmpty && words.allSatisfy { $0.contains("\"\(rule.rawValue)\"") }, "\(call.errors)")
+        #expect(words.contains { $0.contains("fault of the transport \"unix\", not of the network") })
+    }
+
+    @Test(
+        "is not even begun with where it says what cannot be",
+        arguments: [ContractRule.capabilitiesPossible, .schemeWellFormed])
+    func fromTheStart(_ rule: ContractRule) throws {
+        let call = try ping(rule, "--check-transports")
+        #expect(call.status == 3)
+        #expect(call.errors.contains { $0.contains("broke the rule \"\(rule.rawValue)\"") }, "\(call.errors)")
+    }
+
+    @Test("after the session's end is named all the same, though all went well")
+    func afterTheEnd() throws {
+        let call = try ping(.quietAfterShutdown, "--check-transports")
+        #expect(call.status == 0)
+        #expect(
+            call.errors.contains { $0.contains("broke the rule \"quiet-after-shutdown\"") }, "\(call.errors)")
+    }
+
+    @Test("is watched in a debug build without being asked for")
+    func debugBuild() throws {
+        let call = try ping(.noEmptySlices)
+        #expect(call.errors.contains { $0.contains("broke the rule \"no-empty-slices\"") }, "\(call.errors)")
+    }
+
+    @Test("but does not, is said nothing of")
+    func honest() throws {
+        let call = try ping(nil, "--check-transports")
+        #expect(call.status == 0 && call.errors.isEmpty, "\(call.errors)")
+    }
+}

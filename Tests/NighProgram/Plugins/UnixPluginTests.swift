@@ -1,0 +1,148 @@
+import ChildPrograms
+import Glibc
+import NighTestKit
+import Testing
+
+/// The transport of Examples/UnixTransport, a package of its own, in the programs of this one.
+@Suite("A transport from outside", .callsPrograms) struct UnixPluginTests {
+    private let user = NighUser()
+
+    /// A listener that takes nobody in, and whose queue is full: whoever dials it waits.
+    private final class FullListener {
+        private var descriptors: [Int32] = []
+
+        init(at path: String) throws {
+            var address = sockaddr_un()
+            address.sun_family = sa_family_t(AF_UNIX)
+            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+            for number in 0..<3 {
+                let descriptor = socket(
+                    AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+                descriptors.append(descriptor)
+                let status = withUnsafePointer(to: address) {
+                    $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                        let size = socklen_t(MemoryLayout<sockaddr_un>.size)
+                        return number == 0 ? bind(descriptor, $0, size) : connect(descriptor, $0, size)
+                    }
+                }
+                if number == 0 { try #require(status == 0 && listen(descriptor, 0) == 0) }
+            }
+        }
+
+        deinit { for descriptor in descriptors { close(descriptor) } }
+    }
+
+    @Test("passes every check there is of transports")
+    func conformance() throws {
+        let unix = try UnixPlugin()
+        let silent = "\(unix.meetingPlace.path)/silent"
+        let listener = try FullListener(at: silent)
+        defer { withExtendedLifetime(listener) {} }
+        let call = try user.run(
+            "conformance", "--plugin", unix.path, unix.spec, "--silent", "unix://\(silent)", "--json")
+        #expect(call.status == 0)
+        let checks = try #require(try call.object()["checks"] as? [[String: Any]])
+        #expect(checks.count == TransportConformance.checks.count)
+        for check in checks where check["verdict"] as? String != "passed" { Issue.record("\(check)") }
+    }
+
+    @Test("carries all that sessions promise")
+    func sessions() throws {
+        let unix = try UnixPlugin()
+        let call = try user.run("conformance", "--sessions", "--plugin", unix.path, unix.spec, "--json")
+        #expect(call.status == 0)
+        let checks = try #require(try call.object()["checks"] as? [[String: Any]])
+        #expect(checks.count == SessionConformance.checks.count)
+        for check in checks where check["verdict"] as? String != "passed" { Issue.record("\(check)") }
+    }
+
+    @Test("is found by the commands that measure, beside the transports that are built in")
+    func ping() throws {
+        let unix = try UnixPlugin()
+        let host = try unix.host()
+        let call = try user.run(["ping", "Puma", "-c", "3", "-i", "10ms"] + unix.arguments)
+        #expect(call.status == 0, "\(call.errors)")
+        let both = try user.run(
+            "ping", "Puma", "-c", "3", "-i", "10ms", "--plugin", unix.path, "-t",
+            "\(unix.spec),tcp:interface=lo,mdns=off")
+        #expect(both.status == 0, "\(both.errors)")
+        host.send(SIGINT)
+        #expect(try host.end().status == 0)
+    }
+
+    @Test("carries a whole game of Four in a Row, which knows nothing of it")
+    func game() throws {
+        let unix = try UnixPlugin()
+        func player(_ name: String, _ arguments: String...) throws -> Child {
+            let all = ["bot", "--name", name, "--games", "1", "--pause", "0ms"] + arguments + unix.arguments
+            return try Child("fourinarow", all, environment: ["XDG_DATA_HOME": TemporaryFolder().path])
+        }
+        let robot = try player("Robot", "--level", "2", "--seed", "1")
+        let ghost = try player("Ghost", "--level", "3", "--seed", "2", "--at", "Robot")
+        #expect(try ghost.end() == (0, []))
+        #expect(try robot.end() == (0, []))
+        // How the game ended, and the board.
+        let ends = [robot, ghost].map { player in Array(player.lines.drop { !$0.hasPrefix("game") }.prefix(8))
+        }
+        #expect(ends[0].count == 7 && ends[0] == ends[1], "\(robot.lines)\n\(ghost.lines)")
+    }
+
+    @Test("is loaded by a program that only embeds Nigh, from a plugin folder")
+    func embedded() throws {
+        let unix = try UnixPlugin()
+        let plugins = TemporaryFolder()
+        try unix.install(to: "\(plugins.path)/unix.so")
+        let program = try BuiltPackages.build("Examples/PipeChat") + "/PipeChat"
+        let environment = ["NIGH_PLUGIN_PATH": plugins.path]
+        let puma = try Child(program, ["Puma", unix.spec], environment: environment, reads: true)
+        let lynx = try Child(program, ["Lynx", unix.spec], environment: environment, reads: true)
+        puma.type("good morning")
+        lynx.type("and \"you\" \u{1F43E}")
+        try lynx.line(with: "good morning")
+        try puma.line(with: "and \"you\" \u{1F43E}")
+        puma.closeInput()
+        #expect(try puma.end().status == 0)
+        try lynx.line(with: "Puma is disconnected")
+        lynx.closeInput()
+        #expect(try lynx.end().status == 0)
+    }
+
+    @Test("is not loaded by a program that keeps its Nigh to itself, or has Swift built into it")
+    func otherHosts() throws {
+        let unix = try UnixPlugin()
+        let products = try BuiltPackages.build("Tests/Packages/RuleBreaker")
+        #expect(
+            try complaint(of: "\(products)/KeepsNigh", about: unix)
+                == "loading a plugin: this program keeps its Nigh to itself, so that \(unix.path) could not use it; "
+                + "link the program to Nigh's product NighShared")
+        // The same program, linked in another way.
+        let folder = TemporaryFolder()
+        let link = try Child(
+            "/usr/bin/env",
+            [
+                "swiftc", "-static-stdlib", "@\(products)/KeepsNigh.product/Objects.LinkFileList", "-Xlinker",
+                "--defsym=main=KeepsNigh_main", "-o", "\(folder.path)/KeepsSwift",
+            ])
+        let (status, errors) = try link.end()
+        try #require(status == 0, "\(errors)")
+        #expect(
+            try complaint(of: "\(folder.path)/KeepsSwift", about: unix)
+                == "loading a plugin: this program has Swift's library built into it, and would crash with the one that "
+                + "\(unix.path) uses; build the program without -static-stdlib")
+    }
+
+    /// What a program says that is to load it.
+    private func complaint(of program: String, about unix: UnixPlugin) throws -> String? {
+        let host = try Child(program, [unix.path])
+        #expect(try host.end().status == 0)
+        return host.lines.first
+    }
+
+    @Test("is refused where it was linked to another product, and so carries a Nigh of its own")
+    func ownNigh() throws {
+        let products = try BuiltPackages.build("Tests/Packages/RuleBreaker")
+        let call = try user.run("transports", "--plugin", "\(products)/libOwnNigh.so")
+        #expect(call.status == 2)
+        #expect(call.errors.first?.contains("it carries a Nigh of its own") == true, "\(call.errors)")
+    }
+}
