@@ -48,8 +48,8 @@ package final class SessionProbe: @unchecked Sendable {
     private var messageAnswer: (([UInt8], MessageOrigin, Session) -> Void)?
     private var sessionIsClosed = false
 
-    /// Told what no session may do. Set before the start.
-    var violated: (String) -> Void = { _ in }
+    /// Told what no session may do, and what its transport did that none may. Set before the start.
+    package var violated: (String) -> Void = { _ in }
     /// Judges a message in place; false when it is to be kept. Set before the start.
     var judge: (UnsafeRawBufferPointer, MessageOrigin) -> Bool = { _, _ in false }
 
@@ -200,6 +200,8 @@ package final class SessionProbe: @unchecked Sendable {
                 }
                 toldStates[peer.id] = peer.state
             case .listening(_, let addresses): recordedListening = addresses
+            case .transportChanged(_, .down(let error)):
+                if case .contractBroken = error.cause { violated("session \(number): \(error)") }
             default: break
             }
         }

@@ -1,5 +1,6 @@
 import NighMemory
 import NighTestKit
+import Testing
 
 @testable import NighCore
 
@@ -31,6 +32,7 @@ final class Neighbourhood {
             transports: [wrap(transport)],
             loop: loop)
         let member = Member(number: Int(count), session: session, faults: transport.control)
+        member.violated = { Issue.record("\($0)") }
         member.start(reading: reading, accepting: accepting)
         return member
     }

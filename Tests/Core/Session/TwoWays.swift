@@ -1,5 +1,6 @@
 import NighMemory
 import NighTestKit
+import Testing
 
 @testable import NighCore
 
@@ -9,12 +10,12 @@ final class TwoWays {
         let probe: SessionProbe
         let fast: FaultControl
         let slow: FaultControl
-        /// For who is seen, or sees, on one of the two only.
-        let fastTransport: RelabelledTransport
 
         var id: PeerID { probe.id }
         var session: Session { probe.session }
         var machine: SessionMachine { session.driver.machine }
+        /// For who is seen, or sees, on one of the two only; as the session has it.
+        var fastTransport: any Transport { session.driver.transports[1] }
 
         /// What carries the conversation with another member.
         func transport(to other: Member) -> String? {
@@ -55,8 +56,9 @@ final class TwoWays {
             configuration, identity: .ephemeral(seed: count),
             transports: [RelabelledTransport(slow, scheme: "slow", priority: 200), relabelled], loop: loop)
         let probe = SessionProbe(number: Int(count), session: session, faults: fast.control)
+        probe.violated = { Issue.record("\($0)") }
         probe.start(reading: .handler, accepting: true)
-        return Member(probe: probe, fast: fast.control, slow: slow.control, fastTransport: relabelled)
+        return Member(probe: probe, fast: fast.control, slow: slow.control)
     }
 
     func run(_ duration: Duration) throws { try loop.run(for: duration) }
