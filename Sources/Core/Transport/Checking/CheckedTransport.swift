@@ -26,7 +26,7 @@ public final class CheckedTransport: @unchecked Sendable {
         case shutDown
     }
 
-    struct Running {
+    private struct Running {
         let loop: any EventLoop
         let events: any TransportEvents
     }

@@ -161,7 +161,7 @@ struct PingErrand: Errand {
         switch error.cause {
         case .invalid, .selfDial, .sameIdentity, .wrongService, .noCommonSecurity, .noCommonVersion,
             .notPaired,
-            .declined, .insecure, .cancelled:
+            .declined, .insecure, .cancelled, .contractBroken:
             true
         case .noRoute: if case .address = choice { true } else { false }
         default: false
