@@ -338,6 +338,31 @@ import Testing
         #expect(listener.words == ["down"])
     }
 
+    @Test("A session on a thread of its own is told of it, and closes in good order")
+    func session() async {
+        let loop = ThreadEventLoop()
+        let breaker = RuleBreaker(.eventsOnTheLoop, hub: MemoryHub(), address: "victim")
+        var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: "victim"))
+        configuration.checksTransports = true
+        let session = Session(
+            configuration, identity: .ephemeral(seed: 1), transports: [breaker], loop: loop)
+        let probe = SessionProbe(
+            number: 1, session: session, faults: FaultyTransport(MemoryTransport(hub: MemoryHub())).control)
+        probe.start(reading: .handler, accepting: true)
+        loop.execute { breaker.misbehave() }
+        let isTold = probe.wait { probe in
+            probe.events.contains {
+                guard case .transportChanged("memory", .down(let error)) = $0 else { return false }
+                if case .contractBroken(.eventsOnTheLoop, _) = error.cause { return true }
+                return false
+            }
+        }
+        #expect(isTold)
+        await session.close()
+        loop.shutdown()
+        #expect(breaker.isShutDown)
+    }
+
     /// Guarded by the monitor.
     private final class End: @unchecked Sendable {
         var hasCome = false
