@@ -1,7 +1,8 @@
-// The folder where the transports meet: whether it can be trusted, who is in it, and what the dead have left.
+// The folder where they meet: whether it can be trusted, who is in it, and what the dead have left.
 //
-// Who advertises has files there under an ID of its own: `ID.socket`, `ID.about` with the advertisement, and for a moment `.ID.new`,
-// which becomes `ID.about`. It holds a lock on `ID.about` while it lives; where nobody does, whoever finds that clears away.
+// Who advertises has files of one ID there. `.ID.lock` comes first and goes last, and is locked while its owner
+// lives: whoever finds it free clears all of them away. `ID.socket` listens, `ID.about` says what is advertised,
+// written whole as `.ID.new`.
 import Glibc
 import NighCore
 import NighUV
@@ -9,6 +10,8 @@ import NighUV
 final class Folder {
     let path: String
     let descriptor: Int32
+    private let changes = inotify_init1(O_NONBLOCK | O_CLOEXEC)
+    private var watch: DescriptorWatch?
     private var facts = stat()
 
     /// Opens the folder, made if it is missing. Fails unless it is one that this user alone may write.
@@ -17,14 +20,17 @@ final class Folder {
         self.path = path
         descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0, fstat(descriptor, &facts) == 0 else {
-            let words = String(cString: strerror(errno))
-            throw Self.unavailable(
-                "the folder \(path): \(words)", "`mkdir -p -m 700 \(path)`, or choose another folder")
+            throw unusable(
+                ": " + String(cString: strerror(errno)), "`mkdir -p -m 700 \(path)`, or choose another")
         }
         _ = try isThere()
     }
 
-    deinit { close(descriptor) }
+    deinit {
+        watch?.cancel()
+        close(changes)
+        close(descriptor)
+    }
 
     /// Whether this is what lies at its path. Fails once it is not to be trusted any more.
     func isThere() throws(NighError) -> Bool {
@@ -32,93 +38,68 @@ final class Folder {
         guard lstat(path, &now) == 0, now.st_dev == facts.st_dev, now.st_ino == facts.st_ino else {
             return false
         }
-        guard now.st_uid == geteuid() else {
-            throw Self.unavailable(
-                "the folder \(path) belongs to user \(now.st_uid)", "choose a folder of your own")
+        if now.st_uid != geteuid() {
+            throw unusable(" is user \(now.st_uid)'s", "choose a folder of your own")
         }
-        guard now.st_mode & 0o022 == 0 else {
-            throw Self.unavailable("others may write the folder \(path)", "`chmod go-w \(path)`")
-        }
+        if now.st_mode & 0o022 != 0 { throw unusable(" may be written by others", "`chmod go-w \(path)`") }
         return true
     }
 
-    private static func unavailable(_ what: String, _ advice: String) -> NighError {
-        NighError(.starting, .unavailable(what), transport: "unix", advice: advice)
+    private func unusable(_ finding: String, _ advice: String) -> NighError {
+        NighError(.starting, .unavailable("the folder \(path)\(finding)"), transport: "unix", advice: advice)
     }
 
-    static func socket(of id: String) -> String { "\(id).socket" }
-    static func about(of id: String) -> String { "\(id).about" }
-    static func new(of id: String) -> String { ".\(id).new" }
+    /// Has `changed` called when something in it has changed; never, where the system has no watch to give.
+    func watch(on loop: UVEventLoop, changed: @escaping () -> Void) {
+        let kinds = IN_MOVE | IN_DELETE | IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF
+        guard inotify_add_watch(changes, path, UInt32(kinds)) >= 0 else { return }
+        watch = try? loop.watch(changes, for: [.readable]) { [changes] _ in
+            var buffer = [UInt8](repeating: 0, count: 65_536)  // What it was, a look says better.
+            if read(changes, &buffer, buffer.count) > 0 { changed() }
+        }
+    }
 
-    /// What the living advertise, by ID; clears away after the dead. Nil when that could not be found out.
+    /// What the living advertise, by ID. Clears away after the dead. Nil where the system has no descriptor to look.
     func advertisements() -> [String: Advertisement]? {
-        let copy = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard copy >= 0, let entries = fdopendir(copy) else { return nil }
+        guard let entries = fdopendir(openFile(".")) else { return nil }
         defer { closedir(entries) }
-        var ids: Set<String> = []
+        var found: [String: Advertisement] = [:]
         for _ in 0..<4_096 {  // However full somebody makes it.
             guard let entry = readdir(entries) else { break }
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) {
-                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            let bytes = withUnsafeBytes(of: &entry.pointee.d_name) { $0.prefix { $0 != 0 }.map(\.self) }
+            let (name, id) = (
+                String(decoding: bytes, as: UTF8.self), String(decoding: bytes.prefix(16), as: UTF8.self)
+            )
+            guard UInt64(id, radix: 16) != nil, name == "\(id).socket" || name == "\(id).about" else {
+                continue
             }
-            let id = name.split(separator: ".").first.map(String.init) ?? ""
-            let isOurs = [Self.socket(of: id), Self.about(of: id), Self.new(of: id)].contains(name)
-            if isOurs && id.utf8.count == 16 && UInt64(id, radix: 16) != nil { ids.insert(id) }
+            let lock = openFile(".\(id).lock")
+            if lock < 0 && (errno == EMFILE || errno == ENFILE) { return nil }
+            let isAlive = lock >= 0 && flock(lock, LOCK_SH | LOCK_NB) != 0
+            if isAlive { found[id] = advertisement("\(id).about") } else { remove(id) }
+            close(lock)
         }
-        var advertisements: [String: Advertisement] = [:]
-        for id in ids {
-            switch look(at: id) {
-            case .living(let advertisement): advertisements[id] = advertisement
-            case .dead: remove(id)
-            case .unknown: return nil
-            }
-        }
-        return advertisements
+        return found
     }
 
-    private enum Look {
-        /// Nothing that makes sense is advertised if it is nil.
-        case living(Advertisement?)
-        case dead, unknown
+    /// What is written there; nil for whatever else may lie there, and for what makes no sense.
+    private func advertisement(_ name: String) -> Advertisement? {
+        let file = openFile(name)
+        defer { close(file) }
+        var (facts, bytes) = (stat(), [UInt8](repeating: 0, count: Advertisement.maximumByteCount + 1))
+        guard fstat(file, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else { return nil }
+        let count = read(file, &bytes, bytes.count)
+        return count < 0 ? nil : Advertisement(bytes: Array(bytes.prefix(count)))
     }
 
-    private func look(at id: String) -> Look {
-        for _ in 0..<3 {
-            // Whatever lies there: a link is not followed, and another program's end of a pipe is not waited for.
-            let file = openat(descriptor, Self.about(of: id), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-            guard file >= 0 else {
-                if errno == EMFILE || errno == ENFILE { return .unknown }
-                return errno == ENOENT && isOrphan(id) ? .dead : .living(nil)
-            }
-            defer { close(file) }
-            var opened = stat()
-            guard fstat(file, &opened) == 0, opened.st_mode & S_IFMT == S_IFREG else { return .living(nil) }
-            guard flock(file, LOCK_SH | LOCK_NB) == 0 else {
-                var bytes = [UInt8](repeating: 0, count: Advertisement.maximumByteCount + 1)
-                let count = pread(file, &bytes, bytes.count, 0)
-                return .living(Advertisement(bytes: Array(bytes.prefix(max(count, 0)))))
-            }
-            // Nobody holds it. Of the living that is true only of what they have replaced since it was opened.
-            if status(of: Self.about(of: id))?.st_ino == opened.st_ino { return .dead }
-        }
-        return .living(nil)
+    /// Opens what others may have put there: a link is not followed, nor the other end of a pipe waited for.
+    private func openFile(_ name: String) -> Int32 {
+        openat(descriptor, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     }
 
-    /// Whether its owner died before it had advertised: it takes less than a minute to do so.
-    private func isOrphan(_ id: String) -> Bool {
-        let remains = [Self.socket(of: id), Self.new(of: id)].compactMap { status(of: $0)?.st_mtim.tv_sec }
-        return remains.allSatisfy { $0 < time(nil) - 60 }
-    }
-
-    /// What the system says of a file here, without following a link.
-    func status(of name: String) -> stat? {
-        var facts = stat()
-        return fstatat(descriptor, name, &facts, AT_SYMLINK_NOFOLLOW) == 0 ? facts : nil
-    }
-
-    /// Removes all that belongs to `id`; last the file that tells whose the others are.
+    /// Removes all files of `id`.
     func remove(_ id: String) {
-        for name in [Self.new(of: id), Self.socket(of: id), Self.about(of: id)] {
+        for name in [".\(id).new", "\(id).about", "\(id).socket", ".\(id).lock"] {
             unlinkat(descriptor, name, 0)
         }
     }

@@ -15,18 +15,17 @@ extension UnixTransport {
         datagrams: false, typical_mtu: 65_536, typical_latency_ms: 0.02, expected_connect_ms: 0.1,
         priority: 50)
 
-    /// The scheme, one line about it, and its options.
     static let registryEntry = TransportRegistry.Entry(
         scheme: "unix", summary: "programs of one user on this machine, found in a folder",
-        options: ["folder": "where they meet: an absolute path of up to 80 bytes; made if it is missing"],
-        make: { spec throws(NighError) in
-            let folder = spec.options["folder"] ?? ""
-            guard folder.hasPrefix("/"), folder.utf8.count <= 80 else {
-                throw NighError(
-                    .configuring,
-                    .invalid("folder \"\(folder)\", which is no absolute path of up to 80 bytes"),
-                    transport: "unix", advice: "write unix:folder=/run/user/1000/us")
-            }
-            return UnixTransport(folder: folder)
-        })
+        options: ["folder": "where they meet: an absolute path of up to 80 bytes; made if it is missing"]
+    ) { spec throws(NighError) in
+        let folder = spec.options["folder"] ?? ""
+        // The system's addresses have 108 bytes, of which the name of a socket takes some.
+        guard folder.hasPrefix("/"), folder.utf8.count <= 80 else {
+            let cause = NighError.Cause.invalid("folder \"\(folder)\": no absolute path of up to 80 bytes")
+            throw NighError(
+                .configuring, cause, transport: "unix", advice: "write unix:folder=/run/user/1000/us")
+        }
+        return UnixTransport(folder: folder)
+    }
 }
