@@ -1,0 +1,164 @@
+import Foundation
+import NighCore
+import NighTestKit
+import Testing
+
+@testable import UnixTransport
+
+/// What one finds in the folder, and what happens to the folder itself.
+@Suite(.serialized) struct FolderTests {
+    private let folder = TemporaryFolder()
+    private let service: ServiceName = "unix-test"
+
+    private func advertisement(_ name: String, peer: UInt8 = 1) -> Advertisement {
+        Advertisement(
+            service: service, peer: PeerID(bytes: [UInt8](repeating: peer, count: PeerID.byteCount))!,
+            name: DisplayName(fitting: name))
+    }
+
+    private func path(_ name: String) -> String { "\(folder.path)/\(name)" }
+
+    private func write(_ bytes: [UInt8], to name: String) {
+        let file = open(path(name), O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        #expect(Foundation.write(file, bytes, bytes.count) == bytes.count)
+        close(file)
+    }
+
+    /// Takes the lock of `id` as a living owner would; closed, it is as if that one had been killed.
+    private func lock(_ id: String) -> Int32 {
+        let file = open(path(".\(id).lock"), O_WRONLY | O_CREAT, 0o600)
+        #expect(flock(file, LOCK_EX | LOCK_NB) == 0)
+        return file
+    }
+
+    private var names: [String] { (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? [] }
+    private func exists(_ name: String) -> Bool {
+        faccessat(AT_FDCWD, path(name), F_OK, AT_SYMLINK_NOFOLLOW) == 0
+    }
+
+    /// Browses until a living transport, which comes last, is seen; what is told before that is for the test.
+    private func look(_ browser: Witness) -> Bool {
+        let other = Witness(folder.path)
+        defer { other.end() }
+        other.call { $0.advertise(advertisement("Living", peer: 9)) }
+        guard other.hears("advertised Living") else { return false }
+        browser.call { $0.browse(service) }
+        return browser.hears("found Living") && browser.rest.filter { $0.hasPrefix("found") }.isEmpty
+    }
+
+    @Test("a peer that was killed before is not found, and its files are cleared away")
+    func killedBefore() {
+        let id = "1234567890abcdef"
+        write(advertisement("Dead").bytes, to: "\(id).about")
+        for name in ["\(id).socket", ".\(id).lock", ".\(id).new", "fedcba0987654321.socket"] {
+            write([], to: name)
+        }
+        write([1], to: "notes.about")
+        let browser = Witness(folder.path)
+        #expect(look(browser))
+        for name in ["\(id).about", "\(id).socket", ".\(id).lock", ".\(id).new", "fedcba0987654321.socket"] {
+            #expect(!exists(name), "\(name)")
+        }
+        #expect(exists("notes.about"))
+        browser.end()
+    }
+
+    @Test("a peer that is killed while it is seen is lost")
+    func killedWhileSeen() {
+        let id = "1234567890abcdef"
+        let held = lock(id)
+        write(advertisement("Puma").bytes, to: "\(id).about")
+        let browser = Witness(folder.path)
+        browser.call { $0.browse(service) }
+        #expect(browser.hears("found Puma"))
+        close(held)
+        #expect(browser.hears("lost"))
+        browser.end()
+        #expect(!exists("\(id).about"))
+    }
+
+    @Test("whatever lies in the folder holds nobody up, and is left out")
+    func hostileFiles() {
+        let good = advertisement("Trap").bytes
+        var held: [Int32] = []
+        func id(_ number: Int) -> String { "100000000000000\(number)" }
+        for number in 0..<6 { held.append(lock(id(number))) }
+        write(good, to: "elsewhere")
+        #expect(mkfifo(path("\(id(0)).about"), 0o600) == 0)
+        #expect(symlink(path("elsewhere"), path("\(id(1)).about")) == 0)
+        #expect(mkdir(path("\(id(2)).about"), 0o700) == 0)
+        write(good + [UInt8](repeating: 0, count: 1 << 20), to: "\(id(3)).about")
+        write([UInt8](repeating: 255, count: 500), to: "\(id(4)).about")
+        write([], to: "\(id(5)).about")
+        #expect(symlink("/dev/zero", path(".\(id(6)).lock")) == 0)
+        write(good, to: "\(id(6)).about")
+        let browser = Witness(folder.path)
+        #expect(look(browser))
+        for number in 0..<6 { #expect(exists("\(id(number)).about"), "\(number)") }
+        browser.end()
+        held.forEach { close($0) }
+    }
+
+    @Test(
+        "what is no address fails a dial",
+        arguments: [
+            ("unix", "", "invalid"), ("unix", "here", "invalid"), ("unix", "/a\0b", "invalid"),
+            ("tcp", "/a", "invalid"),
+            ("unix", "/" + String(repeating: "a", count: 107), "invalid"), ("unix", "/dev/null", "invalid"),
+            ("unix", "/nowhere/at/all", "nobody listens there"),
+        ])
+    func noAddress(scheme: String, value: String, cause: String) {
+        let witness = Witness(folder.path)
+        let address = TransportAddress(scheme: scheme, value: value)
+        witness.call { $0.dial(address, as: DialID(number: 1), timeout: .seconds(5)) }
+        #expect(witness.hears("failed \(cause)"))
+        witness.end()
+    }
+
+    @Test("a link to a socket is not followed")
+    func linkedSocket() {
+        let other = Witness(folder.path)
+        other.call { $0.advertise(advertisement("Puma")) }
+        #expect(other.hears("advertised"))
+        let socket = names.first { $0.hasSuffix(".socket") } ?? ""
+        #expect(symlink(path(socket), path("link")) == 0)
+        let link = TransportAddress(scheme: "unix", value: path("link"))
+        other.call { $0.dial(link, as: DialID(number: 1), timeout: .seconds(5)) }
+        #expect(other.hears("failed invalid"))
+        other.end()
+    }
+
+    @Test("a folder that others may write takes the transport down until it is mended")
+    func writableFolder() {
+        let (other, browser) = (Witness(folder.path), Witness(folder.path))
+        other.call { $0.advertise(advertisement("Puma")) }
+        browser.call { $0.browse(service) }
+        #expect(browser.hears("found Puma"))
+        chmod(folder.path, 0o777)
+        #expect(browser.hears("down: the folder \(folder.path) may be written by others; `chmod go-w"))
+        #expect(browser.hears("lost"))
+        #expect(other.hears("deaf"))
+        chmod(folder.path, 0o700)
+        #expect(browser.hears("up"))
+        #expect(browser.hears("found Puma"))
+        other.end()
+        #expect(browser.hears("lost"))
+        browser.end()
+        #expect(names.isEmpty)
+    }
+
+    @Test("a folder that is taken away comes back, and with it whoever was there")
+    func folderTakenAway() {
+        let (other, browser) = (Witness(folder.path), Witness(folder.path))
+        other.call { $0.advertise(advertisement("Puma")) }
+        browser.call { $0.browse(service) }
+        #expect(browser.hears("found Puma"))
+        let away = TemporaryFolder()
+        #expect(rename(folder.path, "\(away.path)/folder") == 0)
+        #expect(browser.hears("lost"))
+        #expect(browser.hears("found Puma"))
+        #expect(other.hears("listening") && other.hears("listening"))
+        other.end()
+        browser.end()
+    }
+}

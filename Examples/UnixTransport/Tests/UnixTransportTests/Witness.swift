@@ -1,0 +1,88 @@
+import Foundation
+import NighCore
+import NighUV
+
+@testable import UnixTransport
+
+/// A transport on a loop of its own, and what it has told, which a test can wait for.
+///
+/// What was told is guarded by the condition; hence `@unchecked Sendable`.
+final class Witness: TransportEvents, @unchecked Sendable {
+    let loop = UVEventLoop()
+    let transport: UnixTransport
+    private let condition = NSCondition()
+    private var told: [String] = []
+
+    init(_ folder: String) {
+        transport = UnixTransport(folder: folder)
+        loop.execute { [self] in transport.start(on: loop, events: self) }
+    }
+
+    /// Runs `work` on the loop, and returns once it has.
+    func call(_ work: @escaping @Sendable (UnixTransport) -> Void) {
+        let done = DispatchSemaphore(value: 0)
+        loop.execute { [transport] in
+            work(transport)
+            done.signal()
+        }
+        done.wait()
+    }
+
+    /// Whether `event` is told within five seconds, or was since the last that was waited for.
+    func hears(_ event: String) -> Bool {
+        condition.withLock {
+            let deadline = Date(timeIntervalSinceNow: 5)
+            while true {
+                if let index = told.firstIndex(where: { $0.hasPrefix(event) }) {
+                    told.removeFirst(index + 1)
+                    return true
+                }
+                if !condition.wait(until: deadline) { return false }
+            }
+        }
+    }
+
+    /// What was told since the last that was waited for.
+    var rest: [String] { condition.withLock { told } }
+
+    func end() {
+        call { $0.shutdown() }
+        loop.shutdown()
+    }
+
+    private func note(_ event: String) {
+        condition.withLock {
+            told.append(event)
+            condition.broadcast()
+        }
+    }
+
+    func routeFound(_ sighting: Sighting, by transport: any Transport) {
+        note("found \(sighting.advertisement.name)")
+    }
+    func routeChanged(_ sighting: Sighting, by transport: any Transport) {
+        note("changed \(sighting.advertisement.name)")
+    }
+    func routeLost(_ address: TransportAddress, by transport: any Transport) { note("lost") }
+    func addressKnown(_ address: TransportAddress, by transport: any Transport) { note("known") }
+    func pipeOpened(_ pipe: any NighCore.Pipe, dial: DialID?, by transport: any Transport) {
+        note(dial == nil ? "accepted" : "opened")
+    }
+    func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {
+        note("failed \(error.cause), \(error.transport ?? "nowhere")")
+    }
+    func advertised(as name: DisplayName, by transport: any Transport) { note("advertised \(name)") }
+    func advertisingFailed(_ error: NighError, by transport: any Transport) {
+        note("not advertised: \(error)")
+    }
+    func browsingFailed(_ error: NighError, by transport: any Transport) { note("not browsing: \(error)") }
+    func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
+        note(addresses.isEmpty ? "deaf" : "listening")
+    }
+    func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
+        switch condition {
+        case .up: note("up")
+        case .down(let error): note("down: \(error.cause); \(error.advice ?? "no advice")")
+        }
+    }
+}
