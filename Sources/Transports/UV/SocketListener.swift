@@ -88,6 +88,38 @@ public final class SocketListener: @unchecked Sendable {
         failed?(fault)
     }
 
+    /// Binds `descriptor`, a new stream socket that this owns from here on, to `address`, the bytes of a `sockaddr`, and listens there;
+    /// each connection comes as a pipe, to be started in the turn in which it is told. To be called on the loop. Fails, as advertising does,
+    /// where somebody else listens there already, and for whatever else the system has against it; where there is no descriptor,
+    /// since the system had none, the reason is taken from `errno`.
+    ///
+    /// - Parameters:
+    ///   - scheme: the transport's, for errors.
+    ///   - backlog: how many may wait to be taken in.
+    ///   - opened: told each pipe, on the loop and never from inside a call.
+    ///   - failed: told why no more can be taken in for now, in the same way.
+    public convenience init(
+        binding descriptor: Int32, to address: UnsafeRawBufferPointer, backlog: Int32 = 64, scheme: String,
+        on loop: UVEventLoop, opened: @escaping (SocketPipe) -> Void, failed: @escaping (NighError) -> Void
+    ) throws(NighError) {
+        do throws(SocketFault) {
+            let size = socklen_t(address.count)
+            let name = address.baseAddress?.assumingMemoryBound(to: sockaddr.self)
+            guard descriptor >= 0, bind(descriptor, name, size) == 0, listen(descriptor, backlog) == 0 else {
+                throw SocketFault(errno)
+            }
+            try self.init(
+                descriptor: descriptor, on: loop,
+                accepted: { descriptor in
+                    let pipe = try? SocketPipe(descriptor: descriptor, scheme: scheme, on: loop)
+                    if let pipe { opened(pipe) } else { Glibc.close(descriptor) }
+                }, failed: { failed($0.error(.advertising, transport: scheme)) })
+        } catch {
+            if descriptor >= 0 { Glibc.close(descriptor) }
+            throw error.error(.advertising, transport: scheme)
+        }
+    }
+
     /// Listens no more, and closes the socket; connections that came in stay. To be called on the loop, any number of times.
     public func close() {
         guard let watch else { return }

@@ -1,8 +1,8 @@
 // The folder where they meet: whether it can be trusted, who is in it, and what the dead have left.
 //
 // Who advertises has files of one ID there. `.ID.lock` comes first and goes last, and is locked while its owner
-// lives: whoever finds it free clears all of them away. `ID.socket` listens, `ID.about` says what is advertised,
-// written whole as `.ID.new`.
+// lives: whoever finds it free clears all of them away. `ID.socket` listens, `ID.about` says what is advertised.
+// What must not be seen half made is `.ID.new` until it is whole.
 import Glibc
 import NighCore
 import NighUV
@@ -66,15 +66,12 @@ final class Folder {
         var found: [String: Advertisement] = [:]
         for _ in 0..<4_096 {  // However full somebody makes it.
             guard let entry = readdir(entries) else { break }
-            let bytes = withUnsafeBytes(of: &entry.pointee.d_name) { $0.prefix { $0 != 0 }.map(\.self) }
-            let (name, id) = (
-                String(decoding: bytes, as: UTF8.self), String(decoding: bytes.prefix(16), as: UTF8.self)
-            )
-            guard UInt64(id, radix: 16) != nil, name == "\(id).socket" || name == "\(id).about" else {
-                continue
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
             }
-            let lock = openFile(".\(id).lock")
-            if lock < 0 && (errno == EMFILE || errno == ENFILE) { return nil }
+            let id = String(name.dropFirst().prefix(16))
+            guard UInt64(id, radix: 16) != nil, name == ".\(id).lock" else { continue }
+            let lock = openFile(name)
             let isAlive = lock >= 0 && flock(lock, LOCK_SH | LOCK_NB) != 0
             if isAlive { found[id] = advertisement("\(id).about") } else { remove(id) }
             close(lock)
@@ -97,7 +94,15 @@ final class Folder {
         openat(descriptor, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     }
 
-    /// Removes all files of `id`.
+    /// Puts a file of `id` there, which nobody sees before `fill` has made it whole. It stays open, and is the caller's.
+    func put(_ name: String, of id: String, _ fill: (Int32) -> Bool) throws(NighError) -> Int32 {
+        let new = ".\(id).new"
+        let file = openat(descriptor, new, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        if file >= 0, fill(file), renameat(descriptor, new, descriptor, name) == 0 { return file }
+        defer { close(file) }
+        throw SocketFault(errno).error(.advertising, transport: "unix")
+    }
+
     func remove(_ id: String) {
         for name in [".\(id).new", "\(id).about", "\(id).socket", ".\(id).lock"] {
             unlinkat(descriptor, name, 0)

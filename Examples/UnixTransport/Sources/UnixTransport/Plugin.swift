@@ -2,7 +2,6 @@
 import NighCore
 import NighPlugins
 
-/// Describes the plugin in plain C; the transport itself follows once the program has found that both fit.
 @c(nigh_transport_plugin)
 public func nighTransportPlugin() -> UnsafePointer<nigh_plugin> {
     TransportPlugin.describe(scheme: "unix", version: "1.0", capabilities: UnixTransport.costs) {

@@ -1,5 +1,4 @@
 // The transport: what the session calls, and what it is told. The files beside this know the folder and sockets.
-import Glibc
 import NighCore
 import NighPlugins
 import NighUV
@@ -22,7 +21,7 @@ final class UnixTransport: Transport, @unchecked Sendable {
     private var presence: Presence?
     private var service: ServiceName?
     private var seen: [TransportAddress: Advertisement] = [:]
-    private var dials: Set<DialID> = []
+    private var dials: SocketDials?
     private var pipes: [ObjectIdentifier: SocketPipe] = [:]
 
     init(folder: String) { path = folder }
@@ -30,6 +29,7 @@ final class UnixTransport: Transport, @unchecked Sendable {
     func start(on loop: any EventLoop, events: any TransportEvents) {
         guard let loop = loop as? UVEventLoop else { return foreign = ForeignLoop(loop, events, for: self) }
         (self.loop, self.events) = (loop, events)
+        dials = SocketDials(scheme: scheme, on: loop) { [weak self] in self?.dialEnded($0, $1) }
         later { $0.look() }
     }
 
@@ -39,9 +39,8 @@ final class UnixTransport: Transport, @unchecked Sendable {
     }
 
     func shutdown() {
-        (events, foreign, presence, folder, advertisement, service, dials) = (
-            nil, nil, nil, nil, nil, nil, []
-        )
+        (events, foreign, presence, folder, advertisement, service) = (nil, nil, nil, nil, nil, nil)
+        dials?.cancelAll()
         if let nextLook { loop?.cancel(nextLook) }
         for pipe in Array(pipes.values) { pipe.finish() }
     }
@@ -67,7 +66,6 @@ final class UnixTransport: Transport, @unchecked Sendable {
             folderError = error
             events?.transportChanged(error.map { .down($0) } ?? .up, by: self)
         }
-        presence?.resume()
         if presence == nil { publish() }
         tellSightings()
     }
@@ -90,7 +88,9 @@ final class UnixTransport: Transport, @unchecked Sendable {
         do throws(NighError) {
             let isNew = presence == nil
             if isNew {
-                presence = try Presence(in: folder, on: loop) { [weak self] in try? self?.open($0, on: loop) }
+                presence = try Presence(
+                    in: folder, on: loop, opened: { [weak self] in self?.opened($0, by: nil) },
+                    failed: { [weak self] in self?.advertisingFailed($0) })
             }
             try presence?.show(advertisement)
             advertisingError = nil
@@ -98,9 +98,13 @@ final class UnixTransport: Transport, @unchecked Sendable {
             events?.advertised(as: advertisement.name, by: self)
         } catch {
             withdraw()
-            if error != advertisingError { events?.advertisingFailed(error, by: self) }
-            advertisingError = error
+            advertisingFailed(error)
         }
+    }
+
+    private func advertisingFailed(_ error: NighError) {
+        if error != advertisingError { events?.advertisingFailed(error, by: self) }
+        advertisingError = error
     }
 
     private func withdraw() {
@@ -136,43 +140,29 @@ final class UnixTransport: Transport, @unchecked Sendable {
 
     func dial(_ address: TransportAddress, as dial: DialID, timeout: Duration) {
         foreign?.refuse(dial, by: self)
-        guard let loop else { return }
-        let deadline = loop.now + Moment.Span(timeout)
-        dials.insert(dial)
-        later { $0.attempt(dial, to: address, until: deadline) }
-    }
-
-    func cancelDial(_ dial: DialID) { dials.remove(dial) }
-
-    private func attempt(_ dial: DialID, to address: TransportAddress, until deadline: Moment) {
-        guard let loop, dials.contains(dial) else { return }
         do throws(NighError) {
-            if let socket = try UnixSocket.connect(to: address) {
-                return try open(socket, on: loop, dial: dial)
-            }
-            guard loop.now < deadline else { throw NighError(.connecting, .timedOut, transport: scheme) }
-            // Nothing tells when there is room again among those who wait over there.
-            loop.schedule(at: min(deadline, loop.now + .milliseconds(20))) { [weak self] in
-                self?.attempt(dial, to: address, until: deadline)
+            try UnixSocket.withAddress(address) { (bytes) throws(NighError) in
+                dials?.dial(dial, with: UnixSocket.make(), to: bytes, timeout: timeout)
             }
         } catch {
-            dials.remove(dial)
-            events?.dialFailed(dial, error: error, by: self)
+            dials?.refuse(dial, error)
         }
     }
 
-    /// Has a pipe over that socket, which is known until it is over.
-    private func open(_ descriptor: Int32, on loop: UVEventLoop, dial: DialID? = nil) throws(NighError) {
-        do throws(NighError) {
-            let pipe = try SocketPipe(descriptor: descriptor, scheme: scheme, on: loop)
-            pipes[ObjectIdentifier(pipe)] = pipe
-            pipe.didFinish = { [weak self] in self?.pipes[ObjectIdentifier($0)] = nil }
-            if let dial { dials.remove(dial) }
-            events?.pipeOpened(pipe, dial: dial, by: self)
-        } catch {
-            close(descriptor)
-            throw error
+    func cancelDial(_ dial: DialID) { dials?.cancel(dial) }
+
+    private func dialEnded(_ dial: DialID, _ outcome: Result<SocketPipe, NighError>) {
+        switch outcome {
+        case .success(let pipe): opened(pipe, by: dial)
+        case .failure(let error): events?.dialFailed(dial, error: error, by: self)
         }
+    }
+
+    /// A pipe is known until it is over, so that `shutdown` can end it.
+    private func opened(_ pipe: SocketPipe, by dial: DialID?) {
+        pipes[ObjectIdentifier(pipe)] = pipe
+        pipe.didFinish = { [weak self] in self?.pipes[ObjectIdentifier($0)] = nil }
+        events?.pipeOpened(pipe, dial: dial, by: self)
     }
 
     func diagnose() -> [Diagnosis] {
@@ -185,7 +175,7 @@ final class UnixTransport: Transport, @unchecked Sendable {
             line("folder", "\(path) is yours alone", folderError),
             line("listening", presence.map { "at \($0.address)" } ?? "not now", advertisingError),
             line("peers", service == nil ? "nobody looks for any" : "\(seen.count) seen"),
-            line("pipes", "\(pipes.count) open, \(dials.count) being opened"),
+            line("pipes", "\(pipes.count) open, \(dials?.count ?? 0) being opened"),
         ]
     }
 }
