@@ -12,19 +12,22 @@ final class UnixTransport: @unchecked Sendable {
 
     private var running: Running?
     private var listener: SocketListener?
-    private var dials: [DialID: (connecting: ConnectingSocket, descriptor: Int32)] = [:]
+    private var dials: SocketDials?
     private var pipes: [ObjectIdentifier: SocketPipe] = [:]
     private let name = "nigh-test-\(UInt64.random(in: .min ... .max))"
 
     /// The address of a name.
-    static func withAddress<Result>(_ name: String, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    static func withAddress<Result, Failure: Error>(
+        _ name: String, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         // A zero first: a name that is no file.
-        let bytes = [0] + Array(name.utf8)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
-        return withUnsafeBytes(of: &address) {
-            body(UnsafeRawBufferPointer(rebasing: $0.prefix(MemoryLayout<sa_family_t>.size + bytes.count)))
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: [0] + Array(name.utf8)) }
+        return try withUnsafeBytes(of: &address) { (bytes) throws(Failure) in
+            try body(
+                UnsafeRawBufferPointer(
+                    rebasing: bytes.prefix(MemoryLayout<sa_family_t>.size + name.utf8.count + 1)))
         }
     }
 
@@ -45,30 +48,16 @@ final class UnixTransport: @unchecked Sendable {
 
     private func address(_ name: String) -> TransportAddress { TransportAddress(scheme: scheme, value: name) }
 
-    private func open(_ descriptor: Int32, at remote: TransportAddress?, as dial: DialID?) {
-        guard let running else { return }
-        do throws(NighError) {
-            let pipe = try SocketPipe(
-                descriptor: descriptor, scheme: scheme, remoteAddress: remote, on: running.loop)
-            pipes[ObjectIdentifier(pipe)] = pipe
-            pipe.didFinish = { [weak self] in self?.pipes[ObjectIdentifier($0)] = nil }
-            running.events.pipeOpened(pipe, dial: dial, by: self)
-        } catch {
-            close(descriptor)
-            if let dial { running.events.dialFailed(dial, error: error, by: self) }
-        }
+    private func opened(_ pipe: SocketPipe, by dial: DialID?) {
+        pipes[ObjectIdentifier(pipe)] = pipe
+        pipe.didFinish = { [weak self] in self?.pipes[ObjectIdentifier($0)] = nil }
+        running?.events.pipeOpened(pipe, dial: dial, by: self)
     }
 
-    private func dialEnded(
-        _ id: DialID, _ descriptor: Int32, _ address: TransportAddress, _ outcome: Result<Void, SocketFault>
-    ) {
-        dials[id] = nil
+    private func dialEnded(_ dial: DialID, _ outcome: Result<SocketPipe, NighError>) {
         switch outcome {
-        case .success: open(descriptor, at: address, as: id)
-        case .failure(let fault):
-            close(descriptor)
-            let error = fault.error(.connecting, transport: scheme, peer: address.description)
-            running?.events.dialFailed(id, error: error, by: self)
+        case .success(let pipe): opened(pipe, by: dial)
+        case .failure(let error): running?.events.dialFailed(dial, error: error, by: self)
         }
     }
 }
@@ -83,20 +72,21 @@ extension UnixTransport: Transport {
     }
 
     func start(on loop: any EventLoop, events: any TransportEvents) {
-        running = Running(loop: loop as! UVEventLoop, events: events)
+        let loop = loop as! UVEventLoop
+        running = Running(loop: loop, events: events)
+        dials = SocketDials(scheme: scheme, on: loop) { [weak self] in self?.dialEnded($0, $1) }
     }
 
     func advertise(_ advertisement: Advertisement) {
         guard let running, listener == nil else { return }
-        do throws(SocketFault) {
-            listener = try SocketListener(
-                descriptor: Self.listeningSocket(at: name, backlog: 64), on: running.loop
-            ) { [weak self] in
-                self?.open($0, at: nil, as: nil)
-            } failed: { [weak self] fault in
-                guard let self else { return }
-                running.events.advertisingFailed(
-                    fault.error(.advertising, transport: scheme), by: self)
+        do throws(NighError) {
+            listener = try Self.withAddress(name) { bytes throws(NighError) in
+                try SocketListener(binding: Self.socket(), to: bytes, scheme: scheme, on: running.loop) {
+                    [weak self] in
+                    self?.opened($0, by: nil)
+                } failed: { [weak self] in
+                    if let self { running.events.advertisingFailed($0, by: self) }
+                }
             }
         } catch {
             fatalError("\(error)")
@@ -122,32 +112,21 @@ extension UnixTransport: Transport {
     func stopBrowsing() {}
 
     func dial(_ address: TransportAddress, as dial: DialID, timeout: Duration) {
-        guard let running else { return }
         guard address.scheme == scheme else {
-            let error = NighError(.connecting, .invalid("address \(address)"), transport: scheme)
-            return running.loop.execute { [self] in
-                self.running?.events.dialFailed(dial, error: error, by: self)
-            }
+            dials?.refuse(dial, NighError(.connecting, .invalid("address \(address)"), transport: scheme))
+            return
         }
-        let descriptor = Self.socket()
-        let connecting = Self.withAddress(address.value) {
-            ConnectingSocket(descriptor, to: $0, timeout: timeout, on: running.loop) { [weak self] in
-                self?.dialEnded(dial, descriptor, address, $0)
-            }
+        Self.withAddress(address.value) {
+            dials?.dial(dial, with: Self.socket(), to: $0, remoteAddress: address, timeout: timeout)
         }
-        dials[dial] = (connecting, descriptor)
     }
 
-    func cancelDial(_ dial: DialID) {
-        guard let (connecting, descriptor) = dials.removeValue(forKey: dial) else { return }
-        connecting.cancel()
-        close(descriptor)
-    }
+    func cancelDial(_ dial: DialID) { dials?.cancel(dial) }
 
     func diagnose() -> [Diagnosis] { [Diagnosis("sockets", .pass, "this machine has them")] }
 
     func shutdown() {
-        for dial in Array(dials.keys) { cancelDial(dial) }
+        dials?.cancelAll()
         listener?.close()
         listener = nil
         running = nil

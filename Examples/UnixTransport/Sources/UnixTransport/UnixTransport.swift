@@ -3,9 +3,8 @@ import NighCore
 import NighPlugins
 import NighUV
 
-/// Pipes between the programs of one user on one machine, which find each other in a folder.
-///
-/// All state is confined to the loop from `start` on; hence `@unchecked Sendable`.
+/// Pipes between the programs of one user on one machine, which find each other in a folder. All state is confined to
+/// the loop from `start` on; hence `@unchecked Sendable`.
 final class UnixTransport: Transport, @unchecked Sendable {
     let scheme = "unix"
     let capabilities = TransportCapabilities(UnixTransport.costs)
@@ -33,7 +32,7 @@ final class UnixTransport: Transport, @unchecked Sendable {
         later { $0.look() }
     }
 
-    /// Everything is told in a later turn, and nothing after `shutdown`.
+    /// Everything is told in a later turn, nothing after `shutdown`.
     private func later(_ work: @escaping @Sendable (UnixTransport) -> Void) {
         loop?.execute { [weak self] in if let self, events != nil { work(self) } }
     }
@@ -142,7 +141,8 @@ final class UnixTransport: Transport, @unchecked Sendable {
         foreign?.refuse(dial, by: self)
         do throws(NighError) {
             try UnixSocket.withAddress(address) { (bytes) throws(NighError) in
-                dials?.dial(dial, with: UnixSocket.make(), to: bytes, timeout: timeout)
+                dials?.dial(
+                    dial, with: UnixSocket.make(), to: bytes, remoteAddress: address, timeout: timeout)
             }
         } catch {
             dials?.refuse(dial, error)
@@ -172,7 +172,7 @@ final class UnixTransport: Transport, @unchecked Sendable {
             return Diagnosis(subject, .fail, "\(error.cause)", advice: error.advice)
         }
         return [
-            line("folder", "\(path) is yours alone", folderError),
+            line("folder", folder == nil ? "not looked at yet" : "\(path) is yours alone", folderError),
             line("listening", presence.map { "at \($0.address)" } ?? "not now", advertisingError),
             line("peers", service == nil ? "nobody looks for any" : "\(seen.count) seen"),
             line("pipes", "\(pipes.count) open, \(dials?.count ?? 0) being opened"),

@@ -1,0 +1,100 @@
+import Glibc
+import NighCore
+import NighTestKit
+import NighUV
+import Testing
+
+/// What becomes of the descriptors of dials. That each dial ends as it must, the conformance suite tries.
+@Suite struct SocketDialsTests {
+    /// Everything on a loop. `@unchecked Sendable`: confined to the loop, but for what the monitor guards.
+    private final class Caller: @unchecked Sendable {
+        let loop = UVEventLoop()
+        private let monitor = Monitor()
+        private var outcomes: [String] = []
+        private var hasCalled = false
+        private(set) var dials: SocketDials?
+
+        deinit { loop.shutdown() }
+
+        /// Makes the dials, and calls `body` on the loop.
+        func call(_ body: @escaping @Sendable (SocketDials) -> Void) {
+            loop.execute { [self] in
+                let dials = SocketDials(scheme: "unix", on: loop) { [unowned self] dial, outcome in
+                    let words: String
+                    switch outcome {
+                    case .success: words = "opened"
+                    case .failure(let error): words = "\(error.cause)"
+                    }
+                    monitor.change { outcomes.append("\(dial.number): \(words)") }
+                }
+                self.dials = dials
+                body(dials)
+                monitor.change { hasCalled = true }
+            }
+            _ = monitor.wait(within: .seconds(20)) { hasCalled }
+        }
+
+        func hears(_ words: String) -> Bool {
+            monitor.wait(within: .seconds(20)) { outcomes.contains(words) }
+        }
+
+        var all: [String] { monitor.read { outcomes } }
+    }
+
+    /// One end is dialled with; whether it was closed shows at the other.
+    private static func pair() throws -> (near: Int32, far: Int32) {
+        var ends: [Int32] = [-1, -1]
+        try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
+        return (ends[0], ends[1])
+    }
+
+    private static func dial(_ dials: SocketDials, _ number: UInt64, with descriptor: Int32) {
+        UnixTransport.withAddress("nobody") {
+            dials.dial(DialID(number: number), with: descriptor, to: $0, timeout: .seconds(20))
+        }
+    }
+
+    @Test("A dial that fails, is cancelled, or goes with all others closes its descriptor")
+    func closes() throws {
+        let ends = try (0..<3).map { _ in try Self.pair() }
+        defer { for end in ends { close(end.far) } }
+        let caller = Caller()
+        caller.call { dials in
+            for (number, end) in ends.enumerated() { Self.dial(dials, UInt64(number), with: end.near) }
+            dials.cancel(DialID(number: 1))
+        }
+        #expect(caller.hears("0: nobody listens there"))
+        caller.call { $0.cancelAll() }
+        for end in ends {
+            var byte: UInt8 = 0
+            #expect(read(end.far, &byte, 1) == 0, "the end of the stream")
+        }
+        #expect(!caller.all.contains { $0.hasPrefix("1: ") })
+    }
+
+    @Test("A dial that is refused tells so once, in a later turn, unless it is cancelled before")
+    func refused() {
+        let caller = Caller()
+        let error = NighError(.connecting, .invalid("address"), transport: "unix")
+        caller.call { dials in
+            for number: UInt64 in 1...3 { dials.refuse(DialID(number: number), error) }
+            dials.cancel(DialID(number: 2))
+        }
+        #expect(caller.hears("3: invalid address"))
+        #expect(caller.all == ["1: invalid address", "3: invalid address"])
+    }
+
+    @Test(
+        "Where the system has no descriptor, the dial fails with its reason; where nothing is, nobody listens"
+    )
+    func nowhere() {
+        let caller = Caller()
+        caller.call { dials in
+            errno = EMFILE
+            Self.dial(dials, 1, with: -1)
+            Self.dial(dials, 2, with: UnixTransport.socket())
+        }
+        #expect(caller.hears("1: \(SocketFault(EMFILE).cause)"))
+        #expect(caller.hears("2: nobody listens there"))
+    }
+}
