@@ -43,7 +43,9 @@ public struct LoadedPlugin: Sendable {
                 advice: PluginFile.buildItAnew)
         }
         let nigh = words(plugin.nigh_version, plugin.nigh_fingerprint)
-        let ownNigh = words(nigh_plugin_nigh_version(), nigh_plugin_nigh_fingerprint())
+        let ownNigh = words(
+            nigh_plugin_nigh_version(),
+            UnsafeRawPointer(TransportPlugin._builtFor.utf8Start).assumingMemoryBound(to: CChar.self))
         guard nigh == ownNigh else {
             throw file.refusal(
                 "it was built for another Nigh (\(nigh)) than this program's (\(ownNigh))",

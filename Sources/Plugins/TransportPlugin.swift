@@ -34,7 +34,8 @@ public enum TransportPlugin {
         description.initialize(
             to: nigh_plugin(
                 interface: UInt32(NIGH_PLUGIN_INTERFACE), toolchain: nigh_plugin_toolchain(),
-                nigh_version: nigh_plugin_nigh_version(), nigh_fingerprint: nigh_plugin_nigh_fingerprint(),
+                nigh_version: nigh_plugin_nigh_version(),
+                nigh_fingerprint: UnsafeRawPointer(_builtFor.utf8Start).assumingMemoryBound(to: CChar.self),
                 scheme: UnsafeRawPointer(scheme.utf8Start).assumingMemoryBound(to: CChar.self),
                 version: UnsafeRawPointer(version.utf8Start).assumingMemoryBound(to: CChar.self),
                 capabilities: capabilities, shared_mark: nighSharedMark(), make_entry: makeEntry))

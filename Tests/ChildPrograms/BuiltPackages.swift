@@ -32,6 +32,25 @@ package enum BuiltPackages {
         }
     }
 
+    /// The package in Tests/Packages of that name, with `sources` of the repository besides those of its target of that name; returns where its
+    /// products lie. They are copied, for the package manager notices no change behind a link.
+    package static func assemble(_ name: String, with sources: [String]) throws -> String {
+        try built.withLock { built in
+            guard !built.contains(name) else { return }
+            let copy = "\(root)/.build/assembled/\(name)"
+            let steps = [["mkdir", "-p", copy], ["cp", "-ru", "\(root)/Tests/Packages/\(name)/.", copy]]
+            let sources = sources.map { "\(root)/\($0)" }
+            for step in steps + [["cp", "-u"] + sources + ["\(copy)/Sources/\(name)/"]] {
+                let call = try Child("/usr/bin/env", step)
+                let (status, errors) = try call.end()
+                guard status == 0 else { throw Child.Failure(description: errors.joined(separator: "\n")) }
+            }
+            try build(at: copy)
+            built.insert(name)
+        }
+        return "\(scratch)/debug"
+    }
+
     /// A tool of the Swift toolchain, such as its C compiler.
     package static func tool(_ name: String) throws -> String {
         // `swift` may be a link to something else, so the toolchain is asked where it is.

@@ -341,7 +341,8 @@ import Testing
     @Test("A session on a thread of its own is told of it, and closes in good order")
     func session() async {
         let loop = ThreadEventLoop()
-        let breaker = RuleBreaker(.eventsOnTheLoop, around: MemoryTransport(hub: MemoryHub(), address: "victim"))
+        let breaker = RuleBreaker(
+            .eventsOnTheLoop, around: MemoryTransport(hub: MemoryHub(), address: "victim"))
         var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: "victim"))
         configuration.checksTransports = true
         let session = Session(

@@ -19,7 +19,7 @@ import Testing
     private func ping(_ rule: ContractRule?, _ options: String...) throws -> NighCall {
         let honest = try UnixPlugin()
         let host = try honest.host()
-        let breaker = try BuiltPackages.build("Tests/Packages/RuleBreaker") + "/libRuleBreaker.so"
+        let breaker = try UnixPlugin.ruleBreakers() + "/libRuleBreaker.so"
         let breaks = rule.map { ",breaks=\($0.rawValue)" } ?? ""
         let call = try user.run(
             [

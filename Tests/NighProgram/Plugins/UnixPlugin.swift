@@ -12,6 +12,14 @@ struct UnixPlugin {
     /// That of Examples/UnixTransport.
     init() throws { path = try BuiltPackages.build("Examples/UnixTransport") + "/libUnixTransport.so" }
 
+    /// Where the plugins lie that break rules and have a Nigh of their own, and a program that keeps its Nigh to itself.
+    static func ruleBreakers() throws -> String {
+        let example = ["Folder", "Presence", "UnixSocket", "UnixTransport"]
+            .map { "Examples/UnixTransport/Sources/UnixTransport/\($0).swift" }
+        return try BuiltPackages.assemble(
+            "RuleBreaker", with: example + ["Tests/Core/TransportChecks/RuleBreaker.swift"])
+    }
+
     /// The arguments with which a command uses it.
     var arguments: [String] { ["--plugin", path, "-t", spec] }
 

@@ -110,7 +110,7 @@ import Testing
     @Test("is not loaded by a program that keeps its Nigh to itself, or has Swift built into it")
     func otherHosts() throws {
         let unix = try UnixPlugin()
-        let products = try BuiltPackages.build("Tests/Packages/RuleBreaker")
+        let products = try UnixPlugin.ruleBreakers()
         #expect(
             try complaint(of: "\(products)/KeepsNigh", about: unix)
                 == "loading a plugin: this program keeps its Nigh to itself, so that \(unix.path) could not use it; "
@@ -140,7 +140,7 @@ import Testing
 
     @Test("is refused where it was linked to another product, and so carries a Nigh of its own")
     func ownNigh() throws {
-        let products = try BuiltPackages.build("Tests/Packages/RuleBreaker")
+        let products = try UnixPlugin.ruleBreakers()
         let call = try user.run("transports", "--plugin", "\(products)/libOwnNigh.so")
         #expect(call.status == 2)
         #expect(call.errors.first?.contains("it carries a Nigh of its own") == true, "\(call.errors)")

@@ -1,7 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A plugin that breaks one rule of the contract of transports, and one that carries a Nigh of its own.
+// A plugin that breaks one rule of the contract of transports, and one that carries a Nigh of its own. The first has sources besides, which
+// `BuiltPackages.assemble` puts there: the example's transport, and the `RuleBreaker` of CoreTests.
 let package = Package(
     name: "RuleBreaker",
     products: [
@@ -11,8 +12,7 @@ let package = Package(
     dependencies: [.package(name: "Nigh", path: "../../..")],
     targets: [
         .target(
-            name: "RuleBreaker", dependencies: [.product(name: "NighShared", package: "Nigh")],
-            exclude: ["UnixTransport/Plugin.swift"]),
+            name: "RuleBreaker", dependencies: [.product(name: "NighShared", package: "Nigh")]),
         .target(name: "OwnNigh", dependencies: [.product(name: "Nigh", package: "Nigh")]),
         .executableTarget(name: "KeepsNigh", dependencies: [.product(name: "Nigh", package: "Nigh")]),
     ],

@@ -2,6 +2,7 @@
 import NighCore
 import NighPlugins
 
+/// What a program asks first.
 @c(nigh_transport_plugin)
 public func nighTransportPlugin() -> UnsafePointer<nigh_plugin> {
     TransportPlugin.describe(scheme: "unix", version: "1.0", capabilities: UnixTransport.costs) {

@@ -45,8 +45,7 @@ struct nigh_plugin {
 // The compiler that compiles whoever calls this.
 static inline const char *nigh_plugin_toolchain(void) { return __VERSION__; }
 
-// The Nigh whose headers whoever calls this was compiled with.
+// The version of the Nigh whose headers whoever calls this was compiled with.
 static inline const char *nigh_plugin_nigh_version(void) { return NIGH_VERSION; }
-static inline const char *nigh_plugin_nigh_fingerprint(void) { return NIGH_INTERFACE_FINGERPRINT; }
 
 #endif

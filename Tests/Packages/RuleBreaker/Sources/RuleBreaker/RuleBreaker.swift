@@ -1,1 +1,0 @@
-../../../../Core/TransportChecks/RuleBreaker.swift
