@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The packages of this repository that stand apart from it, as strangers' do: built against what Nigh is now, with the same flags.
+/// The packages of this repository that stand apart from it, as strangers' do: built against what Nigh is now.
 package enum BuiltPackages {
     /// The repository.
     package static let root = "\(#filePath)".split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" }
@@ -19,16 +19,20 @@ package enum BuiltPackages {
         return "\(scratch)/debug"
     }
 
-    /// Builds the package at that path into the same place.
-    package static func build(at path: String) throws {
-        let arguments = [
-            "swift", "build", "--package-path", path, "--scratch-path", scratch, "-Xswiftc",
-            "-warnings-as-errors",
-        ]
-        let build = try Child("/usr/bin/env", arguments, patience: 900)
-        let (status, errors) = try build.end()
-        guard status == 0 else {
-            throw Child.Failure(description: (build.lines + errors).suffix(30).joined(separator: "\n"))
+    /// Runs the tests of the package in that folder of the repository.
+    package static func test(_ folder: String) throws {
+        try swift(["test", "--disable-xctest"], at: "\(root)/\(folder)")
+    }
+
+    private static func build(at path: String) throws { try swift(["build"], at: path) }
+
+    private static func swift(_ command: [String], at path: String) throws {
+        // The flags of a stranger, so that what one builds there finds all of it compiled; but no warning is let pass.
+        let call = try Child(
+            "/usr/bin/env", ["swift"] + command + ["--package-path", path, "--scratch-path", scratch], patience: 900)
+        let (status, errors) = try call.end()
+        guard status == 0, !(call.lines + errors).contains(where: { $0.contains(": warning: ") }) else {
+            throw Child.Failure(description: (call.lines + errors).suffix(30).joined(separator: "\n"))
         }
     }
 

@@ -23,8 +23,7 @@ extension UnixTransport {
         // The system's addresses have 108 bytes, of which the name of a socket takes some.
         guard folder.hasPrefix("/"), folder.utf8.count <= 80 else {
             let cause = NighError.Cause.invalid("folder \"\(folder)\": no absolute path of up to 80 bytes")
-            throw NighError(
-                .configuring, cause, transport: "unix", advice: "write unix:folder=/run/user/1000/us")
+            throw NighError(.configuring, cause, transport: "unix", advice: "write unix:folder=/tmp/us")
         }
         return UnixTransport(folder: folder)
     }

@@ -1,0 +1,103 @@
+import ChildPrograms
+import Foundation
+import NighTestKit
+import Testing
+
+/// docs/writing-a-transport.md, done from its first line to its last.
+@Suite("The guide to writing a transport", .callsPrograms) struct GuideTests {
+    /// What stands in fences of a page: after which words, and what.
+    private struct Fence {
+        let info: String
+        let text: String
+
+        static func all(of page: String) throws -> [Fence] {
+            let text = try String(contentsOfFile: "\(BuiltPackages.root)/\(page)", encoding: .utf8)
+            return text.matches(of: #/(?m)^```([^\n]*)\n((?s).*?)^```$/#)
+                .map { Fence(info: String($0.1), text: String($0.2)) }
+        }
+    }
+
+    @Test("leads from an empty folder to a passing conformance run, and all that it shows compiles")
+    func works() throws {
+        _ = try BuiltPackages.build("Examples/UnixTransport")
+        let folder = TemporaryFolder()
+        let fences = try Fence.all(of: "docs/writing-a-transport.md")
+        // Nigh is where it is, and compiled there already.
+        let nigh = BuiltPackages.root
+        var script = [
+            "real=$(command -v swift)", "mkdir \(folder.path)/bin", "cd \(folder.path)",
+            "printf '#!/bin/sh\\nexec %s \"$@\" --scratch-path \(nigh)/.build/packages\\n' \"$real\" > bin/swift",
+            "chmod +x bin/swift", "PATH=$PWD/bin:$PATH",
+        ]
+        var snippets = 0
+        func write(_ text: String, to path: String) {
+            let text = text.replacing("\"../nigh\"", with: "\"\(nigh)\"")
+            script += ["mkdir -p $(dirname \(path))", "cat > \(path) <<'END_OF_FILE'", text + "END_OF_FILE"]
+        }
+        for fence in fences {
+            let words = fence.info.split(separator: " ")
+            switch words.first {
+            case "swift":
+                if words.count > 1 {
+                    write(fence.text, to: String(words[1]))
+                } else {
+                    snippets += 1
+                    write(fence.text, to: "Snippets/Snippet\(snippets).swift")
+                }
+            case "sh" where words.count == 1:
+                script.append(fence.text)
+                if fence.text.contains("cd MyTransport") {
+                    script.append("ln -s \(nigh)/.build/packages .build")
+                }
+            default: break
+            }
+        }
+        #expect(snippets == 2)
+        script += [
+            "mv Snippets/* Sources/MyTransport/", "swift build --build-tests", "echo \"all of it: $?\"",
+        ]
+        try script.joined(separator: "\n").write(
+            toFile: "\(folder.path)/guide.sh", atomically: true, encoding: .utf8)
+
+        let programs = BuiltPrograms.path(of: "").dropLast()
+        let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+        let guide = try Child(
+            "/bin/bash", ["\(folder.path)/guide.sh"],
+            environment: [
+                "NIGH": nigh, "PATH": "\(programs):\(path)", "XDG_DATA_HOME": folder.path,
+                "NO_COLOR": "1",
+            ], patience: 900)
+        let (_, errors) = try guide.end()
+        let told = guide.lines + errors
+        // In the order in which the guide promises them.
+        #expect(told.contains("  does not work here: this transport is not written yet"), "\(told)")
+        #expect(told.contains("  version 1.0 of the plugin .build/debug/libMyTransport.so"))
+        let checks = TransportConformance.checks.count
+        #expect(told.contains("\(checks - 1) passed, 0 failed, 1 skipped of \(checks)."))
+        #expect(told.contains("all of it: 0"), "\(told.suffix(30))")
+    }
+
+    @Test("shows the example's own test, and the README its whole program")
+    func quotes() throws {
+        func content(_ path: String) throws -> String {
+            try String(contentsOfFile: "\(BuiltPackages.root)/\(path)", encoding: .utf8)
+        }
+        let guide = try content("docs/writing-a-transport.md")
+        let tests = try content("Examples/UnixTransport/Tests/UnixTransportTests/ConformanceTests.swift")
+        #expect(guide.contains(tests.replacing("import UnixTransport", with: "import MyTransport")))
+        let program = try content("Examples/PipeChat/Sources/PipeChat/PipeChat.swift")
+        #expect(try content("README.md").contains("```swift\n\(program)```\n"))
+        #expect(program.split(separator: "\n", omittingEmptySubsequences: false).count <= 61)
+    }
+
+    @Test("arrives at an example that passes its own tests, in under 400 lines")
+    func example() throws {
+        let folder = "\(BuiltPackages.root)/Examples/UnixTransport"
+        let sources = try FileManager.default.contentsOfDirectory(atPath: "\(folder)/Sources/UnixTransport")
+        let lines = try (sources.map { "Sources/UnixTransport/\($0)" } + ["Package.swift"]).map {
+            try String(contentsOfFile: "\(folder)/\($0)", encoding: .utf8).count { $0 == "\n" }
+        }
+        #expect(lines.reduce(0, +) < 400)
+        try BuiltPackages.test("Examples/UnixTransport")
+    }
+}
