@@ -29,7 +29,8 @@ package enum BuiltPackages {
     private static func swift(_ command: [String], at path: String) throws {
         // The flags of a stranger, so that what one builds there finds all of it compiled; but no warning is let pass.
         let call = try Child(
-            "/usr/bin/env", ["swift"] + command + ["--package-path", path, "--scratch-path", scratch], patience: 900)
+            "/usr/bin/env", ["swift"] + command + ["--package-path", path, "--scratch-path", scratch],
+            patience: 900)
         let (status, errors) = try call.end()
         guard status == 0, !(call.lines + errors).contains(where: { $0.contains(": warning: ") }) else {
             throw Child.Failure(description: (call.lines + errors).suffix(30).joined(separator: "\n"))
