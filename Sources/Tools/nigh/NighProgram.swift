@@ -46,8 +46,9 @@ enum NighProgram {
             ),
             Section(
                 "Environment",
-                "NO_COLOR, when it is not empty, leaves colours out. XDG_DATA_HOME says where your identity and the peers you know "
-                    + "are kept."),
+                "NO_COLOR, when it is not empty, leaves colours out. XDG_DATA_HOME says where your identity, the peers you know "
+                    + "and your plugins are kept. NIGH_PLUGIN_PATH lists the folders where plugins are looked for, instead of the "
+                    + "usual ones."),
         ])
 
     static func run(_ arguments: [String]) async -> Int32 {
