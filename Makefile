@@ -4,7 +4,7 @@ SHELL := /bin/bash
 
 # The same flags for every debug build, so that linting, testing and playing share one build.
 FLAGS := -Xswiftc -warnings-as-errors
-SOURCES := Package.swift Sources Tests Benchmarks
+SOURCES := Package.swift Sources Tests Benchmarks Examples
 
 # For one run: make test TEST_ARGUMENTS="--filter Identity"; make play ARGUMENTS="..."
 TEST_ARGUMENTS ?=

@@ -1,5 +1,5 @@
 // Written by `make api`, and by nobody else; docs/stability.md says what for.
 extension TransportPlugin {
     /// Which Nigh whoever uses this is built for.
-    @_alwaysEmitIntoClient public static var _builtFor: StaticString { "21f4b0e0493fede7" }
+    @_alwaysEmitIntoClient public static var _builtFor: StaticString { "3617df4cca6e1765" }
 }

@@ -68,11 +68,17 @@ struct PluginFile: Hashable, Sendable {
         }
         guard status.st_mode & S_IFMT == S_IFREG else { throw refusal("it is no regular file") }
         try check(status, of: path)
-        let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-        var folderStatus = stat()
-        // Where only owners may remove files, others can put none in its place.
-        guard stat(folder, &folderStatus) == 0, folderStatus.st_mode & S_ISVTX == 0 else { return }
-        try check(folderStatus, of: folder, is: "its folder")
+        let real = realpath(path, nil)
+        defer { free(real) }
+        // A link can be put in the place of another as well as what it leads to.
+        for place in Set([path] + (real.map { [String(cString: $0)] } ?? [])) {
+            let folder =
+                place.lastIndex(of: "/").map { $0 == place.startIndex ? "/" : String(place[..<$0]) } ?? "."
+            var folderStatus = stat()
+            // Where only owners may remove files, others can put none in its place.
+            guard stat(folder, &folderStatus) == 0, folderStatus.st_mode & S_ISVTX == 0 else { continue }
+            try check(folderStatus, of: folder, is: "its folder")
+        }
     }
 
     private func check(_ status: stat, of path: String, is name: String = "it") throws(NighError) {

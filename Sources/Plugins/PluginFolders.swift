@@ -9,9 +9,6 @@ public struct PluginFolders: Hashable, Sendable {
     /// These folders; those that are not there count as empty.
     public init(paths: [String]) { self.paths = paths }
 
-    /// No folder.
-    public static let none = PluginFolders(paths: [])
-
     /// Those of this user and this system: what `NIGH_PLUGIN_PATH` lists, separated by colons; where that is unset, `nigh/plugins` in
     /// `$XDG_DATA_HOME` (or `~/.local/share`), `/usr/local/lib` and `/usr/lib`.
     public static var standard: PluginFolders {

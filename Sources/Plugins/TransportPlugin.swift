@@ -14,7 +14,7 @@ import NighCore
 ///
 /// docs/writing-a-transport.md goes through it step by step.
 public enum TransportPlugin {
-    /// What the plugin's function returns. The program asks for it once and keeps it.
+    /// What the plugin's function returns: a few bytes, which are never given back, since a plugin is never unloaded.
     ///
     /// Compiled into the plugin, so that what it says of toolchain and Nigh is what the plugin was built with. Everything it is
     /// given is plain data: when the program reads it, nothing of the plugin's Swift code may have run, since it could have been

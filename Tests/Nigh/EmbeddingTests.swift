@@ -1,4 +1,3 @@
-import Glibc
 import Nigh
 import Testing
 
@@ -11,17 +10,11 @@ import Testing
             "memory", "tcp:interface=lo,mdns=embedded",
             "bluetooth:adapter=hci60000,tcp:interface=lo,mdns=embedded",
         ])
-    func theExampleWorks(_ transports: String) async throws {
+    func aFewLinesAreEnoughForTwoToMeet(_ transports: String) async throws {
         async let puma = chatOnce(as: "Puma", over: transports, identity: .ephemeral())
         async let lynx = chatOnce(as: "Lynx", over: transports, identity: .ephemeral())
         let answers = try await [puma, lynx]
         #expect(answers == ["Hello from Lynx!", "Hello from Puma!"])
-    }
-
-    @Test func theReadmeShowsTheVeryExampleThatIsCompiledHere() throws {
-        let readme = try text(of: "../../README.md")
-        let example = try text(of: "EmbeddingExample.swift")
-        #expect(readme.contains("```swift\n\(example)```\n"))
     }
 
     @Test func everyTransportOfThePackageCanBeChosenByName() throws {
@@ -30,15 +23,5 @@ import Testing
         }
         let unknown = #expect(throws: NighError.self) { try TransportRegistry.standard.makeAll("pigeon") }
         #expect(unknown?.description.hasSuffix("known are: bluetooth, memory, tcp") == true)
-    }
-
-    private func text(of path: String) throws -> String {
-        let folder = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(
-            separator: "/")
-        let file = try #require(fopen("\(folder)/\(path)", "r"))
-        defer { fclose(file) }
-        var bytes: [UInt8] = []
-        while case let byte = fgetc(file), byte != EOF { bytes.append(UInt8(truncatingIfNeeded: byte)) }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }

@@ -93,6 +93,11 @@ import Testing
         chmod(path, 0o755)
         chmod(folder.path, 0o777)
         #expect(try refusal().contains("others may write its folder (mode 777)"))
+        // Nor is it better reached by a link from elsewhere.
+        let elsewhere = TemporaryFolder()
+        symlink(path, "\(elsewhere.path)/odd.so")
+        #expect(
+            try refusal(of: "\(elsewhere.path)/odd.so").contains("others may write its folder (mode 777)"))
         chmod(folder.path, 0o1777)
         #expect(try refusal().contains("offers no transport"))
     }

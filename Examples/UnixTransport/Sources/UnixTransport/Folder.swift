@@ -1,8 +1,7 @@
 // The folder where they meet: whether it can be trusted, who is in it, and what the dead have left.
 //
-// Who advertises has files of one ID there, each `.ID.new` until it is whole. `.ID.lock` comes first and goes last,
-// and is locked while its owner lives: whoever finds it free clears all of them away. `ID.socket` listens, `ID.about`
-// says what is advertised.
+// Who advertises has files of one ID there: `ID.socket`, which listens, `ID.about`, and `.ID.lock`, locked while its
+// owner lives; whoever finds that free clears all of them away. Each is `.ID.new` until it is whole.
 import Glibc
 import NighCore
 import NighUV

@@ -20,8 +20,7 @@ extension UnixTransport {
         options: ["folder": "where they meet: an absolute path of up to 80 bytes; made if it is missing"]
     ) { spec throws(NighError) in
         let folder = spec.options["folder"] ?? ""
-        // The system's addresses have 108 bytes, of which the name of a socket takes some.
-        guard folder.hasPrefix("/"), folder.utf8.count <= 80 else {
+        guard folder.hasPrefix("/"), folder.utf8.count <= 80 else {  // A socket's path may have 107.
             let cause = NighError.Cause.invalid("folder \"\(folder)\": no absolute path of up to 80 bytes")
             throw NighError(.configuring, cause, transport: "unix", advice: "write unix:folder=/tmp/us")
         }

@@ -167,12 +167,14 @@ final class UnixTransport: Transport, @unchecked Sendable {
 
     func diagnose() -> [Diagnosis] {
         guard foreign == nil else { return [ForeignLoop.diagnosis(of: scheme)] }
+        let isLookedAt = folder != nil || folderError != nil
+        guard isLookedAt else { return [Diagnosis("folder", .warn, "not looked at yet", isPending: true)] }
         func line(_ subject: String, _ finding: String, _ error: NighError? = nil) -> Diagnosis {
             guard let error else { return Diagnosis(subject, .pass, finding) }
             return Diagnosis(subject, .fail, "\(error.cause)", advice: error.advice)
         }
         return [
-            line("folder", folder == nil ? "not looked at yet" : "\(path) is yours alone", folderError),
+            line("folder", "\(path) is yours alone", folderError),
             line("listening", presence.map { "at \($0.address)" } ?? "not now", advertisingError),
             line("peers", service == nil ? "nobody looks for any" : "\(seen.count) seen"),
             line("pipes", "\(pipes.count) open, \(dials?.count ?? 0) being opened"),
