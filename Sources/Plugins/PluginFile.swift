@@ -67,7 +67,8 @@ struct PluginFile: Hashable, Sendable {
                 advice: "name the file that the transport was built as, such as .build/debug/libMine.so")
         }
         guard status.st_mode & S_IFMT == S_IFREG else { throw refusal("it is no regular file") }
-        try check(status, of: path)
+        guard [0, geteuid()].contains(status.st_uid) else { throw foreign("it", status.st_uid) }
+        guard status.st_mode & 0o022 == 0 else { throw writable("it", status.st_mode & 0o7777, path) }
         let real = realpath(path, nil)
         defer { free(real) }
         // A link can be put in the place of another as well as what it leads to.
@@ -75,22 +76,24 @@ struct PluginFile: Hashable, Sendable {
             let folder =
                 place.lastIndex(of: "/").map { $0 == place.startIndex ? "/" : String(place[..<$0]) } ?? "."
             var folderStatus = stat()
-            // Where only owners may remove files, others can put none in its place.
-            guard stat(folder, &folderStatus) == 0, folderStatus.st_mode & S_ISVTX == 0 else { continue }
-            try check(folderStatus, of: folder, is: "its folder")
+            guard stat(folder, &folderStatus) == 0 else { continue }
+            switch FolderExposure(folderStatus) {
+            case nil: continue
+            case .foreign(let user): throw foreign("its folder", user)
+            case .writable(let mode): throw writable("its folder", mode, folder)
+            }
         }
     }
 
-    private func check(_ status: stat, of path: String, is name: String = "it") throws(NighError) {
-        guard [0, geteuid()].contains(status.st_uid) else {
-            throw refusal(
-                "\(name) belongs to user \(status.st_uid), who could change it",
-                advice: "plugins are yours or the system's: copy it to a folder of your own")
-        }
-        guard status.st_mode & 0o022 == 0 else {
-            let mode = String(status.st_mode & 0o7777, radix: 8)
-            throw refusal("others may write \(name) (mode \(mode))", advice: "`chmod go-w \(path)`")
-        }
+    private func foreign(_ name: String, _ user: uid_t) -> NighError {
+        refusal(
+            "\(name) belongs to user \(user), who could change it",
+            advice: "plugins are yours or the system's: copy it to a folder of your own")
+    }
+
+    private func writable(_ name: String, _ mode: mode_t, _ path: String) -> NighError {
+        refusal(
+            "others may write \(name) (mode \(String(mode, radix: 8)))", advice: "`chmod go-w \(path)`")
     }
 
     /// That it is a library for this machine; the loader's own words for one that is not help nobody.

@@ -265,15 +265,16 @@ struct ProtectedFile: Hashable, Sendable {
         guard let status = Self.status(of: folder) else {
             throw systemError(errno, "cannot examine the folder \(folder)")
         }
-        guard status.st_uid == geteuid() || status.st_uid == 0 else {
+        switch FolderExposure(status) {
+        case nil: return
+        case .foreign(let user):
             throw refusal(
-                "its folder belongs to user \(status.st_uid), this program runs as \(geteuid())",
+                "its folder belongs to user \(user), this program runs as \(geteuid())",
                 advice: "name a file in a folder of your own")
-        }
-        guard status.st_mode & 0o022 == 0 || status.st_mode & S_ISVTX != 0 else {
-            let mode = String(status.st_mode & 0o777, radix: 8)
+        case .writable(let mode):
             throw refusal(
-                "others may write its folder (mode \(mode))", advice: "`chmod go-w \(Self.quoted(folder))`")
+                "others may write its folder (mode \(String(mode & 0o777, radix: 8)))",
+                advice: "`chmod go-w \(Self.quoted(folder))`")
         }
     }
 

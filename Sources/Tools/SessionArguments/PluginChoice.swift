@@ -46,7 +46,7 @@ public struct PluginChoice: Sendable {
     }
 
     /// The schemes in a list of transports; none where nobody gave one.
-    public static func schemes(in list: String?) throws(Misuse) -> [String] {
+    private static func schemes(in list: String?) throws(Misuse) -> [String] {
         guard let list else { return [] }
         do throws(NighError) {
             return try TransportSpec.list(parsing: list).map(\.scheme)

@@ -56,8 +56,7 @@ struct NighCall {
     /// Expects that what was said is what `docs/schemas/nigh-COMMAND.json` promises, by another program's judgement.
     func expectSchema(_ command: String, lines isLines: Bool = false) throws {
         let here = "\(#filePath)".split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" }
-        let root = here.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" }
-        let schema = "\(root)/docs/schemas/nigh-\(command).json"
+        let schema = "\(BuiltPackages.root)/docs/schemas/nigh-\(command).json"
         let check = try Child(
             "\(here)/check-json", [schema, isLines ? "lines" : "object"], reads: true)
         for line in lines { check.type(line) }

@@ -109,6 +109,14 @@ import Testing
         try #require(chown(path, 65_534, 65_534) == 0 || geteuid() != 0)
         let words = try refusal()
         #expect(words.contains(geteuid() == 0 ? "it belongs to user 65534" : "offers no transport"))
+        // Whoever a folder belongs to can replace what lies in it, whatever keeps others from that.
+        chown(path, 0, 0)
+        chmod(folder.path, 0o1777)
+        try #require(chown(folder.path, 65_534, 65_534) == 0 || geteuid() != 0)
+        let folderWords = try refusal()
+        #expect(
+            folderWords.contains(
+                geteuid() == 0 ? "its folder belongs to user 65534" : "offers no transport"))
     }
 
     private func write(_ content: String) throws {

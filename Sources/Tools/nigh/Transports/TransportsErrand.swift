@@ -36,22 +36,35 @@ struct TransportsErrand: Errand {
         let entry: TransportRegistry.Entry
         /// Where it comes from; nil for one that is built in.
         let plugin: LoadedPlugin?
-        let spec: TransportSpec
+        let transport: Result<any Transport, NighError>
+
+        /// As it is made without any options, which some cannot be.
+        init(_ entry: TransportRegistry.Entry, _ plugin: LoadedPlugin? = nil) {
+            self.init(
+                entry, plugin,
+                Result { () throws(NighError) in try entry.make(TransportSpec(scheme: entry.scheme)) })
+        }
+
+        init(
+            _ entry: TransportRegistry.Entry, _ plugin: LoadedPlugin?,
+            _ transport: Result<any Transport, NighError>
+        ) {
+            self.entry = entry
+            self.plugin = plugin
+            self.transport = transport
+        }
     }
 
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
         let (subjects, refusals) = try subjects()
-        let trials = try subjects.map { subject throws -> Result<TransportTrial, NighError> in
-            do throws(NighError) {
-                let transport = try subject.entry.make(subject.spec)
-                return .success(try TransportTrial(of: transport))
-            } catch {
-                return .failure(error)
+        let trials = subjects.map { subject in
+            subject.transport.flatMap { transport in
+                Result { () throws(NighError) in try TransportTrial(of: transport) }
             }
         }
         var works = 0
         for (subject, trial) in zip(subjects, trials) {
-            var condition: TransportCondition
+            let condition: TransportCondition
             switch trial {
             case .success(let trial):
                 condition = await trial.condition(within: Self.patience)
@@ -72,15 +85,11 @@ struct TransportsErrand: Errand {
         let shelf = try plugins.shelf()
         let standard = TransportRegistry.standard
         guard let transports else {
-            var subjects = standard.entries.map {
-                Subject(entry: $0, plugin: nil, spec: .init(scheme: $0.scheme))
-            }
+            var subjects = standard.entries.map { Subject($0) }
             var refusals: [(path: String, error: NighError)] = []
             for examined in shelf.examineAll(beside: standard) {
                 switch examined {
-                case .usable(let plugin):
-                    subjects.append(
-                        Subject(entry: plugin.entry, plugin: plugin, spec: .init(scheme: plugin.scheme)))
+                case .usable(let plugin): subjects.append(Subject(plugin.entry, plugin))
                 case .refused(let path, let error): refusals.append((path, error))
                 }
             }
@@ -91,12 +100,15 @@ struct TransportsErrand: Errand {
             let loaded = try shelf.plugins(for: specs.map(\.scheme), beside: standard)
             var registry = standard
             for plugin in loaded { try registry.register(plugin.entry) }
-            // Misspelt options are a misuse, and are told before anything is tried.
-            for spec in specs { _ = try registry.make(spec) }
-            let subjects = specs.compactMap { spec in
-                registry.entries.first { $0.scheme == spec.scheme }.map { entry in
-                    Subject(entry: entry, plugin: loaded.first { $0.scheme == spec.scheme }, spec: spec)
+            var subjects: [Subject] = []
+            for spec in specs {
+                // Misspelt options are a misuse, and are told before anything is tried.
+                let transport = try registry.make(spec)
+                guard let entry = registry.entries.first(where: { $0.scheme == spec.scheme }) else {
+                    continue
                 }
+                let plugin = loaded.first { $0.scheme == spec.scheme }
+                subjects.append(Subject(entry, plugin, .success(transport)))
             }
             return (subjects, [])
         } catch {
