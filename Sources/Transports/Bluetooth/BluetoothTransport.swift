@@ -34,6 +34,7 @@ public final class BluetoothTransport: @unchecked Sendable {
         let dialler: Dialler
         let registration: ProfileRegistration
         let discoverability: Discoverability
+        let retention: DeviceRetention
         let agent: PairingAgent?
     }
 
@@ -80,6 +81,7 @@ public final class BluetoothTransport: @unchecked Sendable {
                 bluez, on: loop, registered: { [weak self] in self?.registered() },
                 failed: { [weak self] in self?.advertisingFailed($0) }),
             discoverability: Discoverability(bluez, on: loop),
+            retention: DeviceRetention(bluez, on: loop),
             agent: options.pairing.map { PairingAgent(bluez, $0, on: loop) })
     }
 
@@ -167,9 +169,11 @@ public final class BluetoothTransport: @unchecked Sendable {
         for other in Array(pipes.values) where other.device == pipe.device { other.endIfOver() }
         pipes[ObjectIdentifier(pipe)] = pipe
         running.search.pipeOpened(to: pipe.device)
+        running.retention.pipeOpened(to: pipe.device)
         pipe.didFinish = { [weak self] pipe in
             self?.pipes[ObjectIdentifier(pipe)] = nil
             self?.running?.search.pipeEnded(to: pipe.device)
+            self?.running?.retention.pipeEnded(to: pipe.device)
         }
         return pipe
     }
@@ -226,6 +230,7 @@ extension BluetoothTransport: BlueZEvents {
         running.dialler.groundChanged()
         running.registration.groundChanged()
         running.discoverability.groundChanged()
+        running.retention.groundChanged()
         running.agent?.groundChanged()
         if running.bluez.ground.adapter != nil { listen() } else { stopListening() }
         tellCondition()
@@ -245,9 +250,15 @@ extension BluetoothTransport: BlueZEvents {
         running.events.transportChanged(fault.map { .down($0.error(.starting)) } ?? .up, by: self)
     }
 
-    func deviceSeen(_ device: BlueZObjects.Device) { running?.search.deviceSeen(device) }
+    func deviceSeen(_ device: BlueZObjects.Device) {
+        running?.search.deviceSeen(device)
+        running?.retention.deviceSeen(device)
+    }
 
-    func deviceGone(_ device: BlueZObjects.Device) { running?.search.deviceGone(device) }
+    func deviceGone(_ device: BlueZObjects.Device) {
+        running?.search.deviceGone(device)
+        running?.retention.deviceGone(device)
+    }
 }
 
 // What these do stands with the protocol.

@@ -11,6 +11,7 @@ final class BlueZUser: BlueZEvents, @unchecked Sendable {
     private var registration: ProfileRegistration?
     private var discoverability: Discoverability?
     private var agent: PairingAgent?
+    private var retention: DeviceRetention?
 
     init(in room: BusRoom, adapter: String? = nil) {
         self.room = room
@@ -71,12 +72,24 @@ final class BlueZUser: BlueZEvents, @unchecked Sendable {
 
     func stopAnsweringPairing() { room.call { self.agent?.stop() } }
 
+    /// Has a pipe to the device, so that bluetoothd keeps it.
+    func openPipe(to device: BluetoothAddress) {
+        room.call {
+            let retention = self.retention ?? DeviceRetention(self.bluez, on: self.room.loop)
+            self.retention = retention
+            retention.pipeOpened(to: device)
+        }
+    }
+
+    func endPipe(to device: BluetoothAddress) { room.call { self.retention?.pipeEnded(to: device) } }
+
     // MARK: What is told
 
     func groundChanged(from old: BlueZ.Ground) {
         registration?.groundChanged()
         discoverability?.groundChanged()
         agent?.groundChanged()
+        retention?.groundChanged()
         room.note(Self.words(bluez.ground))
     }
 
@@ -89,8 +102,12 @@ final class BlueZUser: BlueZEvents, @unchecked Sendable {
     }
 
     func deviceSeen(_ device: BlueZObjects.Device) {
+        retention?.deviceSeen(device)
         room.note("seen \(device.address) \(device.signal.map(String.init) ?? "without a signal")")
     }
 
-    func deviceGone(_ device: BlueZObjects.Device) { room.note("gone \(device.address)") }
+    func deviceGone(_ device: BlueZObjects.Device) {
+        retention?.deviceGone(device)
+        room.note("gone \(device.address)")
+    }
 }

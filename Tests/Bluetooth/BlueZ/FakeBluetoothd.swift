@@ -9,6 +9,7 @@ import Testing
 final class FakeBluetoothd: @unchecked Sendable {
     /// A call that came.
     struct Call {
+        let path: String
         let member: String
         let values: [BusValue]
         fileprivate let sender: String
@@ -175,8 +176,10 @@ final class FakeBluetoothd: @unchecked Sendable {
             return sendObjects(message)
         }
         let sender = sd_bus_message_get_sender(message).map { String(cString: $0) } ?? ""
+        let path = sd_bus_message_get_path(message).map { String(cString: $0) } ?? ""
         let request = BusRequest(message)
-        calls.append(Call(member: request.member, values: request.values, sender: sender))
+        calls.append(
+            Call(path: path, member: request.member, values: request.values, sender: sender))
         if held.contains(request.member) { waiting.append(request) } else { answer(request) }
         room.note(request.member)
     }

@@ -31,15 +31,14 @@ import Testing
     @Test func twoFindEachOtherByInquiryAndTalk() async throws {
         let peers = try await Permits.machines.run { try await Self.startExchange { _, _ in } }
         for peer in peers {
-            // One hears of the other's end, or is at its own before.
-            #expect(peer.states.starts(with: ["available", "connecting", "connected", "disconnected"]))
+            #expect(OneConversation(states: peer.states).isWhole, "\(peer.output)")
         }
         // As loud as the emulated controllers say that every device is: -60 dBm. Whoever was asked before its own inquiry had an
         // answer does not know.
         #expect(Set(peers.flatMap { $0.events("quality").map { $0[1] } }) == ["58"])
     }
 
-    @Test func anAirThatStandsStillForEightSecondsHoldsUpAndBreaksNothing() async throws {
+    @Test func anAirThatStandsStillForEightSecondsEndsNoConversation() async throws {
         let peers = try await Permits.machines.run {
             try await Self.startExchange { air, _ in
                 try await air.tell("hold")
@@ -48,7 +47,9 @@ import Testing
                 try await air.tell("release")
             }
         }
-        for peer in peers { #expect(!peer.states.contains("reconnecting"), "\(peer.output)") }
+        for peer in peers {
+            #expect(OneConversation(states: peer.states).isWhole, "\(peer.output)")
+        }
     }
 
     /// RFCOMM counts on every byte's arrival: what is lost leaves it without the right to send any more, or with a gap.
@@ -79,9 +80,9 @@ import Testing
             try await Self.startExchange { air, _ in try await air.tell("cut") }
         }
         for peer in peers {
-            #expect(peer.states.dropFirst(2).starts(with: ["connected", "reconnecting", "connected"]))
-            let cause = try #require(peer.moves.first { $0.to == "reconnecting" }?.cause)
-            #expect(cause.hasSuffix("no answer in time"), "\(cause)")
+            #expect(OneConversation(states: peer.states).isWhole, "\(peer.output)")
+            let causes = peer.moves.filter { $0.to == "reconnecting" }.map(\.cause)
+            #expect(causes.contains { $0.hasSuffix("no answer in time") }, "\(causes)")
         }
     }
 

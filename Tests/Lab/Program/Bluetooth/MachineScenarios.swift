@@ -97,6 +97,13 @@ enum MachineScenarios {
             try lab.check("it is still one conversation", Lifelines.isUnbroken(puma, lynx))
         },
         Scenario(
+            "unpaired-kept", "bluetoothd cuts no connection to a device that nobody has paired",
+            limit: .seconds(90)
+        ) {
+            lab throws(Failure) in
+            try keepUnpaired(lab)
+        },
+        Scenario(
             "killed", "a program is killed: the other is told at once, and finds it again",
             limit: .seconds(150)
         ) {
@@ -181,6 +188,27 @@ enum MachineScenarios {
             try twoWays(lab)
         },
     ]
+
+    private static func keepUnpaired(_ lab: Lab) throws(Failure) {
+        // Seconds for which bluetoothd keeps a device after an inquiry has seen it: 30 unless its settings say otherwise.
+        let patience = 2
+        let settings = "/etc/bluetooth/main.conf"
+        try lab.machine.run(["cp", settings, "/run/settings"])
+        defer { _ = try? lab.machine.run(["cp", "/run/settings", settings]) }
+        try lab.machine.run([
+            "sh", "-c", "printf '[General]\nTemporaryTimeout = \(patience)\n' >\(settings)",
+        ])
+        try lab.machine.run(["adapters-anew"])
+        let (puma, lynx) = try lab.meetByRadio()
+        // Inquiries go on meanwhile, each of which sees the other device again.
+        try lab.pass(.seconds(patience * 6))
+        try lab.talk(puma, lynx)
+        for (one, other) in [(puma, lynx), (lynx, puma)] {
+            try lab.check(
+                "\(one.name)'s link was never lost",
+                !one.view(of: other).states.contains { $0.state == "reconnecting" })
+        }
+    }
 
     private static func callInVain(_ lab: Lab) throws(Failure) {
         // From the beginning: a link between two devices outlasts its last connection for some seconds, whoever may make new ones,

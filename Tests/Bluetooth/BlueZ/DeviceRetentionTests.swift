@@ -1,0 +1,100 @@
+import Testing
+
+@testable import NighBluetooth
+
+/// That bluetoothd removes no device while a pipe leads to it, which would cut the pipe.
+struct DeviceRetentionTests {
+    private static let device = BluetoothAddress(number: 0x00AA_0300_0001)
+    private static let other = BluetoothAddress(number: 0x00AA_0300_0002)
+
+    /// The devices that bluetoothd was asked to connect to, and so keeps.
+    private static func asked(_ fake: FakeBluetoothd, in room: BusRoom) -> [String] {
+        room.call { fake.calls(of: "ConnectProfile").map(\.path) }
+    }
+
+    @Test("A device is kept once a pipe leads to it, and no other device")
+    func keptWhileAPipeLeadsToIt() throws {
+        let room = try BusRoom()
+        let fake = try FakeBluetoothd.start(in: room) {
+            $0.plug(700)
+            $0.see(Self.device, by: 700)
+            $0.see(Self.other, by: 700)
+            $0.refused = ["ConnectProfile": "org.bluez.Error.NotAvailable"]
+        }
+        let user = BlueZUser(in: room)
+        try #require(room.wait(for: "hci700"))
+        user.openPipe(to: Self.device)
+        user.openPipe(to: Self.device)
+        try #require(user.waitForAnswers())
+        #expect(Self.asked(fake, in: room) == [FakeBluetoothd.path(Self.device, of: 700)])
+        user.stop()
+        room.call { fake.stop() }
+    }
+
+    @Test("A device that bluetoothd tells of after its pipe was accepted is kept")
+    func keptOnceItIsSeen() throws {
+        let room = try BusRoom()
+        let fake = try FakeBluetoothd.start(in: room) { $0.plug(700) }
+        let user = BlueZUser(in: room)
+        try #require(room.wait(for: "hci700"))
+        user.openPipe(to: Self.device)
+        user.openPipe(to: Self.other)
+        user.endPipe(to: Self.other)
+        room.call {
+            fake.see(Self.other, by: 700)
+            fake.see(Self.device, by: 700)
+        }
+        try #require(room.wait(for: "ConnectProfile"))
+        // Removed by a person and seen again, it is temporary again.
+        room.call { fake.forget(Self.device, by: 700) }
+        room.call { fake.see(Self.device, by: 700) }
+        #expect(room.wait(for: "ConnectProfile", times: 2))
+        #expect(Set(Self.asked(fake, in: room)) == [FakeBluetoothd.path(Self.device, of: 700)])
+        user.stop()
+        room.call { fake.stop() }
+    }
+
+    @Test("Where bluetoothd is busy with the device, it is asked again")
+    func askedAgainWhereBusy() throws {
+        let room = try BusRoom()
+        let fake = try FakeBluetoothd.start(in: room) {
+            $0.plug(700)
+            $0.see(Self.device, by: 700)
+            $0.refused = ["ConnectProfile": "org.bluez.Error.InProgress"]
+        }
+        let user = BlueZUser(in: room)
+        try #require(room.wait(for: "hci700"))
+        user.openPipe(to: Self.device)
+        try #require(room.wait(for: "ConnectProfile"))
+        room.call { fake.refused = [:] }
+        #expect(room.wait(for: "ConnectProfile", times: 2))
+        user.stop()
+        room.call { fake.stop() }
+    }
+
+    @Test("The next bluetoothd is asked too; no bluetoothd is asked for a device it keeps anyway")
+    func theNextBluetoothdIsAsked() throws {
+        let room = try BusRoom()
+        let fake = try FakeBluetoothd.start(in: room) {
+            $0.plug(700)
+            $0.see(Self.device, by: 700)
+            $0.see(Self.other, by: 700)
+            $0.change(FakeBluetoothd.path(Self.other, of: 700), "Bonded", .boolean(true))
+        }
+        let user = BlueZUser(in: room)
+        try #require(room.wait(for: "hci700"))
+        user.openPipe(to: Self.other)
+        user.openPipe(to: Self.device)
+        try #require(room.wait(for: "ConnectProfile"))
+        room.call { fake.stop() }
+        let next = try FakeBluetoothd.start(in: room) {
+            $0.plug(700)
+            $0.see(Self.device, by: 700)
+        }
+        #expect(room.wait(for: "ConnectProfile", times: 2))
+        let path = FakeBluetoothd.path(Self.device, of: 700)
+        #expect(Self.asked(fake, in: room) + Self.asked(next, in: room) == [path, path])
+        user.stop()
+        room.call { next.stop() }
+    }
+}
