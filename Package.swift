@@ -94,17 +94,20 @@ let package = Package(
             path: "Sources/Tools/greet"),
         .target(name: "CAllocationCounter", path: "Sources/Tools/CAllocationCounter"),
         .executableTarget(
-            name: "nigh-bench", dependencies: ["CAllocationCounter", "NighCore", "NighMemory", "NighUV"],
+            name: "nigh-bench",
+            dependencies: ["CAllocationCounter", "NighCore", "NighMemory", "NighUV", "ProgramLife"],
             path: "Sources/Tools/nigh-bench"),
         .target(name: "CBenchmark", path: "Benchmarks/Support"),
         .executableTarget(
             name: "bench-session", dependencies: ["CBenchmark", "Nigh", "NighCore"],
             path: "Benchmarks/Session"),
-        .executableTarget(name: "bench", dependencies: ["CBenchmark"], path: "Benchmarks/Driver"),
+        .executableTarget(
+            name: "bench", dependencies: ["CBenchmark", "ProgramLife"], path: "Benchmarks/Driver"),
         .executableTarget(
             name: "fuzz",
             dependencies: [
                 "FourInARow", "NighBluetooth", "NighCore", "NighMDNS", "NighRecord", "NighTCP", "NighTestKit",
+                "ProgramLife",
             ],
             path: "Sources/Tools/fuzz"),
         .systemLibrary(name: "CHeap", path: "Tests/CHeap"),
@@ -112,12 +115,14 @@ let package = Package(
             name: "lab",
             dependencies: [
                 "CBluetooth", "CHeap", "Nigh", "NighBluetooth", "NighCore", "NighTestKit", "NighUV",
+                "ProgramLife",
             ],
             path: "Tests/Lab/Program"),
         .executableTarget(
-            name: "fourinarow-solver", dependencies: ["Arguments", "FourInARow", "NighCore"],
+            name: "fourinarow-solver", dependencies: ["Arguments", "FourInARow", "NighCore", "ProgramLife"],
             path: "Sources/Tools/fourinarow-solver"),
-        .executableTarget(name: "soak", dependencies: ["NighTestKit"], path: "Sources/Tools/soak"),
+        .executableTarget(
+            name: "soak", dependencies: ["NighTestKit", "ProgramLife"], path: "Sources/Tools/soak"),
         .testTarget(
             name: "CoreTests", dependencies: ["COpenSSL", "NighCore", "NighMemory", "NighTestKit"],
             path: "Tests/Core"),

@@ -1,3 +1,5 @@
 import Glibc
+import ProgramLife
 
+StandardStreams.begin(for: "bench")
 exit(Driver.run(CommandLine.arguments))

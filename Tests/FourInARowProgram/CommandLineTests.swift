@@ -124,6 +124,20 @@ import Testing
         try endsWell(child)
     }
 
+    @Test(
+        "What cannot be written to a full disk is told, and no success",
+        arguments: [
+            "--help", "help bot", "completion bash", "manual",
+            "bot --against 1 --level 1 --pause 0ms --transport memory",
+        ])
+    func fullDisk(_ arguments: String) throws {
+        let program = BuiltPrograms.path(of: "fourinarow")
+        let (status, errors) = try Child("/bin/sh", ["-c", "exec \(program) \(arguments) >/dev/full"]).end()
+        #expect(status == 1)
+        #expect(
+            errors == ["fourinarow: writing to the standard output: No space left on device"], "\(errors)")
+    }
+
     @Test("So does the machine that plays with itself")
     func closedOutputOfTheMachine() throws {
         let child = try Child(

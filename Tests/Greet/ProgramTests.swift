@@ -156,6 +156,15 @@ struct ProgramTests {
         #expect(child.lines.isEmpty)
     }
 
+    @Test(arguments: ["--help", "--transport memory"])
+    func whatCannotBeWrittenIsToldAndNoSuccess(_ arguments: String) throws {
+        let program = BuiltPrograms.path(of: "greet")
+        let (status, errors) = try Child("/bin/sh", ["-c", "exec \(program) \(arguments) >/dev/full"]).end()
+        #expect(status == 1)
+        #expect(
+            errors.contains("greet: writing to the standard output: No space left on device"), "\(errors)")
+    }
+
     @Test func helpIsNoMistake() throws {
         let child = try Child("greet", ["--help"])
         #expect(try child.end().status == 0)

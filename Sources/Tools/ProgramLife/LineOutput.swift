@@ -7,10 +7,10 @@ import NighCore
 public final class LineOutput: @unchecked Sendable {
     private let lock = Lock()
     private var isBroken = false
-    /// Called once when nobody reads any more.
+    /// Called once when nothing can be written any more.
     private let whenBroken: @Sendable () -> Void
 
-    /// Lines of this program. From now on a reader that has gone does not end the program; `whenBroken` is called instead.
+    /// Lines of this program. From now on a reader that has gone does not end the program; `whenBroken` is called instead, as on a full disk.
     public init(whenBroken: @escaping @Sendable () -> Void) {
         self.whenBroken = whenBroken
         // A reader that has gone is an error like any other.
@@ -53,7 +53,7 @@ public final class LineOutput: @unchecked Sendable {
                 }))
     }
 
-    /// Writes all of `text`, which is harmless; false where nobody reads.
+    /// Writes all of `text`, which is harmless; false where it cannot be written.
     @discardableResult
     public static func write(_ text: String, to descriptor: Int32) -> Bool {
         var text = text
@@ -63,7 +63,10 @@ public final class LineOutput: @unchecked Sendable {
                 let part = UnsafeRawBufferPointer(rebasing: rest)
                 let count = Glibc.write(descriptor, part.baseAddress, part.count)
                 if count < 0, errno == EINTR { continue }
-                guard count > 0 else { return false }
+                guard count > 0 else {
+                    if descriptor == STDOUT_FILENO { StandardStreams.outputFailed(errno) }
+                    return false
+                }
                 rest = rest.dropFirst(count)
             }
             return true

@@ -1,1 +1,4 @@
+import ProgramLife
+
+StandardStreams.begin(for: "fourinarow-solver")
 SolverProgram.main(Array(CommandLine.arguments.dropFirst()))

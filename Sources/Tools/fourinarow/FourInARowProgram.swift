@@ -16,13 +16,14 @@ enum FourInARowProgram {
         do throws(any Error) {
             switch try Errand.program.parse(arguments, width: TerminalWidth.forHelp) {
             case .text(let text):
-                print(text, terminator: "")
+                LineOutput.write(text, to: STDOUT_FILENO)
                 return 0
             case .action(.completion(let shell)):
-                print(Errand.program.completion(for: shell), terminator: "")
+                LineOutput.write(Errand.program.completion(for: shell), to: STDOUT_FILENO)
                 return 0
             case .action(.manual):
-                print(Errand.program.manual(section: 6, date: "2026-11-21"), terminator: "")
+                LineOutput.write(
+                    Errand.program.manual(section: 6, date: "2026-11-21"), to: STDOUT_FILENO)
                 return 0
             case .action(.bot(let machine, let player)):
                 let output = LineOutput(whenBroken: { end.come(0) })

@@ -1,6 +1,7 @@
 import Glibc
 import ProgramLife
 
+StandardStreams.begin(for: "fourinarow")
 // Before there is any other thread, so that none of them takes a signal away.
 Interrupts.block()
 let arguments = Array(CommandLine.arguments.dropFirst())

@@ -1,10 +1,12 @@
 import Glibc
+import ProgramLife
 
 func tell(_ text: String) {
     let line = "fuzz: \(text)\n"
     _ = line.utf8.withContiguousStorageIfAvailable { write(STDERR_FILENO, $0.baseAddress, $0.count) }
 }
 
+StandardStreams.begin(for: "fuzz")
 do {
     let options = try Options(CommandLine.arguments.dropFirst())
     guard !options.wantsHelp else {

@@ -1,4 +1,5 @@
 import Arguments
+import Glibc
 import Nigh
 import NighCore
 import ProgramLife
@@ -18,7 +19,7 @@ enum Greet {
             let options: Options
             switch try Options.program.parse(arguments) {
             case .text(let text):
-                print(text, terminator: "")
+                LineOutput.write(text, to: STDOUT_FILENO)
                 return 0
             case .action(let asked): options = asked
             }

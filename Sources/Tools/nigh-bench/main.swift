@@ -1,1 +1,4 @@
+import ProgramLife
+
+StandardStreams.begin(for: "nigh-bench")
 await Benchmark.run(CommandLine.arguments)

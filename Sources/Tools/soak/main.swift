@@ -1,1 +1,4 @@
+import ProgramLife
+
+StandardStreams.begin(for: "soak")
 Soak.main(Array(CommandLine.arguments.dropFirst()))

@@ -1,0 +1,44 @@
+import ChildPrograms
+import Foundation
+import NighTestKit
+import Testing
+
+/// Results that cannot be written are told, and no success.
+@Suite(.callsPrograms) struct UnwritableOutputTests {
+    private let user = NighUser()
+
+    private func run(_ arguments: String, into output: String) throws -> NighCall {
+        let command = "exec \(BuiltPrograms.path(of: "nigh")) \(arguments) \(output)"
+        return try NighCall(
+            finishing: Child("/bin/sh", ["-c", command], environment: ["XDG_DATA_HOME": user.folder.path]))
+    }
+
+    @Test(
+        "Where the disk is full, every command says so and ends with 1",
+        arguments: [
+            "--help", "help", "send --help", "help errors", "errors", "errors --json", "errors --json-lines",
+            "peers", "peers --json", "identity", "identity export", "transports", "transports --json",
+            "completion bash", "manual", "conformance --list tcp",
+            "discover --once --timeout 1s -t tcp:interface=lo,mdns=off --json",
+        ])
+    func fullDisk(_ arguments: String) throws {
+        #expect(try user.run("identity").status == 0)
+        let call = try run(arguments, into: ">/dev/full")
+        #expect(call.status == 1, "\(call)")
+        let told = call.errors.filter { $0.contains("standard output") }
+        #expect(told.count == 1 && told[0].contains("No space left on device"), "\(call)")
+    }
+
+    @Test("A standard output that is closed is told as well", arguments: ["--help", "errors", "identity"])
+    func closed(_ arguments: String) throws {
+        let call = try run(arguments, into: ">&-")
+        #expect(call.status == 1, "\(call)")
+        #expect(call.errors.contains { $0.contains("standard output") }, "\(call)")
+    }
+
+    @Test("A reader that has seen enough is no failure", arguments: ["--help", "errors"])
+    func closedByTheReader(_ arguments: String) throws {
+        let call = try run(arguments, into: "| head -c 1")
+        #expect(call.errors.isEmpty, "\(call)")
+    }
+}
