@@ -104,13 +104,17 @@ struct ProtectedFile: Hashable, Sendable {
 
     private func checkOwnerAndKind(status: stat?) throws(NighError) {
         guard let status else { return }
-        guard status.st_mode & S_IFMT == S_IFREG else {
-            throw refusal("it is no regular file", advice: "name a file, or a folder's file to be created")
-        }
+        try checkKind(status)
         guard status.st_uid == geteuid() else {
             throw refusal(
                 "it belongs to user \(status.st_uid), this program runs as \(geteuid())",
                 advice: "`chown \(geteuid()) \(Self.quoted(path))`, or name another file")
+        }
+    }
+
+    private func checkKind(_ status: stat) throws(NighError) {
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw refusal("it is no regular file", advice: "name a file, or a folder's file to be created")
         }
     }
 
@@ -149,6 +153,7 @@ struct ProtectedFile: Hashable, Sendable {
     /// Gives the file another name, in the same folder, that ends with `suffix` and was free; returns the path it has then, or nil if there was
     /// no file.
     func setAside(as suffix: String) throws(NighError) -> String? {
+        if let status = Self.status(of: path) { try checkKind(status) }
         for count in 1...1_000 {
             let target = "\(path).\(suffix)\(count == 1 ? "" : "-\(count)")"
             // Unlike a rename, a link never takes the place of what is there.

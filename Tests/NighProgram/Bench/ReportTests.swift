@@ -8,6 +8,15 @@ import Testing
 @Suite(.callsPrograms) struct ReportTests {
     private let user = NighUser()
 
+    @Test("A page is not kept for a pipe that nobody reads")
+    func pipe() throws {
+        let path = "\(user.folder.path)/pipe"
+        try #require(mkfifo(path, 0o600) == 0)
+        #expect(throws: BenchPlan.Report.Failure.self) {
+            try BenchPlan.Report(path: path, overwrites: true).write("a page")
+        }
+    }
+
     /// What a browser makes of the page, and what it had to complain of.
     private func browse(_ path: String) throws -> (dom: String, complaints: [String]) {
         let folder = user.folder.path

@@ -6,65 +6,11 @@ import Testing
 @testable import nigh
 
 /// `nigh send` and `nigh receive`, as two users call them.
-@Suite(.callsPrograms) struct FilesTests {
-    private let sender = NighUser()
-    private let receiver = NighUser()
-    private let files = TemporaryFolder()
-    private let inbox = TemporaryFolder()
-
-    /// Nobody is looked for, so tests that run at once do not meet.
-    private static let way = ["-t", "tcp:interface=lo,mdns=off"]
-
-    private func path(_ name: String) -> String { "\(files.path)/\(name)" }
-    private func received(_ name: String) -> String { "\(inbox.path)/\(name)" }
-
-    @discardableResult
-    private func file(_ name: String, bytes count: Int) throws -> Data {
-        var state = UInt64(count) &+ 88_172_645_463_325_252
-        var data = Data(capacity: count + 8)
-        while data.count < count {
-            state ^= state << 13
-            state ^= state >> 7
-            state ^= state << 17
-            withUnsafeBytes(of: state) { data.append(contentsOf: $0) }
-        }
-        data = data.prefix(count)
-        try data.write(to: URL(fileURLWithPath: path(name)))
-        return data
-    }
-
-    private func content(_ path: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path)) }
-
-    private func names() throws -> [String] {
-        try FileManager.default.contentsOfDirectory(atPath: inbox.path).sorted()
-    }
-
-    private struct Waiting {
-        let child: Child
-        let address: String
-        var port: String { String(address.split(separator: ":").last ?? "") }
-    }
-
-    private func object(_ line: String) throws -> [String: Any] {
-        try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], "\(line)")
-    }
-
-    /// A receiver into the inbox that says what happens as lines of JSON.
-    private func receive(_ arguments: String..., accepting policy: String = "any", port: String? = nil) throws
-        -> Waiting
-    {
-        let way = port.map { ["-t", "tcp:interface=lo,mdns=off,port=\($0)"] } ?? Self.way
-        let child = try receiver.start(
-            ["receive", "--json-lines", "-n", "Puma", "--accept", policy, "--into", inbox.path] + way
-                + arguments)
-        let ready = try object(child.line(with: "\"ready\""))
-        let address = try #require((ready["addresses"] as? [String])?.first)
-        return Waiting(child: child, address: address)
-    }
-
-    private func send(_ file: String, to waiting: Waiting, _ arguments: String...) throws -> NighCall {
-        try sender.run(["send", waiting.address, file, "--json"] + Self.way + arguments)
-    }
+@Suite(.callsPrograms) struct FilesTests: TransfersFiles {
+    let sender = NighUser()
+    let receiver = NighUser()
+    let files = TemporaryFolder()
+    let inbox = TemporaryFolder()
 
     // MARK: It goes well
 
@@ -180,9 +126,6 @@ import Testing
     }
 
     // MARK: It is cut
-
-    /// Slow enough that something can happen meanwhile.
-    private static let slowly = ["--inject", "rate=2m"]
 
     @Test("A receiver that is killed and started again goes on from where it stood")
     func killedReceiver() throws {

@@ -32,6 +32,17 @@ import Testing
         #expect(TemporaryFolder.mode(of: "\(user.dataFolder)/name") == 0o600)
     }
 
+    @Test(
+        "What is no plain file is neither read as an identity nor moved away", arguments: ["new", "export"])
+    func pipe(_ deed: String) throws {
+        let path = "\(user.folder.path)/pipe"
+        try #require(mkfifo(path, 0o600) == 0)
+        let call = try user.run(["identity", deed, "--identity", path] + (deed == "new" ? ["--yes"] : []))
+        #expect(call.status == 1 && call.errors.joined().contains("no regular file"), "\(call)")
+        var about = stat()
+        #expect(lstat(path, &about) == 0 && about.st_mode & S_IFMT == S_IFIFO)
+    }
+
     @Test("A new identity is another peer; the old one is kept, and nobody becomes one by mistake")
     func new() throws {
         let old = try #require(try user.run("identity", "--json").object()["id"] as? String)

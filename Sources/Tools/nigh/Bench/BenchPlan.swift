@@ -83,11 +83,13 @@ extension BenchPlan.Report {
 
     func write(_ page: String) throws {
         let way = overwrites ? O_TRUNC : O_EXCL
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | way, 0o644)
+        // A pipe that nobody reads is an error, and nothing to wait for; one that is read may be slow.
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | way, 0o644)
         guard descriptor >= 0 else {
             throw Failure(
                 description: "the report cannot be written to \(path): \(String(cString: strerror(errno)))")
         }
+        _ = fcntl(descriptor, F_SETFL, O_WRONLY)
         let isWritten = LineOutput.write(page, to: descriptor)
         guard close(descriptor) == 0, isWritten else {
             throw Failure(description: "the report could not be written to \(path) whole")

@@ -309,9 +309,12 @@ actor FileSender {
 
     /// The next bytes of the file; read here where that cannot take long.
     private func nextPiece() async throws -> ByteSlice? {
-        guard !file.isSeekable else { return try file.next() }
+        let patience = plan.giveUp
+        guard !file.isSeekable else { return try file.next(within: patience) }
         return try await withCheckedThrowingContinuation { continuation in
-            pipes.execute { [file] in continuation.resume(with: Result { try file.next() }) }
+            pipes.execute { [file] in
+                continuation.resume(with: Result { try file.next(within: patience) })
+            }
         }
     }
 

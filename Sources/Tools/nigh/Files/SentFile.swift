@@ -17,13 +17,15 @@ final class SentFile: @unchecked Sendable {
     private let descriptor: OpenDescriptor
     private let running = RunningHash()
     private let before: stat
+    /// Whether it is a pipe with a name, into which nobody may ever write.
+    private let isNamedPipe: Bool
 
     static let standardInput = "-"
 
     /// Opens the file at `path`, or takes the standard input. Fails for what cannot be sent.
     init(_ path: String, as name: String?) throws(FileFailure) {
         let isInput = path == Self.standardInput
-        let number = isInput ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+        let number = isInput ? dup(STDIN_FILENO) : Self.open(path)
         guard number >= 0 else {
             throw .system(isInput ? "the standard input cannot be read" : "\(path) cannot be read")
         }
@@ -33,14 +35,35 @@ final class SentFile: @unchecked Sendable {
         var about = stat()
         guard fstat(number, &about) == 0 else { throw .system("\(label) cannot be read") }
         before = about
+        isNamedPipe = !isInput && about.st_mode & S_IFMT == S_IFIFO
         switch about.st_mode & S_IFMT {
         case S_IFDIR:
             throw FileFailure(
                 "\(path) is a directory: tar -c \(path) | nigh send PEER - --as \(self.name).tar sends all of it"
             )
-        case S_IFREG where lseek(number, 0, SEEK_CUR) == 0: size = Int(about.st_size)
+        case S_IFREG where lseek(number, 0, SEEK_CUR) == 0:
+            size = try Self.ends(descriptor, at: Int(about.st_size), label) ? Int(about.st_size) : nil
         default: size = nil
         }
+    }
+
+    /// Opens it without waiting for somebody who writes into a pipe.
+    private static func open(_ path: String) -> Int32 {
+        let flags = O_RDONLY | O_CLOEXEC | O_NOCTTY
+        let number = Glibc.open(path, flags | O_NONBLOCK)
+        // Another program has a lease on the file, and gives it up in a moment.
+        return number < 0 && errno == EWOULDBLOCK ? Glibc.open(path, flags) : number
+    }
+
+    /// Whether a file has as many bytes as it says. Those that the kernel makes up while they are read say 0, or a page.
+    private static func ends(
+        _ file: OpenDescriptor, at size: Int, _ label: String
+    ) throws(FileFailure) -> Bool {
+        var byte: UInt8 = 0
+        let last = size > 0 ? withUnsafeMutableBytes(of: &byte) { file.read(into: $0, at: size - 1) } : 1
+        let next = withUnsafeMutableBytes(of: &byte) { file.read(into: $0, at: size) }
+        guard last >= 0, next >= 0 else { throw .system("reading \(label)") }
+        return last == 1 && next == 0
     }
 
     private static func lastComponent(of path: String) -> String {
@@ -74,19 +97,53 @@ final class SentFile: @unchecked Sendable {
         return count > 0
     }
 
-    /// The next bytes as a message to send; nil at the end.
-    func next() throws(FileFailure) -> ByteSlice? {
+    /// The next bytes as a message to send; nil at the end. Into a pipe with a name somebody has to have begun to write within `patience`.
+    func next(within patience: Duration) throws(FileFailure) -> ByteSlice? {
         let wanted = size.map { min($0 - position, FileMessage.mostData) } ?? FileMessage.mostData
         guard wanted > 0 else { return nil }
         let chunk = Chunk(capacity: wanted + 1)
         let room = UnsafeMutableRawBufferPointer(start: chunk.base + 1, count: wanted)
-        let count = isSeekable ? descriptor.read(into: room, at: position) : descriptor.readNext(into: room)
+        let count =
+            isSeekable
+            ? descriptor.read(into: room, at: position) : try readNext(into: room, within: patience)
         guard count >= 0 else { throw .system("reading \(label)") }
         guard count > 0 else { return nil }
         chunk.claim(count + 1).storeBytes(of: FileMessage.dataMark, as: UInt8.self)
         running.update(UnsafeRawBufferPointer(rebasing: room[..<count]))
         position += count
         return chunk.slice(from: 0)
+    }
+
+    private func readNext(
+        into room: UnsafeMutableRawBufferPointer, within patience: Duration
+    ) throws(FileFailure) -> Int {
+        // While nobody has opened a pipe with a name to write, it reads as if it had ended.
+        var mayBegin = isNamedPipe && position == 0
+        while true {
+            let count = descriptor.readNext(into: room)
+            if count < 0, errno == EAGAIN {
+                mayBegin = false
+                _ = waitUntilReadable(milliseconds: -1)
+                continue
+            }
+            guard count == 0, mayBegin else { return count }
+            mayBegin = false
+            if waitUntilReadable(milliseconds: Int32(patience.milliseconds)) { continue }
+            // Somebody may have opened it who says nothing yet; that shows as `EAGAIN`.
+            let late = descriptor.readNext(into: room)
+            guard late != 0 else {
+                throw FileFailure(
+                    "nobody has written into \(label) for \(Moment.Span(patience)); --give-up says how long that may be",
+                    .cancelled, other: "nobody has written into what was to be sent")
+            }
+            if late > 0 { return late }
+        }
+    }
+
+    /// Waits for something to read, or an end; false where neither comes in time.
+    private func waitUntilReadable(milliseconds: Int32) -> Bool {
+        var wanted = pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0)
+        return poll(&wanted, 1, milliseconds) != 0
     }
 
     /// Why what was read is not one and the same file, if it is not.

@@ -22,7 +22,9 @@ final class RecordSource {
     convenience init(
         path: String, follows: Bool, isRequestedToEnd: @escaping () -> Bool
     ) throws(NighError) {
-        let descriptor = path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
+        // Not blocking, or a pipe into which nobody writes would hold up the end that was asked for.
+        let descriptor =
+            path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else {
             let number = errno
             throw NighError(

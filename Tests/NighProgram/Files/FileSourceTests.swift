@@ -1,0 +1,72 @@
+import ChildPrograms
+import Foundation
+import NighTestKit
+import Testing
+
+@testable import nigh
+
+/// What can be sent that is no plain file on a disk.
+@Suite(.callsPrograms) struct FileSourceTests: TransfersFiles {
+    let sender = NighUser()
+    let receiver = NighUser()
+    let files = TemporaryFolder()
+    let inbox = TemporaryFolder()
+
+    @Test(
+        "A file of the kernel's, which says a wrong size or none, is sent with what is in it",
+        arguments: ["/proc/version", "/sys/class/net/lo/mtu"])
+    func kernelFile(_ source: String) throws {
+        let waiting = try receive("--once")
+        let sent = try send(source, to: waiting, "--as", "it")
+        #expect(sent.status == 0, "\(sent)")
+        try sent.expectSchema("send")
+        #expect(try NighCall(finishing: waiting.child).status == 0)
+        let data = try content(received("it"))
+        #expect(try !data.isEmpty && data == content(source))
+    }
+
+    @Test("A pipe into which nobody writes is waited for as long as --give-up says")
+    func nobodyWrites() throws {
+        try #require(mkfifo(path("pipe"), 0o600) == 0)
+        let waiting = try receive()
+        let sent = try send(path("pipe"), to: waiting, "--give-up", "1s")
+        #expect(sent.status == 1 && sent.errors.joined().contains("nobody has written"), "\(sent)")
+        try sent.expectSchema("send")
+        #expect(try names() == [])
+    }
+
+    @Test("Ctrl-C ends the wait for somebody who writes into a pipe")
+    func interrupted() throws {
+        try #require(mkfifo(path("pipe"), 0o600) == 0)
+        let waiting = try receive()
+        let sending = try sender.start(["send", waiting.address, path("pipe"), "-v"] + Self.way)
+        try waiting.child.line(with: "\"start\"")
+        sending.send(SIGINT)
+        let sent = try NighCall(finishing: sending)
+        #expect(sent.status == 1 && sent.errors.joined().contains("interrupted"), "\(sent)")
+    }
+
+    @Test("What is written into a pipe, late and in pieces, arrives to its end")
+    func written() throws {
+        try #require(mkfifo(path("pipe"), 0o600) == 0)
+        let waiting = try receive("--once")
+        let sending = try sender.start(["send", waiting.address, path("pipe")] + Self.way)
+        try waiting.child.line(with: "\"start\"")
+        let writer = try Child("/bin/sh", ["-c", "{ echo first; head -1; } > \(path("pipe"))"], reads: true)
+        try waiting.child.line(with: "\"progress\"")
+        writer.type("second")
+        #expect(try writer.end().status == 0)
+        #expect(try NighCall(finishing: sending).status == 0)
+        #expect(try NighCall(finishing: waiting.child).status == 0)
+        #expect(try content(received("pipe")) == Data("first\nsecond\n".utf8))
+    }
+
+    @Test("A record that is to be read from a pipe into which nobody writes is given up at Ctrl-C")
+    func traced() throws {
+        try #require(mkfifo(path("pipe"), 0o600) == 0)
+        let child = try sender.start("trace", path("pipe"), "--follow")
+        child.send(SIGINT)
+        // It ends, and not because nobody has waited any longer.
+        #expect(try child.end().status != -SIGKILL)
+    }
+}

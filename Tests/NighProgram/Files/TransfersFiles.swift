@@ -1,0 +1,74 @@
+import ChildPrograms
+import Foundation
+import NighTestKit
+import Testing
+
+/// A test in which one user sends files to another: from the folder `files` into the folder `inbox`.
+protocol TransfersFiles {
+    var sender: NighUser { get }
+    var receiver: NighUser { get }
+    var files: TemporaryFolder { get }
+    var inbox: TemporaryFolder { get }
+}
+
+/// A `nigh receive` that has said where it is.
+struct WaitingReceiver {
+    let child: Child
+    let address: String
+    var port: String { String(address.split(separator: ":").last ?? "") }
+}
+
+extension TransfersFiles {
+    /// Nobody is looked for, so tests that run at once do not meet.
+    static var way: [String] { ["-t", "tcp:interface=lo,mdns=off"] }
+
+    /// Slow enough that something can happen meanwhile.
+    static var slowly: [String] { ["--inject", "rate=2m"] }
+
+    func path(_ name: String) -> String { "\(files.path)/\(name)" }
+    func received(_ name: String) -> String { "\(inbox.path)/\(name)" }
+
+    /// Makes a file to send.
+    @discardableResult
+    func file(_ name: String, bytes count: Int) throws -> Data {
+        var state = UInt64(count) &+ 88_172_645_463_325_252
+        var data = Data(capacity: count + 8)
+        while data.count < count {
+            state ^= state << 13
+            state ^= state >> 7
+            state ^= state << 17
+            withUnsafeBytes(of: state) { data.append(contentsOf: $0) }
+        }
+        data = data.prefix(count)
+        try data.write(to: URL(fileURLWithPath: path(name)))
+        return data
+    }
+
+    func content(_ path: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path)) }
+
+    /// What is in the inbox.
+    func names() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: inbox.path).sorted()
+    }
+
+    func object(_ line: String) throws -> [String: Any] {
+        try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], "\(line)")
+    }
+
+    /// A receiver into the inbox that says what happens as lines of JSON.
+    func receive(_ arguments: String..., accepting policy: String = "any", port: String? = nil) throws
+        -> WaitingReceiver
+    {
+        let way = port.map { ["-t", "tcp:interface=lo,mdns=off,port=\($0)"] } ?? Self.way
+        let child = try receiver.start(
+            ["receive", "--json-lines", "-n", "Puma", "--accept", policy, "--into", inbox.path] + way
+                + arguments)
+        let ready = try object(child.line(with: "\"ready\""))
+        let address = try #require((ready["addresses"] as? [String])?.first)
+        return WaitingReceiver(child: child, address: address)
+    }
+
+    func send(_ file: String, to waiting: WaitingReceiver, _ arguments: String...) throws -> NighCall {
+        try sender.run(["send", waiting.address, file, "--json"] + Self.way + arguments)
+    }
+}
