@@ -20,7 +20,7 @@ public final class LinkRecorder: LinkObserver, @unchecked Sendable {
     private var scratch: [UInt8] = []
 
     /// Makes the file, and begins. It is readable and writable by its owner alone, and must not be there before, unless it may be
-    /// overwritten; then a new file takes its place.
+    /// overwritten; then a new file takes the place of a plain one, or of a link.
     ///
     /// - Parameter headLimit: how many bytes of each payload are recorded; nil for all.
     public convenience init(path: String, headLimit: Int? = nil, overwrites: Bool = false) throws(NighError) {
@@ -48,7 +48,17 @@ public final class LinkRecorder: LinkObserver, @unchecked Sendable {
     }
 
     private static func makeFile(_ path: String, overwrites: Bool) throws(NighError) -> Int32 {
-        if overwrites { unlink(path) }
+        if overwrites {
+            var about = stat()
+            if lstat(path, &about) == 0 {
+                guard [S_IFREG, S_IFLNK].contains(about.st_mode & S_IFMT) else {
+                    throw NighError(
+                        .configuring, .invalid("record \(path): it is no plain file, and so is not replaced"),
+                        advice: "name another file")
+                }
+                unlink(path)
+            }
+        }
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor < 0 else { return descriptor }
         let number = errno

@@ -15,7 +15,8 @@ import Testing
             ("...", "unnamed"), ("a\u{0}b", "a_b"), ("a\nb\u{1B}[2J", "a_b_[2J"),
             ("\u{202E}fdp.exe", "_fdp.exe"),
             ("a\\b", "a_b"), ("  x  ", "x"), (" .x", "x"), ("\u{0}", "unnamed"),
-            ("naïve ☃.txt", "naïve ☃.txt"),
+            ("naïve ☃.txt", "naïve ☃.txt"), ("a.part", "a.part_"), ("A.Part.NIGH", "A.Part.NIGH_"),
+            ("a.parts", "a.parts"), (".part", "part"),
         ] as [(String, String)])
     func names(_ announced: String, _ name: String) {
         #expect(SafeFileName(announced).text == name)
@@ -128,6 +129,57 @@ import Testing
         #expect(text("other") == "other")
         // The link was replaced, not followed.
         if replaces { #expect(text("a") == "A") }
+    }
+
+    @Test(
+        "Two parts of one name at once end as two files, each with its own bytes", arguments: [false, true])
+    func twoOfOneName(_ replaces: Bool) throws {
+        let folder = try folder()
+        let first = try folder.part(SafeFileName("f"), size: nil, from: sender, replacing: replaces)
+        let second = try folder.part(SafeFileName("f"), size: nil, from: other, replacing: replaces)
+        try first.append(ByteSlice(Array("first".utf8)))
+        try second.append(ByteSlice(Array("second".utf8)))
+        let places = [try second.keep(), try first.keep()]
+        #expect(places == [path("f (2)"), path("f")])
+        #expect(text("f") == "first" && text("f (2)") == "second")
+    }
+
+    @Test(
+        "A file that another program has put into a part's place keeps its name, and the part does not get its own"
+    )
+    func partReplaced() throws {
+        let folder = try folder()
+        for (name, replaces) in [("f", false), ("g", true)] {
+            let part = try folder.part(SafeFileName(name), size: 1, from: sender, replacing: replaces)
+            try part.append(ByteSlice([65]))
+            unlink(path("\(name).part"))
+            make("\(name).part", "of another program")
+            #expect(part.remains == nil)
+            #expect(throws: FileFailure.self) { try part.keep() }
+            part.discard()
+            #expect(text("\(name).part") == "of another program" && !exists(name))
+        }
+    }
+
+    @Test("That another program had a part open is known, whatever it has done with it")
+    func opened() throws {
+        let folder = try folder()
+        for way in [O_RDONLY, O_WRONLY] {
+            let part = try folder.part(SafeFileName("f"), size: 1, from: sender, replacing: true)
+            try part.append(ByteSlice([65]))
+            #expect(part.isUntouched)
+            // It does not wait, so it is turned away, and has to come again.
+            #expect(open(path("f.part"), way | O_NONBLOCK) < 0 && errno == EWOULDBLOCK)
+            #expect(!part.isUntouched)
+            let descriptor = open(path("f.part"), way | O_NONBLOCK)
+            #expect(descriptor >= 0)
+            close(descriptor)
+            #expect(!part.isUntouched)
+            part.rewind()
+            while try part.readBack() {}
+            #expect(part.hash == [UInt8(65)].withUnsafeBytes { SHA256.hash($0) })
+            _ = try part.keep()
+        }
     }
 
     @Test("Even a note that says the right thing opens no link and no second name of another file")

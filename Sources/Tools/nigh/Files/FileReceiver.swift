@@ -63,8 +63,6 @@ actor FileReceiver {
     static let mostSenders = 8
     /// Within which time a peer that has come is to offer something.
     static let offerPatience = Moment.Span.seconds(10)
-    /// How often those who wait for a long look at what is there are told that somebody is.
-    private static let tellEvery = 64 << 20
 
     init(
         _ plan: Plan, over session: CommandSession, on thread: ThreadEventLoop, _ results: Results,
@@ -170,18 +168,17 @@ actor FileReceiver {
         act(reception.talk.heard(message.payload), reception)
     }
 
-    private func act(_ steps: [FileReceiving.Step], _ reception: Reception) {
+    func act(_ steps: [FileReceiving.Step], _ reception: Reception) {
         for step in steps {
             do throws(FileFailure) {
                 try act(step, reception)
             } catch {
-                reception.error = error
-                return act(reception.talk.stop(error.stop), reception)
+                return stop(reception, error)
             }
         }
     }
 
-    private func act(_ step: FileReceiving.Step, _ reception: Reception) throws(FileFailure) {
+    func act(_ step: FileReceiving.Step, _ reception: Reception) throws(FileFailure) {
         switch step {
         case .say(let message):
             // What cannot be sent any more ends the conversation, and that is told.
@@ -192,14 +189,13 @@ actor FileReceiver {
         case .resume(let offset):
             try reception.file?.resume(at: offset)
             reception.resumedAt = offset
-            reception.startedAt = thread.now
             reception.meter = TransferMeter(from: offset, size: reception.talk.offer?.size, at: thread.now)
             tellStart(reception)
         case .store(let bytes):
             try reception.file?.append(bytes)
             reception.meter?.reached(reception.talk.position, at: thread.now)
             act(reception.talk.stored(bytes.count), reception)
-        case .check: act(reception.talk.hashed(reception.file?.hash ?? []), reception)
+        case .check: check(reception)
         case .keep:
             reception.path = try reception.file?.keep()
             act(reception.talk.kept(), reception)
@@ -228,8 +224,7 @@ actor FileReceiver {
         do throws(FileFailure) {
             try prepare(reception, offer)
         } catch {
-            reception.error = error
-            act(reception.talk.stop(error.stop), reception)
+            stop(reception, error)
         }
     }
 
@@ -248,7 +243,7 @@ actor FileReceiver {
             let file = output?.file ?? StandardOutputFile()
             output = (file, reception.peer.id, offer.name)
             reception.file = file
-            act(reception.talk.take(offset: file.count, hash: file.hash), reception)
+            take(file, for: reception)
         }
     }
 
@@ -261,33 +256,9 @@ actor FileReceiver {
         Task { await readBack(file, in: folder, for: reception, offer) }
     }
 
-    /// Finds out what is there of the file, then says that it may come.
-    private func readBack(
-        _ file: PartFile, in folder: ReceivingFolder, for reception: Reception, _ offer: FileOffer
-    ) async {
-        do throws(FileFailure) {
-            var told = 0
-            while try file.readBack() {
-                if file.count - told >= Self.tellEvery {
-                    told = file.count
-                    try act(.say(.waiting), reception)
-                }
-                await Task.yield()
-                guard receptions[reception.peer.id] === reception else { return }
-            }
-            if let size = offer.size {
-                if file.count > size { try file.resume(at: 0) }
-                if let room = folder.room, size - file.count > room {
-                    throw FileFailure(
-                        "there is room for \(ByteCount(room)) in \(folder.path), and \(file.label) needs \(ByteCount(size - file.count)) more",
-                        .noSpace, other: "there is room for \(ByteCount(room))")
-                }
-            }
-            act(reception.talk.take(offset: file.count, hash: file.hash), reception)
-        } catch {
-            reception.error = error
-            act(reception.talk.stop(error.stop), reception)
-        }
+    func stop(_ reception: Reception, _ error: FileFailure) {
+        reception.error = error
+        act(reception.talk.stop(error.stop), reception)
     }
 
     // MARK: Ends
@@ -305,7 +276,10 @@ actor FileReceiver {
             return
         case .stopped(let stop):
             if stop.reason == .changed || stop.reason == .damaged { reception.file?.discard() }
-            tellFailure(reception, FileFailure.stopped(stop, by: reception.peer.name.description))
+            tellFailure(
+                reception,
+                FileFailure.stopped(
+                    stop, by: reception.peer.name.description, goesOn: false))
         case .refused(let stop):
             if stop.reason == .damaged { reception.file?.discard() }
             let error = reception.error ?? FileFailure(stop.words, stop.reason)
@@ -335,6 +309,7 @@ actor FileReceiver {
         thread.schedule(at: thread.now + Self.look) { [weak self] in
             self?.assumeIsolated { mine in
                 let now = mine.thread.now
+                for reception in mine.receptions.values { _ = reception.file?.isUntouched }
                 for reception in mine.receptions.values
                 where reception.talk.isNew && now - reception.since > Self.offerPatience {
                     mine.receptions[reception.peer.id] = nil

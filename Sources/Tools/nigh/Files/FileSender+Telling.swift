@@ -53,8 +53,8 @@ extension FileSender {
 }
 
 extension FileFailure {
-    /// The other side has ended it.
-    static func stopped(_ stop: FileStop, by name: String) -> FileFailure {
+    /// The other side has ended it. It `goesOn` where the file can be read, and sent, again.
+    static func stopped(_ stop: FileStop, by name: String, goesOn: Bool) -> FileFailure {
         let what =
             switch stop.reason {
             case .cancelled: "ended it"
@@ -63,7 +63,7 @@ extension FileFailure {
             case .noSpace: "has no room for it"
             default: "could not go on with it"
             }
-        let advice = stop.reason == .cancelled ? "; sent again, it goes on from where it stands" : ""
+        let advice = stop.reason == .cancelled && goesOn ? "; sent again, it goes on from what is there" : ""
         return FileFailure(
             "\(name) \(what)\(stop.words.isEmpty ? "" : ": \(stop.words)")\(advice)", stop.reason)
     }

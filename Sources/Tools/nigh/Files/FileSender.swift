@@ -97,14 +97,16 @@ actor FileSender {
             outcome.error = isInterrupted ? interruption : error
         }
         hearing.cancel()
-        outcome.time = begunAt.map { (thread.now - $0).duration } ?? .zero
+        outcome.time = begunAt.map { (LoopThread.now - $0).duration } ?? .zero
         return outcome
     }
 
     private var interruption: FileFailure {
-        let there = outcome.stored > 0 ? "; \(ByteCount(outcome.stored)) are there" : ""
-        let advice = file.isSeekable && outcome.stored > 0 ? ", and sent again it goes on from there" : ""
-        return FileFailure("interrupted\(there)\(advice)", .cancelled)
+        // What comes from a pipe is not kept over there.
+        guard file.isSeekable, outcome.stored > 0 else { return FileFailure("interrupted", .cancelled) }
+        return FileFailure(
+            "interrupted; \(ByteCount(outcome.stored)) were stored, and sent again it goes on from what is there",
+            .cancelled)
     }
 
     /// Begins conversations until the file is through, or nothing has moved for too long.
@@ -116,7 +118,9 @@ actor FileSender {
                 pause = .milliseconds(250)
                 switch await converse(with: peer) {
                 case .over(.delivered): return
-                case .over(.stopped(let stop)): throw FileFailure.stopped(stop, by: peer.name.description)
+                case .over(.stopped(let stop)):
+                    throw FileFailure.stopped(
+                        stop, by: peer.name.description, goesOn: file.isSeekable)
                 case .over(.gaveUp(let stop)): throw outcome.error ?? FileFailure(stop.words, stop.reason)
                 case .lost(let error):
                     guard file.restart() else {
@@ -278,7 +282,7 @@ actor FileSender {
         remark = nil
         outcome.stored = offset
         if outcome.conversations == 1 { outcome.resumedAt = offset }
-        begunAt = begunAt ?? thread.now
+        begunAt = begunAt ?? LoopThread.now
         meter = TransferMeter(from: offset, size: file.size, at: thread.now)
         tellStart(at: offset)
         Task { await stream(in: conversation) }

@@ -33,7 +33,8 @@ struct ReceiveErrand: Errand {
             called `name (2).txt`. Nothing that comes is executable.
 
             While a file comes it is called NAME.part, with a note beside it of whose it is. When it is cut off, both stay, and when \
-            the same device sends the same file again, it goes on from there. They can be removed at any time.
+            the same device sends the same file again, it goes on from there. They can be removed at any time. --force replaces plain \
+            files alone, and no device, pipe or folder.
             """,
         OutputOptions.options, SessionOptions.options, ReceiveOptions.options,
         examples: [
@@ -103,6 +104,7 @@ struct ReceiveErrand: Errand {
         guard let name = SafeFileName(ofPath: file) else {
             throw Misuse("--output: \(file) is no name of a file")
         }
+        try refuseToReplace(file)
         let path = file.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(
             separator: "/")
         let folder = try ReceivingFolder(path.isEmpty ? (file.hasPrefix("/") ? "/" : ".") : path)
@@ -110,6 +112,27 @@ struct ReceiveErrand: Errand {
             throw FileFailure("\(file) is there already; --force replaces it")
         }
         return .file(folder, name)
+    }
+
+    /// Only a plain file may be replaced, whatever was asked for.
+    private func refuseToReplace(_ file: String) throws(FileFailure) {
+        var about = stat()
+        guard lstat(file, &about) == 0 else { return }
+        let isLink = about.st_mode & S_IFMT == S_IFLNK
+        // What a link leads to tells more, where it leads anywhere.
+        if isLink { _ = stat(file, &about) }
+        let kind: String
+        switch about.st_mode & S_IFMT {
+        case S_IFDIR:
+            throw FileFailure("\(file) is a directory; --into \(file) puts files into it")
+        case S_IFIFO: kind = "a pipe"
+        case S_IFSOCK: kind = "a socket"
+        case S_IFCHR, S_IFBLK: kind = "a device"
+        case _ where isLink: kind = "a symbolic link"
+        default: return
+        }
+        throw FileFailure(
+            "\(file) is \(kind), and only a plain file is replaced; `-o - > \(file)` writes to it")
     }
 
     private func tell(_ outcome: FileReceiver.Outcome, _ results: Results) -> ExitStatus {

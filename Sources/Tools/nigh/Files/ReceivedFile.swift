@@ -9,6 +9,8 @@ protocol ReceivedFile: AnyObject {
     var count: Int { get }
     /// The hash of that.
     var hash: [UInt8] { get }
+    /// Whether nobody else can have changed what was written. To be asked from time to time: others may wait for it.
+    var isUntouched: Bool { get }
     /// What stays where it does not come to its end, if anything does.
     var remains: String? { get }
 
@@ -25,6 +27,7 @@ protocol ReceivedFile: AnyObject {
 /// The standard output, whose bytes cannot be taken back.
 final class StandardOutputFile: ReceivedFile {
     let label = "the standard output"
+    let isUntouched = true
     let remains: String? = nil
     private(set) var count = 0
     private let running = RunningHash()

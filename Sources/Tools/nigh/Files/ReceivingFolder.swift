@@ -41,10 +41,28 @@ final class ReceivingFolder: Sendable {
         return fstatat(folder.number, name, &about, AT_SYMLINK_NOFOLLOW) == 0
     }
 
-    private func hasFolder(_ name: String) -> Bool {
+    /// Whether a file may be put in the place of what has that name: of a plain file, a link or nothing, but of no device, pipe or folder.
+    private func isReplaceable(_ name: String) -> Bool {
         var about = stat()
-        return fstatat(folder.number, name, &about, AT_SYMLINK_NOFOLLOW) == 0
-            && about.st_mode & S_IFMT == S_IFDIR
+        guard fstatat(folder.number, name, &about, AT_SYMLINK_NOFOLLOW) == 0 else { return true }
+        return about.st_mode & S_IFMT == S_IFREG || about.st_mode & S_IFMT == S_IFLNK
+    }
+
+    /// Whether that name leads to that open file, and to nothing else that was put there.
+    func leads(_ name: String, to file: OpenDescriptor) -> Bool {
+        var named = stat()
+        var opened = stat()
+        return fstatat(folder.number, name, &named, AT_SYMLINK_NOFOLLOW) == 0
+            && fstat(file.number, &opened) == 0 && named.st_dev == opened.st_dev
+            && named.st_ino == opened.st_ino
+    }
+
+    /// Whether its path still leads to the folder.
+    var isInPlace: Bool {
+        var named = stat()
+        var opened = stat()
+        return stat(path, &named) == 0 && fstat(folder.number, &opened) == 0
+            && named.st_dev == opened.st_dev && named.st_ino == opened.st_ino
     }
 
     // MARK: Parts
@@ -57,28 +75,27 @@ final class ReceivingFolder: Sendable {
         let note = PartNote(sender: sender, name: name.text, size: size)
         for number in Self.numbers {
             let candidate = name.numbered(number)
-            guard has(candidate.note), read(candidate.note) == note.text,
-                let descriptor = openPart(candidate)
-            else { continue }
-            return PartFile(descriptor, candidate, in: self, replacing: replacing)
+            guard has(note, of: candidate), let file = openPart(candidate) else { continue }
+            return PartFile(file, candidate, note, in: self, replacing: replacing)
         }
         for number in Self.numbers {
             let candidate = name.numbered(number)
-            let isTaken = replacing ? hasFolder(candidate.text) : has(candidate.text)
+            let isTaken = replacing ? !isReplaceable(candidate.text) : has(candidate.text)
             guard !isTaken, !has(candidate.part), !has(candidate.note) else { continue }
             guard try write(note.text, to: candidate.note) else { continue }
-            guard let descriptor = openPart(candidate) else {
+            guard let file = openPart(candidate, O_EXCL) else {
+                let failure = FileFailure.system("making \(path(of: candidate.part))")
                 remove(candidate.note)
-                throw .system("making \(path(of: candidate.part))")
+                throw failure
             }
-            return PartFile(descriptor, candidate, in: self, replacing: replacing)
+            return PartFile(file, candidate, note, in: self, replacing: replacing)
         }
         throw FileFailure("\(path(of: name.text)) and all its numbers are taken")
     }
 
     /// The data of a part, new or as it was left; nil where something else has its name, or another program writes to it.
-    private func openPart(_ name: SafeFileName) -> OpenDescriptor? {
-        let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
+    private func openPart(_ name: SafeFileName, _ way: Int32 = 0) -> OpenDescriptor? {
+        let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | way
         let number = openat(folder.number, name.part, flags, 0o644)
         guard number >= 0 else { return nil }
         let descriptor = OpenDescriptor(number)
@@ -89,34 +106,57 @@ final class ReceivingFolder: Sendable {
         return descriptor
     }
 
-    /// Gives a part its name, or the first number of it that is free; returns which.
-    func rename(_ name: SafeFileName, replacing: Bool) throws(FileFailure) -> SafeFileName {
-        if replacing {
-            guard renameat(folder.number, name.part, folder.number, name.text) == 0 else {
-                throw .system("making \(path(of: name.text))")
-            }
-            return name
+    /// Whether that is the note beside a part.
+    func has(_ note: PartNote, of name: SafeFileName) -> Bool { read(name.note) == note.text }
+
+    /// Gives an open part its name, or the first number of it that is free; returns which. It is the open file that gets it, and
+    /// nothing that somebody else has put in its place.
+    func keep(_ file: OpenDescriptor, as name: SafeFileName, replacing: Bool) throws(FileFailure)
+        -> SafeFileName
+    {
+        guard isInPlace else {
+            throw FileFailure(
+                "\(path) was moved or removed while the file came; send it again to a folder that stays",
+                other: "the folder for it was moved or removed there")
         }
         for number in Self.numbers {
             let candidate = name.numbered(number)
-            if renameIfFree(name.part, candidate.text) { return candidate }
-            guard errno == EEXIST else { throw .system("making \(path(of: candidate.text))") }
+            if replacing {
+                guard isReplaceable(candidate.text) else { continue }
+                try move(file, from: name, to: candidate.text)
+                return candidate
+            }
+            if link(file, to: candidate.text) { return candidate }
+            switch errno {
+            case EEXIST: continue
+            // Nothing has two names there, or no process sees its own files: nobody can look and give a name in one step.
+            case EPERM, EOPNOTSUPP, ENOENT:
+                guard !has(candidate.text) else { continue }
+                try move(file, from: name, to: candidate.text)
+                return candidate
+            default: throw .system("making \(path(of: candidate.text))")
+            }
         }
         throw FileFailure("\(path(of: name.text)) and all its numbers are taken")
     }
 
-    private func renameIfFree(_ old: String, _ new: String) -> Bool {
-        if linkat(folder.number, old, folder.number, new, 0) == 0 {
-            remove(old)
-            return true
+    private func link(_ file: OpenDescriptor, to name: String) -> Bool {
+        linkat(AT_FDCWD, "/proc/self/fd/\(file.number)", folder.number, name, AT_SYMLINK_FOLLOW) == 0
+    }
+
+    /// Renames the part, and looks before and after whether it is that file.
+    private func move(_ file: OpenDescriptor, from name: SafeFileName, to final: String) throws(FileFailure) {
+        guard leads(name.part, to: file) else { throw lost(name.part) }
+        guard renameat(folder.number, name.part, folder.number, final) == 0 else {
+            throw .system("making \(path(of: final))")
         }
-        guard errno == EPERM || errno == EOPNOTSUPP else { return false }
-        // A file system on which nothing has two names, and so nobody can look and rename in one step.
-        guard !has(new) else {
-            errno = EEXIST
-            return false
-        }
-        return renameat(folder.number, old, folder.number, new) == 0
+        guard leads(final, to: file) else { throw lost(final) }
+    }
+
+    private func lost(_ name: String) -> FileFailure {
+        FileFailure(
+            "\(path(of: name)) was removed or replaced while the file came; send it again",
+            other: "it was removed or replaced there while it came")
     }
 
     // MARK: Small files
@@ -127,6 +167,8 @@ final class ReceivingFolder: Sendable {
         let number = openat(folder.number, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         guard number >= 0 else { return nil }
         let descriptor = OpenDescriptor(number)
+        var about = stat()
+        guard fstat(number, &about) == 0, about.st_uid == geteuid() else { return nil }
         var bytes = [UInt8](repeating: 0, count: Self.longestNote)
         let count = bytes.withUnsafeMutableBytes { descriptor.read(into: $0, at: 0) }
         return String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self)

@@ -15,6 +15,7 @@ final class Reception {
     var file: (any ReceivedFile)?
     /// Where it has come to be.
     var path: String?
+    /// When the sender was told that it may come.
     var startedAt: Moment
     var resumedAt = 0
     var meter: TransferMeter?
@@ -78,9 +79,8 @@ extension FileReceiver {
     }
 
     func tellFile(_ reception: Reception) {
-        let time = (thread.now - reception.startedAt).duration
-        let came = reception.talk.position - reception.resumedAt
-        let rate = came > 0 ? Double(came) / max(time.seconds, 0.000_001) : nil
+        let time = (LoopThread.now - reception.startedAt).duration
+        let rate = rate(of: reception.talk.position - reception.resumedAt, in: time)
         let hash = hexadecimal(reception.file?.hash ?? [])
         let speed = rate.map { ", \(ByteCount(Int($0)))/s" } ?? ""
         let words =

@@ -33,7 +33,13 @@ struct SafeFileName: Hashable {
         // What begins with a dot is not seen, and may be what a program goes by.
         while kept.first == "." { kept.removeFirst() }
         if kept.isEmpty || kept.allSatisfy({ $0 == "_" }) { kept = "unnamed" }
-        text = Self.shortened(kept)
+        text = Self.unlikePart(Self.shortened(kept))
+    }
+
+    /// What a part or its note is called, no stranger's file is.
+    private static func unlikePart(_ text: String) -> String {
+        let end = text.lowercased()
+        return end.hasSuffix(".part") || end.hasSuffix(".part.nigh") ? "\(text)_" : text
     }
 
     private static func shortened(_ text: String) -> String {

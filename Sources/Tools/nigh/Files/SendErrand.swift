@@ -71,10 +71,6 @@ struct SendErrand: Errand {
         return .well
     }
 
-    private func rate(_ outcome: FileSender.Outcome) -> Double? {
-        outcome.sent > 0 ? Double(outcome.sent) / max(outcome.time.seconds, 0.000_001) : nil
-    }
-
     private func members(_ outcome: FileSender.Outcome, _ file: SentFile) -> [JSON.Member] {
         [
             .init("peer_id", JSON(outcome.peer.map { "\($0.id)" })),
@@ -86,12 +82,12 @@ struct SendErrand: Errand {
             .init("resumed_at_bytes", .integer(outcome.resumedAt)),
             .init("conversations", .integer(outcome.conversations)), .init("cuts", .integer(outcome.cuts)),
             .init("duration_ms", .number(outcome.time.milliseconds)),
-            .init("bytes_per_second", JSON(rate(outcome))),
+            .init("bytes_per_second", JSON(rate(of: outcome.sent, in: outcome.time))),
         ]
     }
 
     private func words(_ outcome: FileSender.Outcome, _ file: SentFile) -> Line {
-        let speed = rate(outcome).map { ", \(ByteCount(Int($0)))/s" } ?? ""
+        let speed = rate(of: outcome.sent, in: outcome.time).map { ", \(ByteCount(Int($0)))/s" } ?? ""
         let cuts = outcome.cuts > 0 ? ", cut \(outcome.cuts == 1 ? "once" : "\(outcome.cuts) times")" : ""
         return Line("sent ", .good) + Line(file.label, .strong)
             + Line(" to \(outcome.peer.map { "\($0.name)" } ?? ""): \(ByteCount(outcome.stored)) in ")

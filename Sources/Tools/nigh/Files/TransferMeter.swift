@@ -87,6 +87,11 @@ struct ByteCount: CustomStringConvertible {
     }
 }
 
+/// How many bytes a second those are; nil where none came, or in too short a time for a rate to mean anything.
+func rate(of count: Int, in time: Duration) -> Double? {
+    count > 0 && time >= .milliseconds(1) ? Double(count) / time.seconds : nil
+}
+
 /// A span of time as a person reads it who does not count milliseconds.
 func spoken(_ span: Duration) -> String {
     guard span >= .seconds(1) else { return "\(Moment.Span(span))" }

@@ -1,0 +1,145 @@
+import ChildPrograms
+import Foundation
+import NighTestKit
+import Testing
+
+@testable import nigh
+
+/// What becomes of a file while it comes, when others use its part or a name like it.
+@Suite(.callsPrograms) struct FilePartTests: TransfersFiles {
+    let sender = NighUser()
+    let receiver = NighUser()
+    let files = TemporaryFolder()
+    let inbox = TemporaryFolder()
+
+    @Test(
+        "A file that a stranger names like another's part takes nothing away from it",
+        arguments: [true, false])
+    func namedLikeAPart(_ replaces: Bool) throws {
+        let waiting = try receive(replaces ? "--force" : "--verbose")
+        let good = try sender.start(
+            ["send", waiting.address, "-", "--as", "race", "--json"] + Self.way, reads: true)
+        good.type("good")
+        try waiting.child.line(with: "\"start\"")
+        try Data("EVILEVIL".utf8).write(to: URL(fileURLWithPath: path("evil")))
+        for name in ["race.part", "race.part.nigh", "Race.PART"] {
+            let evil = try NighUser().run(
+                ["send", waiting.address, path("evil"), "--as", name] + Self.way)
+            #expect(evil.status == 0, "\(evil)")
+        }
+        good.type("good")
+        good.closeInput()
+        let sent = try NighCall(finishing: good)
+        #expect(sent.status == 0, "\(sent)")
+        #expect(try content(received("race")) == Data("good\ngood\n".utf8))
+        let others = try names().filter { $0 != "race" }
+        #expect(others == ["Race.PART_", "race.part.nigh_", "race.part_"])
+        for name in others { #expect(try content(received(name)) == Data("EVILEVIL".utf8)) }
+    }
+
+    /// Sends `big` slowly, has `meddle` happen while it comes, and waits for both ends.
+    private func transfer(_ option: String = "-v", meddling meddle: () throws -> Void) throws -> (
+        sent: NighCall, got: NighCall
+    ) {
+        let waiting = try receive("--once", option)
+        let sending = try sender.start(
+            ["send", waiting.address, path("big"), "--json"] + Self.way + Self.slowly)
+        try waiting.child.line(with: "\"progress\"")
+        try meddle()
+        let sent = try NighCall(finishing: sending)
+        waiting.child.send(SIGINT)
+        return (sent, try NighCall(finishing: waiting.child))
+    }
+
+    @Test("What another program has written into a part is never told as what was sent")
+    func writtenInto() throws {
+        try file("big", bytes: 3_000_000)
+        let (sent, got) = try transfer {
+            let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: received("big.part")))
+            try handle.write(contentsOf: Data("changed".utf8))
+            try handle.close()
+        }
+        #expect(sent.status == 1 && sent.errors.joined().contains("not what was sent"), "\(sent)")
+        #expect(got.lines.joined().contains("another program has changed"), "\(got)")
+        try got.expectSchema("receive", lines: true)
+        #expect(try names() == [])
+    }
+
+    @Test("Another program may read a part, and holds nothing up")
+    func readMeanwhile() throws {
+        let data = try file("big", bytes: 3_000_000)
+        let (sent, got) = try transfer {
+            let copy = try Child("/bin/cp", [received("big.part"), path("copy")])
+            #expect(try copy.end().status == 0)
+            let part = try content(path("copy"))
+            #expect(!part.isEmpty && data.starts(with: part))
+        }
+        #expect(sent.status == 0 && got.status == 0, "\(sent) \(got)")
+        #expect(try content(received("big")) == data)
+        #expect(try names() == ["big"])
+    }
+
+    @Test(
+        "What somebody has put in a part's place does not get the file's name", arguments: ["--force", "-v"])
+    func replaced(_ option: String) throws {
+        try file("big", bytes: 3_000_000)
+        let other = Data("of another program".utf8)
+        let (sent, got) = try transfer(option) {
+            try other.write(to: URL(fileURLWithPath: received("other")))
+            try #require(rename(received("other"), received("big.part")) == 0)
+        }
+        #expect(sent.status == 1, "\(sent)")
+        #expect(got.lines.joined().contains("was removed or replaced"), "\(got)")
+        #expect(try names().first == "big.part" && !names().contains("big"))
+        #expect(try content(received("big.part")) == other)
+    }
+
+    @Test("Nobody is told that a part stays which was removed", arguments: [true, false])
+    func removed(_ wholeFolder: Bool) throws {
+        try file("big", bytes: 4_000_000)
+        let waiting = try receive()
+        let sending = try sender.start(
+            ["send", waiting.address, path("big"), "--json"] + Self.way + Self.slowly)
+        try waiting.child.line(with: "\"progress\"")
+        try FileManager.default.removeItem(atPath: wholeFolder ? inbox.path : received("big.part"))
+        sending.send(SIGINT)
+        #expect(try NighCall(finishing: sending).status == 1)
+        let failure = try object(waiting.child.line(with: "\"failure\""))
+        #expect(failure["part"] is NSNull, "\(failure)")
+    }
+
+    @Test("A file whose folder was removed is not told as received, and why is said")
+    func folderRemoved() throws {
+        try file("big", bytes: 3_000_000)
+        let (sent, got) = try transfer { try FileManager.default.removeItem(atPath: inbox.path) }
+        #expect(sent.status == 1, "\(sent)")
+        #expect(got.lines.joined().contains("was moved or removed"), "\(got)")
+    }
+
+    @Test("How long a small file took is told, and no rate of which nothing can be known")
+    func smallFiles() throws {
+        try file("small", bytes: 14_000)
+        let waiting = try receive()
+        for _ in 0..<10 {
+            let sent = try send(path("small"), to: waiting)
+            #expect(try sent.object()["duration_ms"] as? Double ?? 0 > 0, "\(sent)")
+            try sent.expectSchema("send")
+        }
+        waiting.child.send(SIGINT)
+        let got = try NighCall(finishing: waiting.child)
+        try got.expectSchema("receive", lines: true)
+        let told = try got.objects().filter { $0["type"] as? String == "file" }
+        #expect(told.count == 10)
+        for file in told {
+            let time = try #require(file["duration_ms"] as? Double)
+            #expect(time > 0, "\(file)")
+            // As it follows from the two figures beside it, or not at all.
+            let rate = file["bytes_per_second"] as? Double
+            if time < 1 {
+                #expect(rate == nil, "\(file)")
+            } else {
+                #expect(rate ?? 0 < 14_000_001, "\(file)")
+            }
+        }
+    }
+}
