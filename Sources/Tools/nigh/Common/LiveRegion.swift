@@ -4,7 +4,8 @@ import ProgramLife
 import Terminal
 
 /// The last lines of a terminal, which tell how things stand and change in place: on the standard error, and only where that is a
-/// terminal. Elsewhere nothing of it is seen.
+/// terminal. Elsewhere nothing of it is seen. In their place, a question stands on the last line, wherever that is written to: what is told
+/// until it is answered gets lines of its own, and the question is asked again below.
 ///
 /// Callable from any thread. `@unchecked Sendable`: what changes is guarded by the lock.
 final class LiveRegion: @unchecked Sendable {
@@ -13,6 +14,8 @@ final class LiveRegion: @unchecked Sendable {
     private let hasColours: Bool
     private let lock = Lock()
     private var lines: [Line] = []
+    /// What stands on the last line, without an end, for somebody to answer.
+    private var question: String?
     private var hasEnded = false
 
     init(hasColours: Bool) {
@@ -24,7 +27,7 @@ final class LiveRegion: @unchecked Sendable {
     func show(_ lines: [Line]) {
         guard isSeen else { return }
         lock.withLock {
-            guard !hasEnded else { return }
+            guard !hasEnded, question == nil else { return }
             let old = self.lines.count
             self.lines = Array(lines.suffix(Self.size.rows - 1))
             LineOutput.write(Self.erasing(old) + drawing(), to: STDERR_FILENO)
@@ -33,21 +36,52 @@ final class LiveRegion: @unchecked Sendable {
 
     /// Has `body` write whole lines to the terminal, above these.
     func aside(_ body: () -> Void) {
-        guard isSeen else { return body() }
         lock.withLock {
-            if !lines.isEmpty { LineOutput.write(Self.erasing(lines.count), to: STDERR_FILENO) }
+            clear()
             body()
-            if !lines.isEmpty { LineOutput.write(drawing(), to: STDERR_FILENO) }
+            if let question {
+                LineOutput.write(question, to: STDERR_FILENO)
+            } else if isSeen, !lines.isEmpty {
+                LineOutput.write(drawing(), to: STDERR_FILENO)
+            }
+        }
+    }
+
+    /// Asks something in place of the lines; what strangers have put into it can do no harm.
+    func ask(_ words: String) {
+        lock.withLock {
+            clear()
+            lines = []
+            question = LineOutput.harmless(words)
+            LineOutput.write(question ?? "", to: STDERR_FILENO)
+        }
+    }
+
+    /// The question stands no longer. Where it `isAnswered` by somebody at the terminal, they have ended its line.
+    func endQuestion(isAnswered: Bool) {
+        lock.withLock {
+            guard question != nil else { return }
+            if !(isAnswered && isTerminal(STDIN_FILENO)) { clear() }
+            question = nil
         }
     }
 
     /// Takes them away for good.
     func end() {
-        guard isSeen else { return }
         lock.withLock {
-            if !lines.isEmpty { LineOutput.write(Self.erasing(lines.count), to: STDERR_FILENO) }
+            clear()
             lines = []
+            question = nil
             hasEnded = true
+        }
+    }
+
+    /// Makes the last line one that can be written to.
+    private func clear() {
+        if question != nil {
+            LineOutput.write("\n", to: STDERR_FILENO)
+        } else if isSeen, !lines.isEmpty {
+            LineOutput.write(Self.erasing(lines.count), to: STDERR_FILENO)
         }
     }
 

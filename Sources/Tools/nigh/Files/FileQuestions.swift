@@ -7,9 +7,15 @@ import ProgramLife
 /// `@unchecked Sendable`: what changes is guarded by the lock.
 final class FileQuestions: @unchecked Sendable {
     private let lock = Lock()
-    private var open: [(words: String, answer: @Sendable (Bool) -> Void)] = []
+    private var queue = QuestionQueue()
+    /// The number of the question that stands in the terminal.
+    private var shown: Int?
+    /// Whether nothing more will be typed, which means no.
+    private var hasEnded = false
     private let live: LiveRegion
     private let input: TypedLines
+    /// By the numbers of the questions in the queue.
+    private var answers: [Int: @Sendable (Bool) -> Void] = [:]
 
     /// Fails where there are no descriptors left.
     init(_ live: LiveRegion) throws {
@@ -18,39 +24,72 @@ final class FileQuestions: @unchecked Sendable {
         try input.start { [weak self] line in self?.typed(line) }
     }
 
-    /// Whether somebody is being asked.
-    var isAsking: Bool { lock.withLock { !open.isEmpty } }
-
-    /// Asks, after those before; `answer` is called on another thread. The end of what is typed means no.
-    func ask(_ words: String, answer: @escaping @Sendable (Bool) -> Void) {
-        let isFirst = lock.withLock {
-            open.append((words, answer))
-            return open.count == 1
+    /// Asks, after those before; `answer` is called on any thread, with no at the end of what is typed.
+    func ask(_ question: QuestionQueue.Question, answer: @escaping @Sendable (Bool) -> Void) {
+        let isAsked = lock.withLock {
+            guard !hasEnded else { return false }
+            answers[question.number] = answer
+            queue.add(question)
+            show()
+            return true
         }
-        if isFirst { show(words) }
+        if !isAsked { answer(false) }
     }
+
+    /// Nobody waits for an answer any more. The next is asked by `proceed`, after what is to be told of this one.
+    func withdraw(_ number: Int) {
+        lock.withLock {
+            answers[number] = nil
+            guard queue.withdraw(number, at: LoopThread.now), shown == number else { return }
+            // What is typed on the line so far was meant for it.
+            tcflush(STDIN_FILENO, TCIFLUSH)
+            live.endQuestion(isAnswered: false)
+            shown = nil
+        }
+    }
+
+    /// Asks what is next, where nothing is being asked.
+    func proceed() { lock.withLock { show() } }
 
     /// Reads nothing more.
     func stop() { input.stop() }
 
-    private func show(_ words: String) {
-        live.show([])
-        LineOutput.write(LineOutput.harmless(words), to: STDERR_FILENO)
+    /// With the lock.
+    private func show() {
+        guard shown == nil, let next = queue.open else { return }
+        live.ask(next.words)
+        shown = next.number
     }
 
     /// - Parameter line: nil at the end of what is typed.
     private func typed(_ line: String?) {
-        let isYes: Bool
-        switch line?.lowercased() {
-        case "y", "yes": isYes = true
-        case "n", "no", nil: isYes = false
-        default: return lock.withLock { open.first?.words }.map(show) ?? ()
+        guard let line else { return refuseAll() }
+        let isYes: Bool? =
+            switch line.lowercased() {
+            case "y", "yes": true
+            case "n", "no": false
+            default: nil
+            }
+        let answer = lock.withLock { () -> (@Sendable (Bool) -> Void)? in
+            guard let shown else { return nil }
+            live.endQuestion(isAnswered: true)
+            self.shown = nil
+            defer { show() }
+            guard isYes != nil, queue.open?.number == shown else { return nil }
+            return queue.takeAnswered(at: LoopThread.now).flatMap { answers.removeValue(forKey: $0.number) }
         }
-        let (answer, next) = lock.withLock { () -> ((@Sendable (Bool) -> Void)?, String?) in
-            guard !open.isEmpty else { return (nil, nil) }
-            return (open.removeFirst().answer, open.first?.words)
+        if let isYes { answer?(isYes) }
+    }
+
+    private func refuseAll() {
+        let answers = lock.withLock {
+            hasEnded = true
+            live.endQuestion(isAnswered: false)
+            shown = nil
+            queue = QuestionQueue()
+            defer { self.answers = [:] }
+            return self.answers
         }
-        answer?(isYes)
-        if let next { show(next) }
+        for answer in answers.values { answer(false) }
     }
 }

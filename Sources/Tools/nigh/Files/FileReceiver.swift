@@ -49,6 +49,7 @@ actor FileReceiver {
     let plan: Plan
     let results: Results
     private let session: CommandSession
+    /// Nil where nobody is asked.
     private let questions: FileQuestions?
 
     var receptions: [PeerID: Reception] = [:]
@@ -137,7 +138,8 @@ actor FileReceiver {
                 // All that it said is there by now.
                 while let message = session.session.messages.poll() { heard(message) }
                 lose(peer.id, cause)
-            case .available, .unavailable: receptions[peer.id] = nil
+            case .available, .unavailable:
+                if let left = receptions.removeValue(forKey: peer.id) { withdrawQuestion(of: left) }
             case .connecting: break
             }
         default: break
@@ -151,7 +153,8 @@ actor FileReceiver {
                 invitation, words: "files are taken from paired devices only; `nigh pair` pairs them")
         }
         let most = plan.isOnce ? 1 : Self.mostSenders
-        receptions[peer.id] = nil
+        if let earlier = receptions.removeValue(forKey: peer.id) { withdrawQuestion(of: earlier) }
+        if receptions.count >= most, peer.trust == .paired { makeRoom() }
         guard !isOver, receptions.count < most else {
             return session.decline(
                 invitation, words: "busy with another file", retryAfter: .seconds(1))
@@ -209,14 +212,16 @@ actor FileReceiver {
         let size = offer.size.map { ByteCount($0).description } ?? "of unknown size"
         let question =
             "Take \(offer.name) (\(size)) from \(reception.peer.name) (\(reception.peer.id.short))? [y/n] "
-        let (number, peer) = (reception.number, reception.peer.id)
-        questions?.ask(question) { isYes in
-            self.thread.execute { self.assumeIsolated { $0.answered(isYes, number, from: peer) } }
+        let number = reception.number
+        questions?.ask(.init(number: number, words: question, isPaired: reception.peer.trust == .paired)) {
+            isYes in
+            self.thread.execute { self.assumeIsolated { $0.answered(isYes, number) } }
         }
     }
 
-    private func answered(_ isYes: Bool, _ number: Int, from peer: PeerID) {
-        guard let reception = receptions[peer], reception.number == number, let offer = reception.talk.offer
+    private func answered(_ isYes: Bool, _ number: Int) {
+        guard let reception = receptions.values.first(where: { $0.number == number }),
+            let offer = reception.talk.offer
         else { return }
         guard isYes else {
             return act(reception.talk.stop(FileStop(.declined, "the person there said no")), reception)
@@ -226,6 +231,22 @@ actor FileReceiver {
         } catch {
             stop(reception, error)
         }
+    }
+
+    private func withdrawQuestion(of reception: Reception) {
+        questions?.withdraw(reception.number)
+        questions?.proceed()
+    }
+
+    /// Sends away the last of those who have come and are not paired, where the person has not said yes to any of theirs yet.
+    private func makeRoom() {
+        let undecided = receptions.values.filter { $0.talk.isUndecided && $0.peer.trust != .paired }
+        guard plan.policy == .ask, let last = undecided.max(by: { $0.number < $1.number }) else { return }
+        guard !last.talk.isNew else {
+            receptions[last.peer.id] = nil
+            return session.session.disconnect(last.peer.id)
+        }
+        act(last.talk.stop(FileStop(.cancelled, "a paired device has come, and there was no room")), last)
     }
 
     private func prepare(_ reception: Reception, _ offer: FileOffer) throws(FileFailure) {
@@ -265,6 +286,8 @@ actor FileReceiver {
 
     private func finish(_ reception: Reception, _ ending: FileReceiving.Ending) {
         receptions[reception.peer.id] = nil
+        questions?.withdraw(reception.number)
+        defer { questions?.proceed() }
         if ending != .received { reception.discardIfUseless() }
         switch ending {
         case .received:
@@ -296,6 +319,8 @@ actor FileReceiver {
     /// The conversation has ended before the file was through.
     private func lose(_ peer: PeerID, _ cause: NighError?) {
         guard let reception = receptions.removeValue(forKey: peer), !reception.talk.isNew else { return }
+        questions?.withdraw(reception.number)
+        defer { questions?.proceed() }
         reception.discardIfUseless()
         let words = cause.map { "\($0.cause)" } ?? "the conversation ended"
         tellFailure(reception, FileFailure("\(reception.peer.name) is gone: \(words)"))
@@ -315,7 +340,7 @@ actor FileReceiver {
                     mine.receptions[reception.peer.id] = nil
                     mine.session.session.disconnect(reception.peer.id)
                 }
-                mine.showProgress(at: now, isAsking: mine.questions?.isAsking == true)
+                mine.showProgress(at: now)
                 mine.watch()
             }
         }

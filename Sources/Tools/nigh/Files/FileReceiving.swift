@@ -57,6 +57,9 @@ struct FileReceiving {
     /// Whether nothing was offered yet.
     var isNew: Bool { state == .new }
 
+    /// Whether nobody has said yet that it may come.
+    var isUndecided: Bool { state == .new || state == .deciding }
+
     /// The other side has said this.
     mutating func heard(_ payload: ByteSlice) -> [Step] {
         guard state != .over else { return [] }

@@ -60,7 +60,8 @@ struct ReceiveErrand: Errand {
         let session = try CommandSession(
             self.session, role: .server, taking: [.send], results: results
         ) {
-            $0.limits.peers = FileReceiver.mostSenders
+            // One more than is taken, so that a paired device can make itself room.
+            $0.limits.peers = FileReceiver.mostSenders + 1
             $0.timings.linger = .seconds(2)
         }
         let plan = FileReceiver.Plan(

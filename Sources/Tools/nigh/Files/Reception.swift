@@ -132,12 +132,11 @@ extension FileReceiver {
             ], words: [])
     }
 
-    func showProgress(at now: Moment, isAsking: Bool) {
+    func showProgress(at now: Moment) {
         let shown = receptions.values.filter { $0.meter != nil }.sorted { $0.startedAt < $1.startedAt }
         if results.live.isSeen {
-            // Nothing is to move under what somebody is typing.
-            let lines = shown.compactMap { $0.meter?.line($0.label, at: now, remark: $0.remark) }
-            if !isAsking { results.live.show(lines) }
+            results.live.show(
+                shown.compactMap { $0.meter?.line($0.label, at: now, remark: $0.remark) })
         }
         guard results.form == .jsonLines else { return }
         for reception in shown {

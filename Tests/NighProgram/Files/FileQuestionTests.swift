@@ -1,0 +1,102 @@
+import ChildPrograms
+import Foundation
+import NighTestKit
+import Testing
+
+@testable import nigh
+
+/// What the person at a `nigh receive` is asked.
+@Suite(.callsPrograms) struct FileQuestionTests: TransfersFiles {
+    let sender = NighUser()
+    let receiver = NighUser()
+    let files = TemporaryFolder()
+    let inbox = TemporaryFolder()
+
+    private let way = [
+        "-t", "tcp:interface=lo,mdns=embedded", "-s", "f\(UInt32.random(in: .min ... .max))",
+    ]
+
+    /// A terminal in which a receiver asks.
+    private func asking(_ arguments: String = "") throws -> TerminalWindows {
+        let windows = try TerminalWindows(of: "nigh")
+        try windows.open(
+            "w", "receive --into \(inbox.path) -n Puma \(arguments) \(way.joined(separator: " "))",
+            environment: "XDG_DATA_HOME=\(receiver.folder.path)")
+        return windows
+    }
+
+    private func offer(_ name: String, by user: NighUser) throws -> Child {
+        try file(name, bytes: 10)
+        return try user.start(["send", "Puma", path(name), "-n", "Lynx", "-v"] + way)
+    }
+
+    @Test("The question of an offer that was withdrawn goes with it, and the next is asked")
+    func withdrawn() throws {
+        let windows = try asking()
+        let first = try offer("first", by: sender)
+        try windows.wait("w", shows: "Take first")
+        let (other, third) = (NighUser(), NighUser())
+        let second = try offer("second", by: other)
+        try second.error(with: "is connected")
+        let last = try offer("third", by: third)
+        try last.error(with: "is connected")
+        for child in [second, first] {
+            child.send(SIGINT)
+            #expect(try NighCall(finishing: child).status == 1)
+        }
+        try windows.wait("w", shows: "Take third")
+        #expect(try !windows.text("w").contains("Take second"))
+        try windows.wait("third is taken") {
+            try windows.press("w", "y", "Enter")
+            return try names() == ["third"]
+        }
+        #expect(try NighCall(finishing: last).status == 0)
+    }
+
+    @Test("A paired device is asked about although a stranger has taken the only place")
+    func paired() throws {
+        let id = try #require(try sender.run("identity", "--json").object()["id"] as? String)
+        #expect(try receiver.run("identity").status == 0)
+        try Data("nigh-peers 1\npaired \(id) 2026-11-21 2026-11-22 \"Lynx\"\n".utf8).write(
+            to: URL(fileURLWithPath: "\(receiver.dataFolder)/peers"))
+        let windows = try asking("--once")
+        let stranger = try offer("strange", by: NighUser())
+        try windows.wait("w", shows: "Take strange")
+        let friend = try offer("friendly", by: sender)
+        try windows.wait("w", shows: "Take friendly")
+        let sentAway = try NighCall(finishing: stranger)
+        #expect(sentAway.status == 1, "\(sentAway)")
+        #expect(sentAway.errors.joined().contains("a paired device has come"), "\(sentAway)")
+        try windows.wait("the paired device's is taken") {
+            try windows.press("w", "y", "Enter")
+            return try names() == ["friendly"]
+        }
+        #expect(try NighCall(finishing: friend).status == 0)
+    }
+
+    @Test("What happens meanwhile is told in lines of its own, and the question is asked again below")
+    func linesOfTheirOwn() throws {
+        let windows = try asking("--verbose")
+        let first = try offer("first", by: sender)
+        try windows.wait("w", shows: "Take first")
+        let other = NighUser()
+        let second = try offer("second", by: other)
+        try windows.wait("w") { try windows.text("w").components(separatedBy: "Take first").count > 2 }
+        for line in try windows.text("w").split(separator: "\n") {
+            if line.contains("[y/n]") {
+                #expect(line.hasSuffix("[y/n]") && line.hasPrefix("Take "), "\(line)")
+            }
+        }
+        #expect(try windows.text("w").hasSuffix("[y/n]"))
+        for child in [first, second] { child.send(SIGINT) }
+    }
+
+    @Test("An answer that is piped in is followed by a line of its own")
+    func pipedAnswer() throws {
+        #expect(try sender.run("identity").status == 0)
+        let child = try sender.start("identity", "new", reads: true)
+        child.type("n")
+        let call = try NighCall(finishing: child)
+        #expect(call.errors.count == 2 && call.errors[0].hasSuffix("[y/N] "), "\(call)")
+    }
+}
