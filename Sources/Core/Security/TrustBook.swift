@@ -37,6 +37,13 @@ package struct TrustBook {
 
     func isPaired(_ id: PeerID) -> Bool { entries[id]?.isPaired == true }
 
+    /// Whether the same peers are paired as in `earlier`, and none of those that it knew was forgotten. Whom else this one knows does
+    /// not matter.
+    func trustsAll(thatWereTrustedIn earlier: TrustBook) -> Bool {
+        entries.allSatisfy { id, entry in entry.isPaired == earlier.isPaired(id) }
+            && earlier.entries.keys.allSatisfy { entries[$0] != nil }
+    }
+
     var pairedCount: Int { entries.values.count { $0.isPaired } }
 
     /// What two names have in common that a person takes for the same: numbers behind them ("Puma #2"), upper and lower

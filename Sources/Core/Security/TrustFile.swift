@@ -30,6 +30,9 @@ struct TrustFile: Sendable {
         TrustFile(try .ofThisUser("peers", kind: kind))
     }
 
+    /// Differs from an earlier one if the file was changed since.
+    var stamp: ProtectedFile.Stamp { file.stamp }
+
     /// What the file holds; an empty book if there is none.
     func read() throws(NighError) -> TrustBook {
         guard let content = try file.read() else { return TrustBook() }

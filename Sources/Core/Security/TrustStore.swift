@@ -2,7 +2,8 @@
 ///
 /// Questions and changes take a moment of memory only and may come from any thread, a session's loop too. Changes count at
 /// once; ``save()`` keeps them in the file, and ``reload()`` takes over those of other programs: both block, so neither
-/// belongs on a loop.
+/// belongs on a loop. A session that was given the store calls both by itself: it follows the file from its start to its
+/// close, and ends a conversation that the store no longer allows, whoever changed it.
 ///
 /// Changes are kept one by one. So two programs that save at once lose nothing of each other, and when one unpairs somebody
 /// whom the other only meets again, unpaired it stays. Holds at most 4,096 peers; beyond them the unpaired one that was
@@ -14,6 +15,11 @@ public final class TrustStore: Sendable {
         var changes: [PeerID: TrustChange] = [:]
         /// On their way there.
         var changesBeingSaved: [PeerID: TrustChange] = [:]
+        /// The stamp of the file when it was last read.
+        var stamp: ProtectedFile.Stamp?
+        /// Called after a pairing was made or taken back, or a peer was forgotten.
+        var observers: [TrustObservation: @Sendable () -> Void] = [:]
+        var lastObservation: UInt64 = 0
 
         /// Counts the peers down to the limit. What was noted about strangers who had to go is not kept either; what a person has
         /// decided is.
@@ -33,12 +39,19 @@ public final class TrustStore: Sendable {
             }
         }
 
-        /// What the file holds now, with the changes that are not in it on top.
-        mutating func takeOver(_ written: TrustBook) {
+        /// What the file holds now, with the changes that are not in it on top. Returns the observers to call.
+        mutating func takeOver(_ written: TrustBook) -> [@Sendable () -> Void] {
             let changesInOrder = inOrder(changes)
+            let before = book
             book = written
             for (id, change) in changesInOrder { book.apply(change, to: id) }
             makeRoom(sparing: Set(changes.keys))
+            return book.trustsAll(thatWereTrustedIn: before) ? [] : inOrderOfCalls
+        }
+
+        /// All observers.
+        var inOrderOfCalls: [@Sendable () -> Void] {
+            observers.sorted { $0.key.number < $1.key.number }.map(\.value)
         }
     }
 
@@ -52,7 +65,8 @@ public final class TrustStore: Sendable {
     {
         self.file = file
         self.today = today
-        state = Guarded(State(book: try file?.read() ?? TrustBook()))
+        let stamp = file?.stamp
+        state = Guarded(State(book: try file?.read() ?? TrustBook(), stamp: stamp))
     }
 
     /// Reads the store kept in the file at `path`; a relative path counts from the working directory. No file is an empty
@@ -113,19 +127,45 @@ public final class TrustStore: Sendable {
     /// Two people have compared the digits with `id`, who calls itself `name`.
     public func pair(_ id: PeerID, name: DisplayName) {
         let day = today()
-        state.withLock { note(.pair(name, on: day), about: id, in: &$0) }
+        decide(.pair(name, on: day), about: id)
     }
 
-    /// `id` is no more to be trusted than anybody else, but stays known.
-    public func unpair(_ id: PeerID) { state.withLock { note(.unpair, about: id, in: &$0) } }
+    /// `id` is no more to be trusted than anybody else, but stays known. Sessions of paired peers end their conversation with it.
+    public func unpair(_ id: PeerID) { decide(.unpair, about: id) }
 
-    /// Nothing is known about `id` any more.
-    public func forget(_ id: PeerID) { state.withLock { note(.forget, about: id, in: &$0) } }
+    /// Nothing is known about `id` any more. Sessions of paired peers end their conversation with it.
+    public func forget(_ id: PeerID) { decide(.forget, about: id) }
+
+    private func decide(_ change: TrustChange, about id: PeerID) {
+        let observers = state.withLock { state in
+            note(change, about: id, in: &state)
+            return state.inOrderOfCalls
+        }
+        for changed in observers { changed() }
+    }
 
     private func note(_ change: TrustChange, about id: PeerID, in state: inout State) {
         state.book.apply(change, to: id)
         if file != nil { state.changes[id] = state.changes[id]?.followed(by: change) ?? change }
         state.makeRoom(sparing: [id])
+    }
+
+    // MARK: Observers
+
+    /// Has `changed` called after each change that may end a trust or begin one, here or in the file: on any thread, with no lock
+    /// held.
+    func observe(_ changed: @escaping @Sendable () -> Void) -> TrustObservation {
+        state.withLock { state in
+            state.lastObservation += 1
+            let observation = TrustObservation(number: state.lastObservation)
+            state.observers[observation] = changed
+            return observation
+        }
+    }
+
+    /// Ends what `observe` began. A call that is under way on another thread may still come.
+    func end(_ observation: TrustObservation) {
+        state.withLock { _ = $0.observers.removeValue(forKey: observation) }
     }
 
     // MARK: The file
@@ -144,8 +184,8 @@ public final class TrustStore: Sendable {
     /// If it fails the file is as it was, the changes still count in memory, and the next call tries again.
     public func save() throws(NighError) {
         guard let file else { return }
-        try access.withLock { () throws(NighError) in
-            guard needsSaving else { return }
+        let observers = try access.withLock { () throws(NighError) -> [@Sendable () -> Void] in
+            guard needsSaving else { return [] }
             do throws(NighError) {
                 let written = try file.update { book in
                     let changes = state.withLock { state in
@@ -155,9 +195,9 @@ public final class TrustStore: Sendable {
                     for (id, change) in changes { book.apply(change, to: id) }
                     _ = book.makeRoom(sparing: Set(changes.map(\.key)))
                 }
-                state.withLock { state in
+                return state.withLock { state in
                     state.changesBeingSaved = [:]
-                    state.takeOver(written)
+                    return state.takeOver(written)
                 }
             } catch {
                 state.withLock { state in
@@ -169,14 +209,47 @@ public final class TrustStore: Sendable {
                 throw error
             }
         }
+        for changed in observers { changed() }
     }
 
     /// Takes over what other programs have changed in the file; changes made here and not saved yet stay.
     public func reload() throws(NighError) {
         guard let file else { return }
-        try access.withLock { () throws(NighError) in
-            let written = try file.read()
-            state.withLock { $0.takeOver(written) }
+        let observers = try access.withLock { () throws(NighError) in try takeOver(file, stamp: file.stamp) }
+        for changed in observers { changed() }
+    }
+
+    /// Takes over what others have changed in the file, once nobody writes to it any more: its stamp must still be `earlier`, the
+    /// result of an earlier look. An editor may remove a file before it writes the new one, or write it piece by piece.
+    ///
+    /// - Returns: the stamp of a file that was changed and has not been taken over yet.
+    func reload(ifStillAt earlier: ProtectedFile.Stamp?) throws(NighError) -> ProtectedFile.Stamp? {
+        guard let file else { return nil }
+        var unsettled: ProtectedFile.Stamp?
+        let observers = try access.withLock { () throws(NighError) -> [@Sendable () -> Void] in
+            let stamp = file.stamp
+            if stamp == state.withLock({ $0.stamp }) { return [] }
+            if stamp == earlier { return try takeOver(file, stamp: stamp) }
+            unsettled = stamp
+            return []
+        }
+        for changed in observers { changed() }
+        return unsettled
+    }
+
+    /// - Parameter stamp: that of the file before it is read, so that no later change goes unnoticed.
+    private func takeOver(
+        _ file: TrustFile, stamp: ProtectedFile.Stamp
+    ) throws(NighError) -> [@Sendable () -> Void] {
+        let written = try file.read()
+        return state.withLock { state in
+            state.stamp = stamp
+            return state.takeOver(written)
         }
     }
+}
+
+/// Names an observer of a ``TrustStore``.
+struct TrustObservation: Hashable {
+    fileprivate let number: UInt64
 }

@@ -83,6 +83,8 @@ final class PeerRecord {
     var departure: Departure?
     /// The two are being paired.
     var pairing: Pairing?
+    /// What the program was last told of its key.
+    var trustTold: PeerTrust?
     /// How many links in a row have broken shortly after they began to carry the conversation.
     var briefLinks = 0
 
@@ -245,8 +247,6 @@ enum Directive {
     case closePort(PeerPort)
     /// What is known of peers has changed, and is to be kept.
     case saveTrust
-    /// Another program of this user may have paired somebody meanwhile.
-    case reloadTrust
     /// All conversations have ended after `close`.
     case allLeft
 }

@@ -73,6 +73,8 @@ final class SessionDriver: @unchecked Sendable {
         self.role = role
         self.observer = observer
         trustKeeper = TrustKeeper(machine.trust, loop: loop) { [access] in
+            access.driver?.trustChanged()
+        } failed: { [access] in
             access.driver?.tell(.trustNotKept($0))
         }
         flushWork = { [access] in access.driver?.flush() }
@@ -103,6 +105,7 @@ final class SessionDriver: @unchecked Sendable {
         self.onEvent = onEvent
         messageDoor = onMessage.map(MessageDoor.init)
         for transport in transports { transport.start(on: loop, events: self) }
+        trustKeeper.start()
         if role.advertises { setAdvertising(true) }
         if role.browses { setBrowsing(true) }
     }
@@ -158,6 +161,7 @@ final class SessionDriver: @unchecked Sendable {
     private func finishClosing() {
         guard !isClosed else { return }
         isClosed = true
+        trustKeeper.stop()
         partingPipes.removeAll()
         for (_, connection) in connections.sorted(by: { $0.key < $1.key }) {
             connection.pipe.close(.now)
@@ -298,6 +302,8 @@ final class SessionDriver: @unchecked Sendable {
         if let end = link.machine.end { machine.linkEnded(link, end, now: loop.now) }
     }
 
+    private func trustChanged() { inTurn { machine.trustChanged(now: loop.now) } }
+
     // MARK: Directives
 
     func carryOutDirectives() {
@@ -320,7 +326,6 @@ final class SessionDriver: @unchecked Sendable {
         case .openPort(let port): directory.add(port)
         case .closePort(let port): directory.remove(port)
         case .saveTrust: trustKeeper.save()
-        case .reloadTrust: trustKeeper.reload()
         case .allLeft:
             guard !isParting else { return }
             isParting = true

@@ -47,10 +47,7 @@ extension SessionMachine {
         guard let peer = link.peer, link.machine.side == .accepting, link.purpose == .unsettled else {
             return violated(link, "a request out of turn", now: now)
         }
-        guard mayTalk(to: peer.id) else {
-            output(.reloadTrust)
-            return close(link, .notPaired)
-        }
+        guard mayTalk(to: peer.id) else { return close(link, .notPaired) }
         guard noteRequestsSeen(request.attempt, from: peer, on: link) else {
             return refuse(request, on: link, .outOfDate)
         }

@@ -69,13 +69,13 @@ extension SessionMachine {
         // If it was moving, it looks at all routes now.
         abandonAttempt(of: peer, code: .tooSlow)
         switch end.code {
-        case .left?, .sessionClosed?, .restarted?, .protocolViolation?:
+        case .left?, .sessionClosed?, .restarted?, .protocolViolation?, .notPaired?:
             return endConversation(of: peer, cause: end.cause, now: now)
         case .cancelled?:
             // The invitation was taken back while the yes to it was on its way.
             return endConversation(of: peer, cause: .peerLeft, now: now)
         case nil, .superseded?, .selfDial?, .sameIdentity?, .silent?, .noCommonVersion?,
-            .noCommonSecurity?, .wrongService?, .wrongPeer?, .tooManyLinks?, .tooSlow?, .other?, .notPaired?,
+            .noCommonSecurity?, .wrongService?, .wrongPeer?, .tooManyLinks?, .tooSlow?, .other?,
             .claimsAnotherPeer?, .prefaceChanged?:
             break
         }
@@ -146,7 +146,13 @@ extension SessionMachine {
         if let link = peer.link {
             peer.link = nil
             failPings(on: link, with: error)
-            close(link, cause == .restarted ? .restarted : .left)
+            let code: LinkClose.Code =
+                switch cause {
+                case .restarted: .restarted
+                case .notPaired: .notPaired
+                default: .left
+                }
+            close(link, code)
         }
         peer.conversation = nil
         peer.recovery = nil

@@ -197,7 +197,6 @@ extension SessionMachine {
     /// The link is of no use to this session, whatever it was dialled for.
     private func turnAway(_ link: Link, _ cause: NighError.Cause, now: Moment) {
         close(link, .notPaired)
-        output(.reloadTrust)
         guard let dial = link.dial, let dialled = dials.removeValue(forKey: dial) else { return }
         let error = NighError(
             .greeting, cause, transport: transports[link.transport].scheme, advice: "pair the two first")
@@ -261,6 +260,10 @@ extension SessionMachine {
         guard let peer = link.peer, let attempt = peer.attempt, attempt.link === link, let dial = attempt.dial
         else {
             return
+        }
+        if end.saidByPeer, end.code == .notPaired, attempt.kind.isResume {
+            // The peer took the pairing back while there was no link to say so on.
+            return endConversation(of: peer, cause: .notPaired, now: now)
         }
         if end.saidByPeer, end.code == .superseded, attempt.kind == .move {
             // The peer moves by itself.

@@ -43,12 +43,24 @@ extension SessionMachine {
     func unpair(_ id: PeerID, now: Moment) {
         trust.unpair(id)
         if trust.needsSaving { output(.saveTrust) }
-        guard let peer = peers[id] else { return }
-        if !mayTalk(to: id) {
-            fail(attemptOf: peer, with: .notPaired, now: now)
-            endConversation(of: peer, cause: .notPaired, now: now)
+        trustChanged(now: now)
+    }
+
+    /// What is known of peers has changed: by this program, by another session or program of the user, or by hand in the file. Ends
+    /// what is not allowed any more, and tells the program which peers it sees in another light.
+    func trustChanged(now: Moment) {
+        guard security != .none else { return }
+        for peer in sortedPeers {
+            if !mayTalk(to: peer.id) {
+                fail(attemptOf: peer, with: .notPaired, now: now)
+                endInvitation(of: peer, cause: .notPaired, code: .notPaired)
+                endConversation(of: peer, cause: .notPaired, now: now)
+            }
+            guard peers[peer.id] === peer, let told = peer.trustTold,
+                told != trust.trust(in: peer.id, called: peer.name)
+            else { continue }
+            output(.tell(.peerChanged(snapshot(of: peer))))
         }
-        if peers[id] === peer { output(.tell(.peerChanged(snapshot(of: peer)))) }
     }
 
     // MARK: The program's calls

@@ -344,11 +344,12 @@ final class SessionMachine {
     private func isReachable(_ peer: PeerRecord) -> Bool { !peer.routes.isEmpty || peer.invitation != nil }
 
     func snapshot(of peer: PeerRecord) -> Peer {
-        Peer(
+        peer.trustTold = security == .none ? nil : trust.trust(in: peer.id, called: peer.name)
+        return Peer(
             id: peer.id, name: peer.name, info: peer.info, state: peer.state,
             routes: preferredRoutes(of: peer).map { Peer.Route(address: $0.address, quality: $0.quality) },
             transport: scheme(inUseWith: peer),
-            trust: security == .none ? nil : trust.trust(in: peer.id, called: peer.name))
+            trust: peer.trustTold)
     }
 
     /// The scheme of the transport that carries the conversation with the peer.

@@ -1,25 +1,59 @@
-/// Keeps a trust store and its file in step without anybody's waiting: the file is read and written on other threads, one thing
-/// at a time.
+/// Keeps a trust store and its file in step, without blocking the loop: the file is read and written on other threads, one
+/// operation at a time.
+///
+/// The file is looked at again and again instead of being watched by the system. A look costs a few microseconds; a watch
+/// would cost each session a descriptor and each event loop a way to wait for it, the folder with the file may not exist yet, and
+/// on a network file system nothing is reported of what another host writes.
 ///
 /// `@unchecked Sendable`: touched on the session's loop only.
 final class TrustKeeper: @unchecked Sendable {
-    /// The file is read again so much later at the earliest, however often that is asked for.
-    static let reloadPause = Moment.Span.seconds(1)
+    /// From one look at the file to the next.
+    static let lookPause = Moment.Span.milliseconds(400)
+    /// For how long a changed file must stay as it is before it is read.
+    static let settlingPause = Moment.Span.milliseconds(100)
 
     private let store: TrustStore
     private let loop: any EventLoop
+    private let changed: @Sendable () -> Void
     private let failed: @Sendable (NighError) -> Void
     /// Whether something is being read or written.
     private(set) var isBusy = false
     private var mustSave = false
-    private var mustReload = false
-    private var nextReload = Moment(nanoseconds: 0)
+    private var mustLook = false
+    /// What the last look found, if the file was changed and may still be written to.
+    private var unsettled: ProtectedFile.Stamp?
+    private var nextLook: LoopTimer?
+    /// Why the last look failed. The same reason is not reported twice in a row.
+    private var lastFailure: NighError?
+    private var observation: TrustObservation?
 
-    /// - Parameter failed: called on the loop with what went wrong.
-    init(_ store: TrustStore, loop: any EventLoop, failed: @escaping @Sendable (NighError) -> Void) {
+    /// - Parameters:
+    ///   - changed: called on the loop after a pairing was made or taken back, or a peer was forgotten, by whomever.
+    ///   - failed: called on the loop with what went wrong.
+    init(
+        _ store: TrustStore, loop: any EventLoop, changed: @escaping @Sendable () -> Void,
+        failed: @escaping @Sendable (NighError) -> Void
+    ) {
         self.store = store
         self.loop = loop
+        self.changed = changed
         self.failed = failed
+    }
+
+    /// Starts to follow the store and its file, until `stop`.
+    func start() {
+        observation = store.observe { [loop, changed] in loop.execute(changed) }
+        // At once, since the file may have been changed after the store was opened.
+        look()
+    }
+
+    /// Ends what `start` began. What is being saved is still saved.
+    func stop() {
+        if let observation { store.end(observation) }
+        observation = nil
+        if let nextLook { loop.cancel(nextLook) }
+        nextLook = nil
+        mustLook = false
     }
 
     /// Puts what has changed into the file.
@@ -28,34 +62,51 @@ final class TrustKeeper: @unchecked Sendable {
         goOn()
     }
 
-    /// Takes over what other programs have changed there.
-    func reload() {
-        guard store.isKeptInAFile, loop.now >= nextReload else { return }
-        nextReload = loop.now + Self.reloadPause
-        mustReload = true
+    private func look() {
+        guard store.isKeptInAFile else { return }
+        nextLook = nil
+        mustLook = true
         goOn()
     }
 
     private func goOn() {
-        guard !isBusy, mustSave || mustReload else { return }
+        guard !isBusy, mustSave || mustLook else { return }
         isBusy = true
-        let (saves, reloads) = (mustSave, mustReload)
-        (mustSave, mustReload) = (false, false)
+        let (saves, looks, earlier) = (mustSave, mustLook, unsettled)
+        (mustSave, mustLook) = (false, false)
         Task.detached { [store, loop] in
-            var error: NighError?
-            do throws(NighError) {
-                // Saving takes over as well.
-                if saves { try store.save() } else if reloads { try store.reload() }
-            } catch let caught {
-                error = caught
+            let saveFailure = saves ? Self.failure { () throws(NighError) in try store.save() } : nil
+            var unsettled: ProtectedFile.Stamp?
+            let lookFailure =
+                looks
+                ? Self.failure { () throws(NighError) in
+                    unsettled = try store.reload(ifStillAt: earlier)
+                } : nil
+            loop.execute { [unsettled] in
+                if let saveFailure { self.failed(saveFailure) }
+                if looks { self.looked(unsettled, lookFailure) }
+                self.isBusy = false
+                self.goOn()
             }
-            loop.execute { [error] in self.finished(error) }
         }
     }
 
-    private func finished(_ error: NighError?) {
-        isBusy = false
-        if let error { failed(error) }
-        goOn()
+    private static func failure(of work: () throws(NighError) -> Void) -> NighError? {
+        do throws(NighError) {
+            try work()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func looked(_ unsettled: ProtectedFile.Stamp?, _ failure: NighError?) {
+        guard observation != nil else { return }
+        self.unsettled = unsettled
+        if let failure, failure != lastFailure { failed(failure) }
+        // A file that is not settled was not read.
+        if unsettled == nil { lastFailure = failure }
+        let pause = unsettled == nil ? Self.lookPause : Self.settlingPause
+        nextLook = loop.schedule(at: loop.now + pause) { [weak self] in self?.look() }
     }
 }

@@ -184,6 +184,29 @@ import Testing
         #expect(one.needsSaving)
     }
 
+    @Test func aFileIsTakenOverOnceNobodyWritesToItAnyMore() throws {
+        let (one, two) = (try TrustStore(path: path), try TrustStore(path: path))
+        two.pair(ada, name: name("Ada"))
+        two.pair(bob, name: name("Bob"))
+        try two.save()
+        let first = try one.reload(ifStillAt: nil)
+        #expect(first != nil && !one.isPaired(ada), "it may still be written to")
+        #expect(try one.reload(ifStillAt: first) == nil)
+        #expect(one.isPaired(ada) && one.isPaired(bob))
+        #expect(try one.reload(ifStillAt: nil) == nil, "what was read is not read again")
+        // As an editor does it: away with the old file, half of the new one, all of it.
+        let lines = TemporaryFolder.text(of: path).split(separator: "\n")
+        #expect(unlink(path) == 0)
+        let gone = try one.reload(ifStillAt: nil)
+        _ = folder.file("nigh/peers", lines.prefix(5).joined(separator: "\n") + "\n")
+        let half = try one.reload(ifStillAt: gone)
+        _ = folder.file("nigh/peers", lines.joined(separator: "\n") + "\n# mine\n")
+        let whole = try one.reload(ifStillAt: half)
+        #expect(one.isPaired(ada) && one.isPaired(bob), "nobody was unpaired")
+        #expect(try one.reload(ifStillAt: whole) == nil)
+        #expect(one.isPaired(ada) && one.isPaired(bob))
+    }
+
     @Test func aChangeWinsOverWhatOthersStillRemember() throws {
         let calendar = Calendar("2026-11-21")
         let first = try TrustStore(file: TrustFile(path: path), today: calendar.today)

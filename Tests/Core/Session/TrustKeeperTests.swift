@@ -1,3 +1,4 @@
+import Glibc
 import NighMemory
 import Synchronization
 import NighTestKit
@@ -73,12 +74,84 @@ import Testing
         let other = try TrustStore(path: path)
         other.pair(lynx.session.id, name: DisplayName(fitting: "Lynx"))
         try other.save()
-        // Being turned away has the store read again: soon, and once a second at most.
+        // Until the store has read its file again.
         while !puma.session.trust.isPaired(lynx.session.id) {
             try? await lynx.session.invite(puma.session.id)
         }
         try await lynx.session.invite(puma.session.id)
         await lynx.session.close()
+        await puma.session.close()
+    }
+
+    /// How somebody else takes a pairing back.
+    enum Hand: CaseIterable { case anotherProgram, editor, removal }
+
+    @Test(.timeLimit(.minutes(1)), arguments: Hand.allCases)
+    func aPairingTakenBackInTheFileEndsTheConversation(by hand: Hand) async throws {
+        let folder = TemporaryFolder()
+        let hub = MemoryHub()
+        let loop = ThreadEventLoop()
+        defer { loop.shutdown() }
+        let path = folder.path + "/peers"
+        let lynxsIdentity = Identity.ephemeral()
+        let before = try TrustStore(path: path)
+        before.pair(lynxsIdentity.peerID, name: DisplayName(fitting: "Lynx"))
+        try before.save()
+        let puma = session("Puma", hub, loop, trust: try TrustStore(path: path), security: .paired)
+        let lynx = session("Lynx", hub, loop, trust: .ephemeral(), identity: lynxsIdentity)
+        _ = await lynx.first { if case .stateChanged(let peer, .unavailable, _) = $0 { peer } else { nil } }
+        try await lynx.session.invite(puma.session.id)
+        switch hand {
+        case .anotherProgram:
+            let other = try TrustStore(path: path)
+            other.unpair(lynx.session.id)
+            try other.save()
+        case .editor:
+            let lines = TemporaryFolder.text(of: path).split(separator: "\n")
+                .filter { !$0.hasPrefix("paired") }
+            _ = folder.file("peers", lines.joined(separator: "\n") + "\n")
+        case .removal: #expect(unlink(path) == 0)
+        }
+        for listener in [puma, lynx] {
+            let cause = await listener.first {
+                guard case .stateChanged(let peer, .connected, let cause) = $0, peer.state == .disconnected
+                else { return nil as NighError? }
+                return cause
+            }
+            #expect(cause?.cause == .notPaired)
+        }
+        await lynx.session.close()
+        await puma.session.close()
+    }
+
+    @Test func aChangeOfTheFileIsLookedForAndReadWithinASecond() {
+        #expect(TrustKeeper.lookPause + TrustKeeper.settlingPause < .seconds(1))
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func aFileThatCannotBeReadIsToldOnceAndChangesNothingUntilItIsMended() async throws {
+        let folder = TemporaryFolder()
+        let hub = MemoryHub()
+        let loop = ThreadEventLoop()
+        defer { loop.shutdown() }
+        let path = folder.path + "/peers"
+        let (ada, bob) = (Identity.ephemeral().peerID, Identity.ephemeral().peerID)
+        let before = try TrustStore(path: path)
+        before.pair(ada, name: DisplayName(fitting: "Ada"))
+        try before.save()
+        let good = TemporaryFolder.text(of: path)
+        let puma = session("Puma", hub, loop, trust: try TrustStore(path: path))
+        _ = folder.file("peers", "nigh-peers 1\nwhat is this?\n")
+        let error = await puma.first { if case .trustNotKept(let error) = $0 { error } else { nil } }
+        #expect(error?.description.contains("line 2") == true)
+        #expect(puma.session.trust.isPaired(ada))
+        // Another fault is the next thing that is told, not the same one again.
+        _ = folder.file("peers", "nigh-peers 1\n\nwhat is this?\n")
+        let next = await puma.first { if case .trustNotKept(let error) = $0 { error } else { nil } }
+        #expect(next?.description.contains("line 3") == true)
+        _ = folder.file("peers", good.replacing("\(ada)", with: "\(bob)"))
+        while !puma.session.trust.isPaired(bob) { await Task.yield() }
+        #expect(!puma.session.trust.isPaired(ada))
         await puma.session.close()
     }
 

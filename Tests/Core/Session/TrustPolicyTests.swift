@@ -111,6 +111,89 @@ import Testing
         #expect(lynx.failure?.cause == .notPaired)
     }
 
+    /// Puma talks to paired peers only, and to Lynx, which was paired.
+    private func pairedAndConnected() throws -> (puma: Neighbourhood.Member, lynx: Neighbourhood.Member) {
+        memory.pair(Identity.ephemeral(seed: 77).peerID, name: DisplayName(fitting: "Lynx"))
+        let puma = place.join("Puma", trust: memory) { $0.security = .paired }
+        let lynx = place.join("Lynx", seed: 77)
+        try place.run(.seconds(1))
+        lynx.invite(puma)
+        try place.run(.seconds(1))
+        #expect(puma.state(of: lynx.id) == .connected)
+        return (puma, lynx)
+    }
+
+    @Test(arguments: [false, true])
+    func aPairingTakenBackInTheStoreEndsTheConversationAndBothSidesAreToldWhy(isForgotten: Bool) throws {
+        let (puma, lynx) = try pairedAndConnected()
+        // Not by a call of the session: as another session of the program does, or a store that follows its file.
+        if isForgotten { memory.forget(lynx.id) } else { memory.unpair(lynx.id) }
+        try place.run(.milliseconds(100))
+        #expect(puma.moves(of: lynx.id).suffix(2) == [.disconnected, .available])
+        #expect(puma.lastCause(of: lynx.id)?.cause == .notPaired)
+        #expect(lynx.moves(of: puma.id).suffix(2) == [.disconnected, .available])
+        #expect(lynx.lastCause(of: puma.id)?.cause == .notPaired)
+        #expect(puma.peer(lynx.id)?.trust == (isForgotten ? .new : .known))
+        lynx.invite(puma)
+        try place.run(.seconds(1))
+        #expect(lynx.failure?.cause == .notPaired)
+    }
+
+    @Test func whoIsUnpairedWhileTheLinkIsBrokenIsToldWhyAsSoonAsThereIsAnother() throws {
+        let (puma, lynx) = try pairedAndConnected()
+        lynx.faults.block(dials: .refuse)
+        puma.faults.block(dials: .refuse)
+        lynx.faults.cut()
+        try place.run(.seconds(1))
+        #expect(lynx.state(of: puma.id) == .reconnecting)
+        memory.unpair(lynx.id)
+        try place.run(.seconds(1))
+        #expect(puma.lastCause(of: lynx.id)?.cause == .notPaired)
+        #expect(lynx.state(of: puma.id) == .reconnecting)
+        lynx.faults.unblock()
+        puma.faults.unblock()
+        // Long before the grace for a lost link is over.
+        try place.run(.seconds(4))
+        #expect(lynx.state(of: puma.id) == .available)
+        #expect(lynx.lastCause(of: puma.id)?.cause == .notPaired)
+    }
+
+    @Test func anInvitationThatWaitsEndsWhenItsPairingIsTakenBack() throws {
+        memory.pair(Identity.ephemeral(seed: 77).peerID, name: DisplayName(fitting: "Lynx"))
+        let puma = place.join("Puma", accepting: false, trust: memory) { $0.security = .paired }
+        let lynx = place.join("Lynx", seed: 77)
+        try place.run(.seconds(1))
+        lynx.invite(puma)
+        try place.run(.seconds(1))
+        let invitation = try #require(puma.invitations.last)
+        memory.unpair(lynx.id)
+        try place.run(.milliseconds(100))
+        #expect(lynx.failure?.cause == .notPaired)
+        puma.session.accept(invitation)
+        try place.run(.seconds(1))
+        #expect(puma.state(of: lynx.id) == .available && lynx.state(of: puma.id) == .available)
+    }
+
+    @Test func aProgramIsToldWhenAPeerItShowsIsSeenInAnotherLight() throws {
+        let puma = place.join("Puma", trust: memory)
+        let lynx = place.join("Lynx")
+        try place.run(.seconds(1))
+        lynx.invite(puma)
+        try place.run(.seconds(1))
+        func told() -> [PeerTrust?] {
+            puma.events.compactMap {
+                if case .peerChanged(let peer) = $0, peer.id == lynx.id { peer.trust } else { nil }
+            }
+        }
+        memory.pair(lynx.id, name: DisplayName(fitting: "Lynx"))
+        try place.run(.milliseconds(100))
+        #expect(told() == [.paired])
+        memory.unpair(lynx.id)
+        try place.run(.milliseconds(100))
+        #expect(told() == [.paired, .known])
+        #expect(puma.state(of: lynx.id) == .connected, "this session talks to anybody")
+    }
+
     @Test func encryptedAndNotEncryptedDoNotMeetAndBothSayWhy() throws {
         let open = place.join("Open") { $0.security = .none }
         let secret = place.join("Secret")

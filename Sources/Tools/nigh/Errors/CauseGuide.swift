@@ -177,7 +177,7 @@ struct CauseGuide: Sendable {
             )
         case .notPaired:
             (
-                "One of the two talks to paired peers only, and they are not paired.",
+                "One of the two talks to paired peers only, and they are not paired, or not any more.",
                 "`nigh pair` on both devices."
             )
         case .pairingRefused:

@@ -142,6 +142,7 @@ actor FileReceiver {
                 if let left = receptions.removeValue(forKey: peer.id) { withdrawQuestion(of: left) }
             case .connecting: break
             }
+        case .peerChanged(let peer): trustChanged(peer)
         default: break
         }
     }
@@ -164,6 +165,19 @@ actor FileReceiver {
         let reception = Reception(receptionCount, peer, talk, at: thread.now)
         receptions[peer.id] = reception
         session.accept(invitation)
+    }
+
+    /// A file comes from a device that is not paired any more.
+    private func trustChanged(_ peer: Peer) {
+        guard plan.policy == .paired, peer.trust != .paired, let reception = receptions[peer.id] else {
+            return
+        }
+        guard !reception.talk.isNew else {
+            receptions[peer.id] = nil
+            return session.session.disconnect(peer.id)
+        }
+        let stop = FileStop(.declined, "the pairing was taken back")
+        act(reception.talk.stop(stop), reception)
     }
 
     private func heard(_ message: Message) {
