@@ -42,6 +42,13 @@ extension Lobby {
     private func moved(_ peer: Peer, from before: PeerState, _ cause: NighError?) {
         peers[peer.id] = peer.state == .unavailable ? nil : peer
         switch (before, peer.state) {
+        case (_, .connecting):
+            let wasAskedAbout = awaited[peer.id] == .seat && !takesEverybody
+            if !wasAskedAbout, case .newWithKnownName? = peer.trust, let trust = peer.trust {
+                tell(.hasKnownName(peer.id, name: peer.name.description, trust))
+            } else {
+                tell()
+            }
         case (.connecting, .connected): connected(peer)
         case (.reconnecting, .connected):
             guard let old = people[peer.id] else { return }
@@ -266,7 +273,8 @@ extension Lobby {
 extension Asker {
     init(_ invitation: Invitation) {
         self.init(
-            id: invitation.peer.id, name: invitation.peer.name.description, transport: invitation.transport)
+            id: invitation.peer.id, name: invitation.peer.name.description, transport: invitation.transport,
+            trust: invitation.peer.trust)
     }
 }
 
@@ -279,6 +287,6 @@ extension TableListing {
         self.init(
             id: peer.id, name: peer.name.description,
             hasFreeSeat: peer.info[Lobby.Info.key] == Lobby.Info.open, transports: schemes,
-            quality: peer.routes.first?.quality)
+            quality: peer.routes.first?.quality, trust: peer.trust)
     }
 }

@@ -37,6 +37,8 @@ public struct TableListing: Hashable, Sendable, Identifiable {
     public let transports: [String]
     /// How good the preferred way looks, 0 to 1, where that is known.
     public let quality: Double?
+    /// What is known of the host's key.
+    public internal(set) var trust: PeerTrust?
 }
 
 /// Somebody who wants to sit down at one's table.
@@ -47,6 +49,8 @@ public struct Asker: Hashable, Sendable, Identifiable {
     public let name: String
     /// The transport they ask over.
     public let transport: String
+    /// What is known of their key.
+    public internal(set) var trust: PeerTrust?
 }
 
 /// Where one is.
@@ -116,6 +120,8 @@ public enum LobbyNews: Hashable, Sendable {
     case asked(Asker)
     /// They do not any more.
     case askedNoMore(Asker)
+    /// One is about to talk to somebody who has the name of a known device and another key, and was not asked about them.
+    case hasKnownName(PeerID, name: String, PeerTrust)
     /// The link to them broke; so long is waited for them to come back.
     case wentAway(Person, waiting: Duration)
     /// There is a link again.

@@ -64,7 +64,7 @@ struct PlayerSetup {
             let identity = try file.load()
             guard IdentityClaim.take(file.path) else {
                 remark = "somebody plays as you on this device already, so here you are somebody new"
-                return (.ephemeral(), .ephemeral())
+                return (.ephemeral(), try TrustStore.standard())
             }
             return (identity, try TrustStore.standard())
         case .ephemeral, nil: return (.ephemeral(), .ephemeral())

@@ -19,11 +19,13 @@ final class Company {
         /// Why the player could not do what the player wanted.
         private(set) var refusals: [Breach] = []
 
-        fileprivate init(_ name: String, hub: MemoryHub, others: [any Transport], loop: VirtualEventLoop) {
+        fileprivate init(
+            _ name: String, trust: TrustStore, hub: MemoryHub, others: [any Transport], loop: VirtualEventLoop
+        ) {
             air = FaultyTransport(MemoryTransport(hub: hub))
             lobby = Lobby(
-                name: DisplayName(fitting: name), identity: .ephemeral(), transports: [air] + others,
-                loop: loop)
+                name: DisplayName(fitting: name), identity: .ephemeral(), trust: trust,
+                transports: [air] + others, loop: loop)
             view = LobbyView(name: name, id: lobby.session.id)
         }
 
@@ -51,8 +53,10 @@ final class Company {
     let loop = VirtualEventLoop()
     let hub = MemoryHub()
 
-    func player(_ name: String, others: [any Transport] = []) -> Player {
-        let player = Player(name, hub: hub, others: others, loop: loop)
+    func player(
+        _ name: String, trust: TrustStore = .ephemeral(), others: [any Transport] = []
+    ) -> Player {
+        let player = Player(name, trust: trust, hub: hub, others: others, loop: loop)
         player.lobby.start { player.take($0, $1) }
         return player
     }

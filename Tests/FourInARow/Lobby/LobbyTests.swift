@@ -21,6 +21,27 @@ struct LobbyTests {
         #expect(try company.wait(until: { owl.view.tables.isEmpty }))
     }
 
+    @Test("A known name with another key is pointed out where one chooses, is asked, and goes")
+    func knownName() throws {
+        let company = Company()
+        let known = Identity.ephemeral().peerID
+        let (hosts, guests) = (TrustStore.ephemeral(), TrustStore.ephemeral())
+        hosts.remember(known, name: DisplayName(fitting: "Lynx"))
+        guests.remember(known, name: DisplayName(fitting: "Puma"))
+        let (puma, lynx) = (company.player("Puma", trust: hosts), company.player("Lynx", trust: guests))
+        puma.lobby.host()
+        try #require(try company.wait(until: { !lynx.view.tables.isEmpty }))
+        let trust = PeerTrust.newWithKnownName(of: [known])
+        #expect(lynx.view.tables[0].trust == trust)
+        lynx.lobby.join(puma.id, as: .seat)
+        try #require(try company.wait(until: { !puma.view.askers.isEmpty }))
+        #expect(puma.view.askers[0].trust == trust)
+        #expect(lynx.news.contains(.hasKnownName(puma.id, name: "Puma", trust)))
+        puma.lobby.answer(lynx.id, accept: true)
+        #expect(try company.wait(until: { lynx.table?.game != nil }))
+        #expect(!puma.news.contains(.hasKnownName(lynx.id, name: "Lynx", trust)), "it stood in the question")
+    }
+
     @Test("A whole game, a rematch, and good-bye")
     func wholeGame() throws {
         let company = Company()

@@ -121,6 +121,25 @@ struct PlainTalkTests {
         #expect(talk.reply(to: "y") == .init(lines: ["Nobody waits for an answer."]))
     }
 
+    @Test("A known name with another key is pointed out with the question, and in the list of tables")
+    func knownName() throws {
+        let other = try Self.peer(9)
+        let warning = "You know Owl with another key (\(other.short)): this may be somebody else."
+        var owl = Asker(id: try Self.peer(3), name: "Owl", transport: "tcp")
+        owl.trust = .newWithKnownName(of: [other])
+        var view = try Self.lobby()
+        view.askers = [owl]
+        var talk = PlainTalk(try Self.lobby())
+        let question = talk.lines(for: view, .asked(owl))
+        #expect(question.first == "Owl wants to play, over tcp.")
+        #expect(question.contains(warning) && question.contains("Let them? y or n"))
+        var table = try Self.table(3, "Owl")
+        table.trust = .newWithKnownName(of: [other])
+        #expect(talk.lines(for: try Self.lobby([table]), nil).contains { $0.hasSuffix(warning) })
+        let news = LobbyNews.hasKnownName(owl.id, name: "Owl", .newWithKnownName(of: [other]))
+        #expect(talk.lines(for: try Self.lobby([table]), news).contains(warning))
+    }
+
     @Test("q leaves a table, and ends the program in the lobby")
     func quitting() throws {
         #expect(PlainTalk(try Self.visiting([])).reply(to: "q").wishes == [.leave])

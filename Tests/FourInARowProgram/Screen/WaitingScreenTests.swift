@@ -83,6 +83,20 @@ struct WaitingScreenTests {
             """)
     }
 
+    @Test("Who asks under a known name with another key is pointed out in the question")
+    func knownName() {
+        var scene = Scene()
+        var owl = Asker(id: Scene.owl, name: "Owl", transport: "tcp")
+        owl.trust = .newWithKnownName(of: [Scene.lynx])
+        scene.askers = [owl]
+        scene.tell(Scene.puma, .asked(owl))
+        let text = scene.text(Scene.puma)
+        #expect(text.contains("Owl wants to play, over tcp."))
+        #expect(
+            text.contains("You know Owl with another key (\(Scene.lynx.short)): this may be somebody else."))
+        #expect(text.contains("Let them?  y/n"))
+    }
+
     @Test("When the guest has left the table waits for another one")
     func left() throws {
         var scene = try Scene.playing("dc")

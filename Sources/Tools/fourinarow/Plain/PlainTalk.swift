@@ -61,7 +61,9 @@ struct PlainTalk {
         case .table(.ended):
             let board = view.place.sitting?.table.game.map(PlainBoard.lines) ?? []
             return sentence(news) + board
-        case .asked: return sentence(news) + ["Let them? y or n"]
+        case .asked(let asker):
+            let doubt = asker.warning.map { [Self.spoken($0.sentence)] } ?? []
+            return sentence(news) + doubt + ["Let them? y or n"]
         default: return sentence(news)
         }
     }
@@ -123,6 +125,7 @@ struct PlainTalk {
         let signal = table.quality.map { ", signal \(Int(($0 * 100).rounded())) %" } ?? ""
         return
             "Table \(index + 1): \(table.name), \(seat), over \(table.transports.joined(separator: " or "))\(signal)."
+            + (table.warning.map { " \(Self.spoken($0.sentence))" } ?? "")
     }
 
     /// As a sentence of its own: with a capital and a full stop.

@@ -24,11 +24,17 @@ struct LobbyDrawing {
         canvas.write(
             notices: screen.notices.visible(at: now), column: layout.left, rows: layout.lobbyNotices,
             columns: layout.width, glyphs)
-        let broken = view.brokenTransports.sorted { $0.key < $1.key }
-            .map { Sentences.broken($0.key, $0.value) }
-        canvas.write(
-            broken.joined(separator: "; "), column: layout.left, row: layout.lineRow, Palette.quiet,
-            within: layout.width, glyphs)
+        if let warning = screen.selection.table(in: view.tables)?.warning {
+            canvas.write(
+                warning.sentence, column: layout.left, row: layout.lineRow, Palette.warning,
+                within: layout.width, glyphs)
+        } else {
+            let broken = view.brokenTransports.sorted { $0.key < $1.key }
+                .map { Sentences.broken($0.key, $0.value) }
+            canvas.write(
+                broken.joined(separator: "; "), column: layout.left, row: layout.lineRow, Palette.quiet,
+                within: layout.width, glyphs)
+        }
         canvas.write(
             keys: screen.promptKeys ?? keys, column: layout.left, row: layout.footerRow, within: layout.width)
     }
@@ -78,6 +84,7 @@ struct LobbyDrawing {
         if let quality = table.quality {
             canvas.write(glyphs.bars(quality), column: seat + 37, row: row, style, within: 4, glyphs)
         }
+        if table.warning != nil { canvas.write("!", column: seat + 42, row: row, style, within: 1, glyphs) }
         canvas.write(table.id.short, column: seat + 43, row: row, style, within: 8, glyphs)
     }
 

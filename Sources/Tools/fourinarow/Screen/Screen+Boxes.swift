@@ -1,4 +1,5 @@
 import FourInARow
+import SessionArguments
 import Terminal
 
 // What is drawn over everything else, in a box in the middle.
@@ -45,7 +46,9 @@ extension Screen {
     }
 
     private func question(about asker: Asker) -> [String] {
-        var lines = ["\(asker.name) wants to play, over \(asker.transport).", "Let them?  y/n"]
+        var lines = ["\(asker.name) wants to play, over \(asker.transport)."]
+        if let warning = asker.warning { lines.append(PlainTalk.spoken(warning.sentence)) }
+        lines.append("Let them?  y/n")
         let others = view.askers.count { !answered.contains($0.id) } - 1
         if others > 0 { lines += ["", others == 1 ? "one more waits" : "\(others) more wait"] }
         return lines

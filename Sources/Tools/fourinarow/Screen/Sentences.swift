@@ -1,5 +1,6 @@
 import FourInARow
 import NighCore
+import SessionArguments
 import Terminal
 
 /// What is said to the person in front of the program about what has just happened.
@@ -32,6 +33,8 @@ enum Sentences {
         case .table(let news): return view.place.sitting.flatMap { TableSentences(view, $0).text(for: news) }
         case .asked(let asker): return "\(asker.name) wants to play, over \(asker.transport)"
         case .askedNoMore(let asker): return "\(asker.name) does not wait for your answer any longer"
+        case .hasKnownName(let id, let name, let trust):
+            return PeerWarning(id, name: name, trust: trust)?.sentence
         case .wentAway(let person, let patience):
             guard concernsGame(person, view) else { return nil }
             return "\(person.name) left: waiting \(seconds(patience)) s for them to come back"

@@ -55,6 +55,8 @@ struct ChatErrand: Errand {
         let room = ChatRoom(
             front, over: session, on: ThreadEventLoop(), results, endsAlone: first != nil)
         relay.pass(to: room)
+        // From here on the terminal is the room's.
+        _ = await session.onLoop { $0.onWarning = { room.warn(of: $0) } }
         await room.listen()
         interruption.onRequest { room.leave() }
         let outcome = await room.talk()

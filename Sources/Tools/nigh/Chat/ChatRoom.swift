@@ -2,6 +2,7 @@ import JSONText
 import Nigh
 import NighCore
 import NighMemory
+import SessionArguments
 
 /// A conversation in lines, with everybody this side has invited or was invited by.
 ///
@@ -52,6 +53,13 @@ actor ChatRoom {
 
     /// Ends it, as `/quit` does. From any thread.
     nonisolated func leave() { thread.execute { self.assumeIsolated { $0.end() } } }
+
+    /// Warns of a peer, from the session's loop.
+    nonisolated func warn(of warning: PeerWarning) {
+        thread.execute { self.assumeIsolated { $0.show(warning) } }
+    }
+
+    private func show(_ warning: PeerWarning) { show(Line("\(warning)", .doubtful)) }
 
     /// Begins to show what is heard.
     func listen() {
@@ -174,6 +182,7 @@ actor ChatRoom {
         guard Purpose.chat.isTaken(by: peer) == true, !peer.routes.isEmpty,
             seen.updateValue(peer, forKey: peer.id) == nil
         else { return }
+        if let warning = PeerWarning(peer) { show(warning) }
         tell("seen", peer, nil, "is there")
     }
 

@@ -30,6 +30,10 @@ final class CommandSession: @unchecked Sendable {
     /// Why transports do not work now, by scheme. Loop only.
     private(set) var downs: [String: NighError] = [:]
     private var onEvent: EventHandler?
+    /// Called for a peer that has the name of a known device and another key, once, before there is a conversation with it. Loop
+    /// only.
+    var onWarning: (PeerWarning) -> Void
+    private var warned: Set<PeerID> = []
     private var searches: [UInt64: PeerSearch] = [:]
     private var searchCount: UInt64 = 0
 
@@ -47,6 +51,7 @@ final class CommandSession: @unchecked Sendable {
         self.purposes = purposes
         self.takesAnything = takesAnything
         self.results = results
+        onWarning = { results.remark("\($0)") }
         (bareTransports, transports) = try options.makeTransports()
         let (identity, trust, isOwn) = try Self.identity(options.identity, results)
         isOwnIdentity = isOwn
@@ -112,6 +117,7 @@ final class CommandSession: @unchecked Sendable {
     // MARK: What happens
 
     private func took(_ event: SessionEvent) {
+        warn(of: event)
         if options.isTalkative, let words = EventWords.words(for: event) { results.remark(words) }
         switch event {
         case .stateChanged(let peer, _, _):
@@ -132,6 +138,24 @@ final class CommandSession: @unchecked Sendable {
         onEvent?(event)
         for search in Array(searches.values) { look(search) }
     }
+
+    /// Warns of a peer that is about to be talked to. Once a conversation has begun, its key counts as known.
+    private func warn(of event: SessionEvent) {
+        let peer: Peer
+        switch event {
+        case .stateChanged(let other, _, _) where other.state == .connecting: peer = other
+        case .invited(let invitation): peer = invitation.peer
+        case .pairing(let other, _): peer = other
+        default: return
+        }
+        guard let warning = PeerWarning(peer), warned.count < Self.mostWarned,
+            warned.insert(peer.id).inserted
+        else { return }
+        onWarning(warning)
+    }
+
+    /// After that many warnings no more are given: strangers can have any number of keys.
+    private static let mostWarned = 1_000
 
     /// Whether somebody named the transports, and so wants to hear when one does not work.
     var transportsWereAskedFor: Bool { options.transports != nil }

@@ -1,5 +1,6 @@
 import JSONText
 import NighCore
+import SessionArguments
 
 /// Looks on as peers come and go, and tells it: each change as it happens, and at a terminal all of them in a table that is kept up to date.
 ///
@@ -90,6 +91,7 @@ final class DiscoveryWatch: @unchecked Sendable {
                 mark + Line(peer.name.description, .strong) + "  \(peer.id.short)  "
                     + PeerTelling.ways(to: peer) + "  "
                     + PeerTelling.line(for: peer.info)
+                    + Line(PeerWarning(peer).map { "  \($0.sentence)" } ?? "", .doubtful)
             ])
     }
 

@@ -102,7 +102,9 @@ struct DoctorErrand: Errand {
         let search = PeerExamination(
             choice: peer, service: service, security: security, patience: patience,
             trials: peer.isAddress ? examinations.map(\.trial) : working)
-        return (working.count, try await search.tell(findings))
+        let path = try await search.tell(findings)
+        if let path, let warning = OwnFiles.warning(about: path) { findings.tell(warning) }
+        return (working.count, path)
     }
 
     private func sumUp(

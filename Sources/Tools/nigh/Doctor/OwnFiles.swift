@@ -1,5 +1,6 @@
 import Glibc
 import Nigh
+import SessionArguments
 
 /// The files that say who this user is and whom they know: whether they are there, whose they are, and whether they are whole.
 /// Reads only: nothing is made that is not there.
@@ -52,5 +53,14 @@ enum OwnFiles {
         } catch {
             return Finding(id, subject, failed: error)
         }
+    }
+
+    /// What a person must know about the peer at the end of `path`, if anything.
+    static func warning(about path: PeerPath) -> Finding? {
+        let trust = (try? TrustStore.standard())?.trust(in: path.peer, called: path.name)
+        guard let warning = PeerWarning(path.peer, name: path.name.description, trust: trust) else {
+            return nil
+        }
+        return Finding("peer.name", "peer", .warn, warning.sentence, advice: PeerWarning.advice)
     }
 }

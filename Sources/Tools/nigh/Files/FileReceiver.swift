@@ -224,8 +224,9 @@ actor FileReceiver {
 
     private func ask(_ reception: Reception, _ offer: FileOffer) {
         let size = offer.size.map { ByteCount($0).description } ?? "of unknown size"
+        let doubt = reception.warning.map { "; \($0.sentence)" } ?? ""
         let question =
-            "Take \(offer.name) (\(size)) from \(reception.peer.name) (\(reception.peer.id.short))? [y/n] "
+            "Take \(offer.name) (\(size)) from \(reception.peer.name) (\(reception.peer.id.short)\(doubt))? [y/n] "
         let number = reception.number
         questions?.ask(.init(number: number, words: question, isPaired: reception.peer.trust == .paired)) {
             isYes in

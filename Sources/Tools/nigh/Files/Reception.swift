@@ -1,12 +1,15 @@
 import JSONText
 import Nigh
 import NighCore
+import SessionArguments
 
 /// A file that somebody is sending here. Confined to the `FileReceiver`.
 final class Reception {
     /// Unique in the program.
     let number: Int
     var peer: Peer
+    /// What the person is to know before they decide.
+    let warning: PeerWarning?
     var talk: FileReceiving
     /// Since when the peer is there.
     var since: Moment
@@ -29,6 +32,7 @@ final class Reception {
     init(_ number: Int, _ peer: Peer, _ talk: FileReceiving, at now: Moment) {
         self.number = number
         self.peer = peer
+        warning = PeerWarning(peer)
         self.talk = talk
         since = now
         startedAt = now

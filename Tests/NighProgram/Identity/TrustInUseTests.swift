@@ -1,0 +1,151 @@
+import ChildPrograms
+import Foundation
+import Glibc
+import NighCore
+import NighTestKit
+import Testing
+
+@testable import nigh
+
+/// What commands that run make of whom their user knows, and of how that changes.
+@Suite(.callsPrograms) struct TrustInUseTests {
+    private let puma = NighUser()
+    private let lynx = NighUser()
+    private let files = TemporaryFolder()
+    private static let way = ["-t", "tcp:interface=lo,mdns=off"]
+
+    private func id(of user: NighUser) throws -> String {
+        try #require(try user.run("identity", "--json").object()["id"] as? String)
+    }
+
+    /// `user` knows these.
+    private func write(_ lines: String..., knownTo user: NighUser) throws {
+        let text = (["nigh-peers 1"] + lines).joined(separator: "\n") + "\n"
+        try FileManager.default.createDirectory(
+            atPath: user.dataFolder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700]
+        )
+        try Data(text.utf8).write(to: URL(fileURLWithPath: user.dataFolder + "/peers"))
+        #expect(chmod(user.dataFolder + "/peers", 0o600) == 0)
+    }
+
+    private func address(in line: String) throws -> String {
+        let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+        return try #require((object?["addresses"] as? [String])?.first)
+    }
+
+    @Test("`nigh peers unpair` ends what runs: `nigh host --security paired` and its guest both say why")
+    func unpairedHost() throws {
+        let guest = try id(of: lynx)
+        try write("paired \(guest) 2026-11-21 2026-11-21 \"Lynx\"", knownTo: puma)
+        let host = try HostInTests(of: puma, "--name", "Puma", "--security", "paired")
+        let ping = try lynx.start(
+            ["ping", host.address, "--name", "Lynx", "-i", "50ms", "--json-lines"] + Self.way)
+        try ping.line(with: "\"reply\"")
+        let start = ContinuousClock.now
+        #expect(try puma.run("peers", "unpair", "Lynx").status == 0)
+        try host.child.line(with: "\"left\"", "not paired")
+        try ping.line(with: "not paired")
+        // A second for the session, the rest for a busy machine; it went on for ever.
+        #expect(ContinuousClock.now - start < .seconds(20))
+        ping.send(SIGINT)
+        _ = try ping.end()
+        let again = try lynx.run(
+            ["ping", host.address, "--name", "Lynx", "-c", "1", "--wait", "5s"] + Self.way)
+        #expect(again.status == 1 && again.errors.joined().contains("not paired"), "\(again)")
+        #expect(try host.end().status == 0)
+    }
+
+    @Test("`nigh peers unpair` ends a file that `nigh receive --accept paired` is taking, and both say why")
+    func unpairedSender() throws {
+        let guest = try id(of: lynx)
+        try write("paired \(guest) 2026-11-21 2026-11-21 \"Lynx\"", knownTo: puma)
+        let receiving = try puma.start(
+            ["receive", "--accept", "paired", "--json-lines", "--into", files.path] + Self.way)
+        let address = try address(in: receiving.line(with: "\"ready\""))
+        // What is typed has no end, so the file would go on for as long as anybody likes.
+        let sending = try lynx.start(
+            ["send", address, "-", "--as", "notes", "--give-up", "5s", "--name", "Lynx"] + Self.way,
+            reads: true)
+        sending.type("first line")
+        try receiving.line(with: "\"start\"")
+        #expect(try puma.run("peers", "unpair", "Lynx").status == 0)
+        try receiving.line(with: "\"failure\"", "pairing was taken back")
+        let sent = try sending.end()
+        #expect(sent.status == 1 && sent.errors.joined().contains("pairing was taken back"), "\(sent)")
+        receiving.send(SIGINT)
+        _ = try receiving.end()
+    }
+
+    @Test(
+        "A known name with another key is pointed out by ping, host, send and receive, before anything is said"
+    )
+    func knownName() throws {
+        let (other, short) = try { () throws -> (String, String) in
+            let id = try NighUser().run("identity", "--json").object()
+            return (try #require(id["id"] as? String), try #require(id["short_id"] as? String))
+        }()
+        try write("known \(other) 2026-11-21 2026-11-21 \"Lynx\"", knownTo: puma)
+        try write("paired \(other) 2026-11-21 2026-11-21 \"Puma\"", knownTo: lynx)
+        let host = try puma.start(["host", "--name", "Puma", "--once", "--json-lines"] + Self.way)
+        let address = try address(in: host.line(with: "\"listening\""))
+        let ping = try lynx.run(["ping", address, "-c", "1", "--name", "Lynx"] + Self.way)
+        #expect(ping.status == 0)
+        let warning = "with another key (\(short))"
+        #expect(ping.errors.contains { $0.contains("you know Puma \(warning)") }, "\(ping)")
+        let hosted = try NighCall(finishing: host)
+        #expect(hosted.errors.contains { $0.contains("you know Lynx \(warning)") }, "\(hosted)")
+
+        // Both have met now, and know each other's keys; so two who have not.
+        let (owl, wren) = (NighUser(), NighUser())
+        try write("known \(other) 2026-11-21 2026-11-21 \"Wren\"", knownTo: owl)
+        try write("known \(other) 2026-11-21 2026-11-21 \"Owl\"", knownTo: wren)
+        let receiving = try owl.start(
+            ["receive", "--accept", "any", "--once", "--json-lines", "--name", "Owl", "--into", files.path]
+                + Self.way)
+        let place = try self.address(in: receiving.line(with: "\"ready\""))
+        let file = files.file("sent", "hello")
+        let sent = try wren.run(["send", place, file, "--name", "Wren"] + Self.way)
+        #expect(sent.errors.contains { $0.contains("you know Owl \(warning)") }, "\(sent)")
+        let received = try NighCall(finishing: receiving)
+        #expect(received.errors.contains { $0.contains("you know Wren \(warning)") }, "\(received)")
+    }
+
+    @Test("A known name with another key stands in what chat shows, on both sides")
+    func knownNameInChat() throws {
+        let other = try id(of: NighUser())
+        try write("known \(other) 2026-11-21 2026-11-21 \"Lynx\"", knownTo: puma)
+        try write("known \(other) 2026-11-21 2026-11-21 \"Puma\"", knownTo: lynx)
+        let way = [
+            "-t", "tcp:interface=lo,mdns=embedded", "-s", "t\(UInt32.random(in: .min ... .max))",
+        ]
+        let waiting = try puma.start(["chat", "-n", "Puma"] + way, reads: true)
+        let guest = try lynx.start(["chat", "Puma", "-n", "Lynx"] + way, reads: true)
+        try waiting.line(with: "you know Lynx with another key")
+        try guest.error(with: "you know Puma with another key")
+        guest.closeInput()
+        #expect(try guest.end().status == 0)
+        waiting.closeInput()
+        #expect(try waiting.end().status == 0)
+    }
+
+    @Test("A known name with another key stands in the question of receive")
+    func knownNameAtATerminal() throws {
+        let other = try id(of: NighUser())
+        try write("known \(other) 2026-11-21 2026-11-21 \"Lynx\"", knownTo: puma)
+        let windows = try TerminalWindows(of: "nigh")
+        let port = try FreePort.find()
+        try windows.open(
+            "w", "receive --into \(files.path) -t tcp:interface=lo,mdns=off,port=\(port)",
+            environment: "LANG=C.UTF-8 XDG_DATA_HOME=\(puma.folder.path)")
+        try windows.wait("w", shows: "waiting for files")
+        let file = files.file("sent", "hello")
+        let sending = try lynx.start(["send", "tcp://127.0.0.1:\(port)", file, "--name", "Lynx"] + Self.way)
+        try windows.wait("w", shows: "Take sent")
+        let question = try windows.text("w").replacing("\n", with: "")
+        #expect(question.contains("you know Lynx with another key"), "\(question)")
+        try windows.press("w", "n", "Enter")
+        #expect(try sending.end().status == 1)
+        try windows.press("w", "C-c")
+        try windows.wait("w", shows: "ended with")
+    }
+}
