@@ -163,7 +163,7 @@ let package = Package(
             name: "NighProgramTests",
             dependencies: [
                 "Arguments", "ChildPrograms", "JSONText", "Nigh", "NighCore", "NighMemory", "NighRecord",
-                "NighTestKit", "Terminal", "nigh",
+                "NighTestKit", "ProgramLife", "Terminal", "nigh",
             ],
             path: "Tests/NighProgram", exclude: ["Common/check-json"]),
         .testTarget(

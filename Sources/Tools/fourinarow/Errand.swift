@@ -123,7 +123,8 @@ extension Errand {
         sections: [
             Section(
                 "Exit status",
-                "0 when all went well, 1 when something could not be done, 2 when the call was wrong."),
+                "0 when all went well, 1 when something could not be done, 2 when the call was wrong, 3 when the system "
+                    + "has too few descriptors or threads for it."),
             Section(
                 "Environment",
                 "NO_COLOR, when it is not empty, leaves colours out. What the terminal can show is taken from TERM, COLORTERM, LC_ALL, "

@@ -11,6 +11,12 @@ import Terminal
 enum FourInARowProgram {
     private static let name = "fourinarow"
 
+    /// Ends the program where the system has too little for it.
+    static func refuse(_ shortage: NighError) -> Int32 {
+        LineOutput.complain("\(shortage)", by: name)
+        return ProgramNeeds.status
+    }
+
     static func run(_ arguments: [String]) async -> Int32 {
         let end = ProgramEnd()
         do throws(any Error) {

@@ -66,7 +66,8 @@ struct Options: Sendable {
         sections: [
             Section(
                 "Exit status",
-                "0 when all went well, 1 when something could not be done, 2 when the call was wrong.")
+                "0 when all went well, 1 when something could not be done, 2 when the call was wrong, 3 when the system "
+                    + "has too few descriptors or threads for it.")
         ])
 
     /// Makes the transports. Fails where they are misspelt, or of no use for what else was asked.

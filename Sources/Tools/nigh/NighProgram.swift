@@ -38,7 +38,8 @@ enum NighProgram {
             Section(
                 "Exit status",
                 "0 when all went well, 1 when something failed or nobody replied, 2 when the call was wrong, 3 when no transport that "
-                    + "was asked for works here, 4 when a threshold was given and missed."),
+                    + "was asked for works here or the system has too few descriptors or threads for any, 4 when a threshold was given and missed."
+            ),
             Section(
                 "Output",
                 "Results go to the standard output, what happens meanwhile to the standard error, and there only at a terminal. With "
@@ -50,6 +51,16 @@ enum NighProgram {
                     + "and your plugins are kept. NIGH_PLUGIN_PATH lists the folders where plugins are looked for, instead of the "
                     + "usual ones."),
         ])
+
+    /// Ends the program where the system has too little for any command: with an error in the form that was asked for.
+    static func refuse(_ arguments: [String], _ shortage: NighError) -> Int32 {
+        if case .action(let errand)? = try? table.parse(arguments, width: TerminalWidth.forHelp) {
+            Results(of: errand.command, errand.output, kinds: errand.kinds, whenBroken: {}).fail(shortage)
+        } else {
+            LineOutput.complain("\(shortage)", by: name)
+        }
+        return ExitStatus.unavailable.rawValue
+    }
 
     static func run(_ arguments: [String]) async -> Int32 {
         let errand: any Errand

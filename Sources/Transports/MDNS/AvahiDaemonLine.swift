@@ -23,12 +23,15 @@ final class AvahiDaemonLine: @unchecked Sendable {
 
     static let firstRetry = Moment.Span.milliseconds(250)
     static let longestRetry = Moment.Span.seconds(5)
+    /// What connecting may open: the libraries, one after the other, and the bus.
+    private static let descriptorsNeeded = 4
 
     private let loop: UVEventLoop
     private let interfaceName: String?
     private let tell: @Sendable (Event) -> Void
     private let polling: AvahiPolling
-    private let library = CAvahiClient()?.pointee
+    /// Nil until it is loaded.
+    private var library: CAvahiClientFunctions?
     private var client: OpaquePointer?
     private var clientNumber: UInt64 = 0
     /// A client that is being made calls back before it is known.
@@ -93,6 +96,12 @@ final class AvahiDaemonLine: @unchecked Sendable {
     // MARK: The connection
 
     func connect() {
+        if let shortage = SystemShortage.ofDescriptors(Self.descriptorsNeeded) {
+            tell(.down(shortage))
+            return retryLater()
+        }
+        // Not before it is known that there are descriptors: what could not be loaded once is not tried again.
+        library = CAvahiClient()?.pointee
         guard let library else {
             return tell(
                 .down(

@@ -12,12 +12,16 @@ import NighUV
 final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
     /// How long until a stack that could not be made is tried again.
     static let retry = Moment.Span.seconds(5)
+    /// What a stack may open: four UDP sockets, one for netlink, and some that are closed again. Without the one for netlink Avahi 0.8 stops
+    /// the program.
+    private static let descriptorsNeeded = 8
 
     private let loop: UVEventLoop
     private let interface: String?
     private let polling: AvahiPolling
     private let host: DomainName
-    private let core = CAvahiCore()?.pointee
+    /// Nil until it is loaded.
+    private var core: CAvahiCoreFunctions?
     private weak var events: (any DiscoveryBackendEvents)?
     private var server: OpaquePointer?
     private var problem: NighError?
@@ -78,6 +82,9 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
     }
 
     private func open() {
+        if let shortage = SystemShortage.ofDescriptors(Self.descriptorsNeeded) { return fail(shortage) }
+        // Not before it is known that there are descriptors: what could not be loaded once is not tried again.
+        core = CAvahiCore()?.pointee
         guard let core else {
             return fail(
                 AvahiProblem.missing("libavahi-core7", CAvahiCoreProblem().map { String(cString: $0) } ?? ""))

@@ -73,11 +73,15 @@ public final class UVEventLoop: @unchecked Sendable {
     public static var libraryVersion: String { String(cString: uv_version_string()) }
 
     private init(on nothing: Void) throws(NighError) {
-        var status = timerDescriptor < 0 ? -errno : Self.lookForDescriptors(like: timerDescriptor)
-        if status == 0 { status = uv_loop_init(raw) }
-        guard status == 0 else {
-            if timerDescriptor >= 0 { Glibc.close(timerDescriptor) }
-            throw Self.failure(status)
+        guard timerDescriptor >= 0 else { throw Self.failure(-errno) }
+        do throws(NighError) {
+            // Where libuv 1.44 gets only some of the descriptors for a loop, it never closes the first again.
+            if let shortage = SystemShortage.ofDescriptors(4) { throw shortage }
+            let status = uv_loop_init(raw)
+            guard status == 0 else { throw Self.failure(status) }
+        } catch {
+            Glibc.close(timerDescriptor)
+            throw error
         }
         do throws(NighError) {
             try prepare()
@@ -86,19 +90,6 @@ public final class UVEventLoop: @unchecked Sendable {
             end()
             throw error
         }
-    }
-
-    /// Whether there are as many descriptors as libuv takes for a loop. Where it gets only some of them, libuv 1.44 never closes
-    /// the first again.
-    private static func lookForDescriptors(like one: Int32) -> Int32 {
-        var status: Int32 = 0
-        var copies: [Int32] = []
-        while status == 0, copies.count < 4 {
-            let copy = dup(one)
-            if copy < 0 { status = -errno } else { copies.append(copy) }
-        }
-        for copy in copies { Glibc.close(copy) }
-        return status
     }
 
     private static func failure(_ status: Int32) -> NighError {

@@ -1,0 +1,65 @@
+import ChildPrograms
+import Glibc
+import NighTestKit
+import ProgramLife
+import Testing
+
+/// The programs where the system has little to give.
+@Suite(.callsPrograms) struct ShortageTests {
+    private let user = NighUser()
+
+    private static let calls = [
+        ["nigh", "host"], ["nigh", "discover"], ["nigh", "ping", "Nobody", "--wait", "1s"], ["nigh", "chat"],
+        ["fourinarow", "host", "--plain"],
+    ]
+
+    /// Starts a program of this package under the limit that the shell's `ulimit` sets.
+    private func start(_ call: [String], _ limit: String) throws -> Child {
+        let program = BuiltPrograms.path(of: call[0])
+        let words = [program] + call.dropFirst() + ["-t", "tcp:interface=lo"]
+        return try Child(
+            "/bin/sh", ["-c", "ulimit -c 0; ulimit \(limit); exec \(words.joined(separator: " "))"],
+            environment: ["XDG_DATA_HOME": user.folder.path, "NO_COLOR": ""], reads: true)
+    }
+
+    @Test("With few descriptors a program says so and ends with 3; with enough it runs and ends as it should")
+    func descriptors() throws {
+        // With 3 not even the system's loader finds a library.
+        for count in [4, 5, 8, 13, 16, 18, 21, 25, 32, 256] {
+            for call in Self.calls {
+                let child = try start(call, "-n \(count)")
+                if count < ProgramNeeds.descriptors {
+                    let end = try child.end()
+                    #expect(end.status == 3, "\(count) \(call): \(end)")
+                    #expect(end.errors.count == 1 && end.errors[0].contains("raise `ulimit -n`"), "\(end)")
+                } else if call[1] == "ping" {
+                    #expect(try child.end().status == 1)
+                } else if call[1] != "discover" {
+                    // It is there once it has said who it is.
+                    if call[1] != "chat" { try child.line(with: " ") }
+                    child.send(SIGINT)
+                    #expect(try child.end().status == 0, "\(count) \(call)")
+                }
+            }
+        }
+    }
+
+    @Test("Where no thread can be started a program says so and ends with 3")
+    func threads() throws {
+        // No address space holds the stack of a second thread then.
+        for call in Self.calls {
+            let end = try start(call, "-s 1099511627776").end()
+            #expect(end.status == 3, "\(call): \(end)")
+            #expect(end.errors.count == 1 && end.errors[0].contains("threads"), "\(end)")
+        }
+    }
+
+    @Test("A shortage is told as JSON where that was asked for")
+    func json() throws {
+        let child = try start(["nigh", "discover", "--json"], "-n 8")
+        let call = try NighCall(finishing: child)
+        #expect(call.status == 3)
+        #expect((try call.object()["error"] as? [String: Any])?["stage"] as? String == "starting")
+        try call.expectSchema("discover")
+    }
+}
