@@ -76,6 +76,20 @@ import Testing
         try terminal.awaitText("\u{1B}[2J\u{1B}[Hbefo\u{1B}", since: start)
     }
 
+    @Test(
+        "A terminal that claims to be enormous is drawn on in its upper left part",
+        arguments: [3_000, 32_767])
+    func enormous(side: Int) throws {
+        let terminal = try PseudoTerminal(columns: side, rows: side)
+        let session = try session(on: terminal, EventLog())
+        defer { session.restore() }
+        try #require(session.size == TerminalSize.most)
+        #expect(Canvas(TerminalSize(columns: side, rows: side)).size == TerminalSize.most)
+        #expect(Canvas(TerminalSize(columns: side, rows: 2)).size == TerminalSize(columns: 640, rows: 2))
+        session.paint(canvas(TerminalSize(columns: 40, rows: 2), "Your turn"))
+        try terminal.awaitText("Your turn")
+    }
+
     @Test("A terminal that takes nothing stops nobody, and then gets the last canvas whole")
     func slowTerminal() throws {
         let terminal = try PseudoTerminal(columns: 200, rows: 50)

@@ -17,9 +17,9 @@ public struct Canvas: Hashable, Sendable {
     public var cursor: CellPosition?
     private var cells: [Cell]
 
-    /// An empty screen.
+    /// An empty screen, of at most ``TerminalSize/most``.
     public init(_ size: TerminalSize) {
-        self.size = TerminalSize(columns: max(size.columns, 0), rows: max(size.rows, 0))
+        self.size = size.bounded
         cells = Array(repeating: Cell(), count: self.size.columns * self.size.rows)
     }
 

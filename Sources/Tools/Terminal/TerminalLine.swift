@@ -48,7 +48,7 @@ final class TerminalLine: Sendable {
         guard ioctl(output, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
             return Self.usual
         }
-        return TerminalSize(columns: Int(size.ws_col), rows: Int(size.ws_row))
+        return TerminalSize(columns: Int(size.ws_col), rows: Int(size.ws_row)).bounded
     }
 
     /// Whether the terminal is this process's to use; so it is where there is no job control.
