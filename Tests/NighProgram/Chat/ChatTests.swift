@@ -42,6 +42,24 @@ import Testing
         #expect(summary["heard"] as? Int == 201 && summary["said"] as? Int == 1)
     }
 
+    @Test("An empty line is said, and heard as one; what comes after it too")
+    func emptyLine() throws {
+        let waiting = try puma.start(["chat", "-n", "Puma", "--json-lines"] + session, reads: true)
+        let guest = try lynx.start(["chat", "Puma", "-n", "Lynx"] + session, reads: true)
+        try guest.line(with: "is in the conversation")
+        for line in ["first", "", "last"] { guest.type(line) }
+        try waiting.line(with: "last")
+        waiting.type("")
+        waiting.type("bye")
+        try guest.line(with: "Puma: bye")
+        guest.closeInput()
+        #expect(try NighCall(finishing: guest).status == 0)
+        waiting.closeInput()
+        let call = try NighCall(finishing: waiting)
+        let lines = try call.objects().filter { $0["type"] as? String == "line" }
+        #expect(lines.map { $0["text"] as? String } == ["first", "", "last", "", "bye"])
+    }
+
     @Test("Who is invited and leaves ends the other's conversation; what comes in colours is harmless")
     func harmless() throws {
         let waiting = try puma.start(["chat", "-n", "Puma", "--json"] + session, reads: true)
@@ -123,7 +141,8 @@ import Testing
         let longest = [1] + [UInt8](repeating: 65, count: ChatMessage.longestLine)
         #expect(ChatMessage(ByteSlice(longest)) != nil)
         #expect(ChatMessage(ByteSlice(longest + [65])) == nil)
-        #expect(ChatMessage(ByteSlice([])) == nil)
+        #expect(ChatMessage(ByteSlice([])) == .unknown, "it says nothing, and breaks nothing off")
+        #expect(ChatMessage(ByteSlice([1])) == .line(""))
         #expect(ChatMessage(ByteSlice([1, 0xFF])) == nil)
         #expect(ChatMessage(ByteSlice([2, 0xFF])) == .unknown)
     }
@@ -134,7 +153,7 @@ import Testing
         #expect(ChatCommand("/quit\r") == .quit)
         #expect(ChatCommand("//who") == .say("/who"))
         #expect(ChatCommand("/whom") == .unknown("/whom"))
-        #expect(ChatCommand("  ") == .nothing)
+        #expect(ChatCommand("") == .say("") && ChatCommand("  ") == .say("  "))
         #expect(ChatCommand("hi") == .say("hi"))
     }
 }

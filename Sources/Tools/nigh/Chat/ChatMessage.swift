@@ -4,7 +4,7 @@ import NighCore
 enum ChatMessage: Equatable {
     /// A line of text, in which anything may stand.
     case line(String)
-    /// What a later version says; to be left aside.
+    /// Nothing, or what a later version says; to be left aside.
     case unknown
 
     /// How many bytes of UTF-8 a line has at most.
@@ -24,9 +24,9 @@ enum ChatMessage: Equatable {
 
     /// What `payload` says; nil for what nobody may say.
     init?(_ payload: ByteSlice) {
-        guard (1...Self.longestLine + 1).contains(payload.count) else { return nil }
+        guard payload.count <= Self.longestLine + 1 else { return nil }
         let bytes = payload.bytes
-        guard bytes[0] == Self.lineMark else {
+        guard bytes.first == Self.lineMark else {
             self = .unknown
             return
         }
@@ -41,14 +41,13 @@ enum ChatCommand: Equatable {
     case who
     case quit
     case help
-    case nothing
     /// There is no such command.
     case unknown(String)
 
     init(_ line: String) {
         let text = line.last == "\r" || line.last == "\r\n" ? String(line.dropLast()) : line
         guard text.first == "/" else {
-            self = text.allSatisfy(\.isWhitespace) ? .nothing : .say(text)
+            self = .say(text)
             return
         }
         switch text.dropFirst() {

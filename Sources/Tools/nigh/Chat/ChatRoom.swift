@@ -104,7 +104,6 @@ actor ChatRoom {
     /// False when it is time to leave.
     private func typed(_ line: String) async -> Bool {
         switch ChatCommand(line) {
-        case .nothing: break
         case .quit: return false
         case .help: show(Line(ChatCommand.guide, .faint))
         case .unknown(let command): show(Line("there is no \(command); \(ChatCommand.guide)", .doubtful))
@@ -182,8 +181,8 @@ actor ChatRoom {
         guard Purpose.chat.isTaken(by: peer) == true, !peer.routes.isEmpty,
             seen.updateValue(peer, forKey: peer.id) == nil
         else { return }
-        if let warning = PeerWarning(peer) { show(warning) }
         tell("seen", peer, nil, "is there")
+        if let warning = PeerWarning(peer) { show(warning) }
     }
 
     private func left(_ peer: Peer, _ cause: NighError?) {
