@@ -15,6 +15,9 @@ public struct NighError: Error, Hashable, Sendable {
     public var advice: String?
     /// The single failures, where several ways were tried.
     public var attempts: [NighError]
+    /// How long the peer wants not to be asked again, where it refused and named a time. Without a time, asking again may
+    /// never help.
+    public var retryAfter: Duration?
 
     /// An error; everything but stage and cause may be filled in further up.
     public init(

@@ -176,6 +176,8 @@ struct PendingInvitation {
 struct Recovery {
     let deadline: Moment
     var retryAt: Moment
+    /// The peer wants not to be asked again earlier.
+    var notBefore = Moment(nanoseconds: .min)
     var pause: Duration
     var failures: [NighError] = []
     let cause: NighError.Cause

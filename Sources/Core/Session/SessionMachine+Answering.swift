@@ -13,7 +13,7 @@ extension SessionMachine {
             let invitation = peer.invitation
         else { return refuse(token, .cancelled, peer: "the inviting peer") }
         guard engagedPeers < limits.peers else {
-            decline(peer, invitation, code: .full, words: "", retryAfter: 0)
+            decline(peer, invitation, code: .full, words: "", retryAfter: Self.pauseWhenCrowded)
             return refuse(token, .limit("peers", limits.peers), peer: peer.label)
         }
         peer.invitation = nil
@@ -27,7 +27,9 @@ extension SessionMachine {
         guard let peer = peers.values.first(where: { $0.invitation?.number == number }),
             let invitation = peer.invitation
         else { return }
-        let seconds = UInt32(clamping: retryAfter.components.seconds)
+        // Rounded up: no time at all would mean no for good.
+        let (whole, rest) = retryAfter.components
+        let seconds = UInt32(clamping: rest > 0 ? whole + 1 : whole)
         decline(peer, invitation, code: .declined, words: words, retryAfter: seconds)
     }
 
@@ -87,13 +89,20 @@ extension SessionMachine {
         finish(tokens, with: peer, agreed: agree(to: request, on: link, with: peer, now: now))
     }
 
+    /// How many seconds somebody should wait who is refused for lack of room, which may pass.
+    private static let pauseWhenCrowded: UInt32 = 2
+
     /// Puts an invitation before the program, or refuses it by rule.
     private func consider(_ request: ConversationRequest, on link: Link, from peer: PeerRecord, now: Moment) {
         guard !isClosing else { return close(link, .sessionClosed) }
-        guard engagedPeers < limits.peers else { return refuse(request, on: link, .full) }
+        guard engagedPeers < limits.peers else {
+            return refuse(request, on: link, .full, retryAfter: Self.pauseWhenCrowded)
+        }
         if peer.invitation != nil { endInvitation(of: peer, cause: .superseded, code: .superseded) }
         let waiting = peers.values.reduce(0) { $0 + ($1.invitation == nil ? 0 : 1) }
-        guard waiting < limits.pendingInvitations else { return refuse(request, on: link, .busy) }
+        guard waiting < limits.pendingInvitations else {
+            return refuse(request, on: link, .busy, retryAfter: Self.pauseWhenCrowded)
+        }
         link.purpose = .invited
         let timeout = Moment.Span.milliseconds(Int64(request.timeoutMilliseconds))
         let invitation = PendingInvitation(

@@ -281,28 +281,30 @@ extension SessionMachine {
             close(link, .cancelled)
             peer.attempt = nil
             endConversation(of: peer, cause: .unknownConversation, now: now)
-        case (_, .outOfDate):
+        case (_, .outOfDate) where refusal.retryAfterSeconds == 0:
             let dial = attempt.dial
             close(link, .cancelled)
             if let dial {
                 routeFailed(.peer(peer.id), dial: dial, error: NighError(.inviting, cause), now: now)
             }
         default:
-            let seconds = refusal.retryAfterSeconds
-            fail(
-                attemptOf: peer, with: cause, now: now,
-                advice: seconds > 0 ? "ask again in \(seconds) s at the earliest" : nil)
+            let seconds = Int64(refusal.retryAfterSeconds)
+            fail(attemptOf: peer, with: cause, now: now, retryAfter: seconds > 0 ? .seconds(seconds) : nil)
         }
     }
 
-    /// Gives an attempt up: an invitation fails, a resumption pauses.
-    func fail(attemptOf peer: PeerRecord, with cause: NighError.Cause, now: Moment, advice: String? = nil) {
+    /// Gives an attempt up: an invitation fails, a resumption pauses, for as long as the peer wants not to be asked again.
+    func fail(
+        attemptOf peer: PeerRecord, with cause: NighError.Cause, now: Moment, retryAfter: Duration? = nil
+    ) {
         guard let attempt = peer.attempt else { return }
         // Where the other side may have agreed meanwhile, a conversation that is to go on must not be over for it.
         abandonAttempt(of: peer, code: attempt.kind.isResume ? .tooSlow : .cancelled)
         switch attempt.kind {
         case .invite:
+            let advice = retryAfter.map { "ask again in \($0.components.seconds) s at the earliest" }
             var error = NighError(.inviting, cause, peer: peer.label, advice: advice)
+            error.retryAfter = retryAfter
             if attempt.failures.count == 1, attempt.failures[0].cause == cause {
                 error = attempt.failures[0]
             } else {
@@ -313,8 +315,9 @@ extension SessionMachine {
             dropManualRoutes(of: peer)
             settle(peer)
             visitAddresses(of: peer.id, now: now)
-        case .resume: pauseRecovery(of: peer, failures: attempt.failures, now: now)
-        case .move: moveFailed(of: peer, now: now)
+        case .resume:
+            pauseRecovery(of: peer, failures: attempt.failures, now: now, atLeast: retryAfter ?? .zero)
+        case .move: moveFailed(of: peer, now: now, retryAfter: retryAfter ?? .zero)
         }
     }
 

@@ -53,10 +53,13 @@ extension SessionMachine {
         watch(peer)
     }
 
-    /// The better route led nowhere: the conversation stays where it is, and waits longer before it tries again.
-    func moveFailed(of peer: PeerRecord, now: Moment) {
+    /// The better route led nowhere: the conversation stays where it is, and waits longer before it tries again; at least as
+    /// long as the peer wants not to be asked.
+    func moveFailed(of peer: PeerRecord, now: Moment, retryAfter: Duration) {
         peer.vainMoves += 1
         considerBetterRoutes(of: peer, now: now)
+        guard peer.movesAt != .never else { return }
+        peer.movesAt = max(peer.movesAt, now + Moment.Span(retryAfter))
     }
 
     /// What to ask for on a link over the better route, with the link in use held until the answer; nil when this

@@ -113,12 +113,16 @@ extension SessionMachine {
         watch(peer)
     }
 
-    /// No route worked this time: try again after a pause that doubles.
-    func pauseRecovery(of peer: PeerRecord, failures: [NighError], now: Moment) {
+    /// No route worked this time: try again after a pause that doubles, and not before the peer wants to be asked again.
+    func pauseRecovery(
+        of peer: PeerRecord, failures: [NighError], now: Moment, atLeast named: Duration = .zero
+    ) {
         guard peer.recovery != nil else { return }
         let pause = peer.recovery?.pause ?? timings.firstRetry
+        let earliest = max(peer.recovery?.notBefore ?? now, now + Moment.Span(named))
         peer.recovery?.failures = failures
-        peer.recovery?.retryAt = now + jittered(pause)
+        peer.recovery?.notBefore = earliest
+        peer.recovery?.retryAt = max(now + jittered(pause), earliest)
         peer.recovery?.pause = min(pause * 2, timings.longestRetry)
         watch(peer)
     }

@@ -37,9 +37,9 @@ extension SessionMachine {
 
     /// A conversation that looks for a way back need not wait for its pause, or for a dial that nobody answers.
     private func wayBackSeen(_ route: RouteRecord, to peer: PeerRecord, now: Moment) {
-        guard peer.recovery != nil else { return }
+        guard let recovery = peer.recovery else { return }
         guard let attempt = peer.attempt else {
-            peer.recovery?.retryAt = now
+            peer.recovery?.retryAt = max(now, recovery.notBefore)
             return
         }
         peer.attempt?.routesLeft.append(route)

@@ -76,7 +76,7 @@ final class Greeter: @unchecked Sendable {
         if failures == 0 { say("calls \(address)") }
         session.invite(at: address, context: Self.question) { [self] result in
             guard case .failure(let error) = result, !isLeaving else { return }
-            let pause = pause(after: failures)
+            let pause = pause(after: failures, error)
             say("could not reach \(address): \(error); tries again in \(pause.nanoseconds / 1_000_000_000) s")
             loop.schedule(at: loop.now + pause) { [self] in
                 if !isLeaving { call(address, failures: failures + 1) }
@@ -174,14 +174,14 @@ final class Greeter: @unchecked Sendable {
                 return
             }
             say("could not reach \(nameOf(peer)): \(error)")
-            inviteLater(peer)
+            inviteLater(peer, error)
         }
     }
 
-    private func inviteLater(_ peer: PeerID) {
+    private func inviteLater(_ peer: PeerID, _ error: NighError? = nil) {
         let failures = acquaintances[peer]?.failures ?? 0
         acquaintances[peer]?.failures = failures + 1
-        loop.schedule(at: loop.now + pause(after: failures)) { [self] in
+        loop.schedule(at: loop.now + pause(after: failures, error)) { [self] in
             session.peers { [self] peers in
                 guard peers.contains(where: { $0.id == peer && $0.state == .available && !$0.routes.isEmpty })
                 else { return }
@@ -190,8 +190,9 @@ final class Greeter: @unchecked Sendable {
         }
     }
 
-    private func pause(after failures: Int) -> Moment.Span {
-        Moment.Span(nanoseconds: Self.firstPause.nanoseconds << Int64(min(failures, Self.mostDoublings)))
+    private func pause(after failures: Int, _ error: NighError?) -> Moment.Span {
+        let doubled = Self.firstPause.nanoseconds << Int64(min(failures, Self.mostDoublings))
+        return max(Moment.Span(nanoseconds: doubled), Moment.Span(error?.retryAfter ?? .zero))
     }
 
     // MARK: Talking

@@ -179,7 +179,7 @@ import Testing
             Issue.record("a second guest was let in")
             return
         }
-        #expect(error.cause == .full)
+        #expect(error.cause == .full && error.retryAfter == .seconds(2))
         #expect(host.statistics.refusals["full"] == 1)
 
         first.session.disconnect(host.id)
@@ -201,6 +201,7 @@ import Testing
             if case .failure(let error)? = guest.outcomes.first { error.cause } else { nil }
         }
         #expect(refused == [.busy])
+        #expect(guests.compactMap { $0.failure?.retryAfter } == [.seconds(2)])
     }
 
     @Test func anAddressGivenByHandNeedsNoDiscovery() throws {

@@ -62,6 +62,7 @@ final class ScriptedPipe: Pipe, @unchecked Sendable {
     private(set) var handler: (any PipeHandler)?
     var passed = PipeCounters()
     var room = 1_000
+    private var written: [UInt8] = []
 
     init(of owner: ScriptedTransport) { self.owner = owner }
 
@@ -79,6 +80,7 @@ final class ScriptedPipe: Pipe, @unchecked Sendable {
     }
     func write(_ queue: inout ByteQueue) {
         passed.bytesWritten += queue.byteCount
+        written += queue.bytes
         queue.removeAll()
         owner.note("write")
     }
@@ -86,9 +88,17 @@ final class ScriptedPipe: Pipe, @unchecked Sendable {
     func resumeReading() { owner.note("resumeReading") }
     func close(_ manner: PipeCloseManner) { owner.note("close \(manner)") }
 
-    func receive(_ count: Int) {
-        passed.bytesReceived += count
-        handler?.pipe(self, received: ByteSlice([UInt8](repeating: 1, count: count)))
+    func receive(_ count: Int) { receive([UInt8](repeating: 1, count: count)) }
+
+    func receive(_ bytes: [UInt8]) {
+        passed.bytesReceived += bytes.count
+        handler?.pipe(self, received: ByteSlice(bytes))
+    }
+
+    /// What was written to it since this was asked last.
+    func takeWritten() -> [UInt8] {
+        defer { written = [] }
+        return written
     }
 }
 

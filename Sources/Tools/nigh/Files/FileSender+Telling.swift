@@ -70,14 +70,13 @@ extension FileFailure {
 }
 
 extension NighError {
-    /// Whether it may be otherwise when it is tried again.
+    /// Whether it may be otherwise when it is tried again. A peer that refuses without naming a time has said no.
     var mayPass: Bool {
         switch cause {
-        case .refused, .unreachable, .timedOut, .linkLost, .reset, .silent, .full, .busy, .notConnected,
-            .unknownPeer, .noRoute, .restarted, .peerLeft, .unknownConversation, .superseded, .system,
-            .allFailed:
+        case .refused, .unreachable, .timedOut, .linkLost, .reset, .silent, .notConnected, .unknownPeer,
+            .noRoute, .restarted, .peerLeft, .unknownConversation, .superseded, .system, .allFailed:
             true
-        case .declined(_, let wait): wait > .zero
+        case .declined, .full, .busy: retryAfter != nil
         default: false
         }
     }

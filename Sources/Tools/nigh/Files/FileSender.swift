@@ -132,8 +132,12 @@ actor FileSender {
                     remark = "gone; looking for it"
                 }
             } catch let error as NighError where !isInterrupted && error.mayPass && !isTooLate {
+                if let named = error.retryAfter {
+                    pause = max(pause, Moment.Span(named))
+                    // Waiting for longer than nothing may move helps nobody.
+                    if thread.now + pause >= advancedAt + Moment.Span(plan.giveUp) { throw error }
+                }
                 remark = "\(error.cause); trying again"
-                if case .declined(_, let wait) = error.cause { pause = max(pause, Moment.Span(wait)) }
             }
             try await sleep(pause)
             pause = min(pause + pause, .seconds(4))

@@ -139,7 +139,7 @@ struct PingErrand: Errand {
             do {
                 return try await mine.connect(to: choice, for: .ping, within: Self.patienceWithAttempt)
             } catch let error as NighError where !isForGood(error) {
-                try await Task.sleep(for: Self.pauseBetweenAttempts)
+                try await Task.sleep(for: max(Self.pauseBetweenAttempts, error.retryAfter ?? .zero))
             }
         }
     }
@@ -160,9 +160,9 @@ struct PingErrand: Errand {
     private func isForGood(_ error: NighError) -> Bool {
         switch error.cause {
         case .invalid, .selfDial, .sameIdentity, .wrongService, .noCommonSecurity, .noCommonVersion,
-            .notPaired,
-            .declined, .insecure, .cancelled, .contractBroken:
+            .notPaired, .insecure, .cancelled, .contractBroken:
             true
+        case .declined: error.retryAfter == nil
         case .noRoute: if case .address = choice { true } else { false }
         default: false
         }

@@ -209,7 +209,11 @@ final class Pinger: @unchecked Sendable {
         isRejoining = false
         guard !isFinished else { return }
         guard case .success(let id) = result, let peer = mine.peers[id] else {
-            loop.schedule(at: loop.now + Self.pauseAfterFailure) { [self] in rejoin() }
+            var pause = Self.pauseAfterFailure
+            if case .failure(let error) = result, let named = error.retryAfter {
+                pause = max(pause, Moment.Span(named))
+            }
+            loop.schedule(at: loop.now + pause) { [self] in rejoin() }
             return
         }
         self.peer = peer

@@ -1,0 +1,85 @@
+import Testing
+
+@testable import NighCore
+
+/// Who refuses may say how long not to be asked again, and is not asked earlier.
+@Suite struct RetryTimeTests {
+    private func refusal(_ peer: ScriptedPeer, code: UInt8, seconds: UInt8) -> [UInt8] {
+        peer.conversation + [code, 0, 0, 0, seconds, 0]
+    }
+
+    @Test(
+        "A conversation that looks for a link asks again after the time that it was told, not before",
+        arguments: [0, 1, 2, 4] as [UInt8])
+    func resuming(code: UInt8) throws {
+        let peer = try ScriptedPeer()
+        try peer.beginConversation()
+        try peer.losesLinkAndAsks()
+        try peer.say(.decline, refusal(peer, code: code, seconds: 3))
+        try peer.run(.milliseconds(2_999))
+        #expect(peer.dials.count == 2 && peer.state == .reconnecting)
+        try peer.run(.milliseconds(1))
+        #expect(peer.dials.count == 3)
+    }
+
+    @Test("A route that is seen meanwhile does not shorten that time")
+    func newRoute() throws {
+        let peer = try ScriptedPeer()
+        try peer.beginConversation()
+        try peer.losesLinkAndAsks()
+        try peer.say(.decline, refusal(peer, code: 2, seconds: 3))
+        try peer.run(.seconds(1))
+        let advertisement = Advertisement(
+            service: "test", peer: ScriptedPeer.peer, name: ScriptedPeer.hello.name)
+        peer.transport.events?.routeFound(
+            Sighting(address: ScriptedTransport.address("elsewhere"), advertisement: advertisement),
+            by: peer.transport)
+        try peer.run(.milliseconds(1_999))
+        #expect(peer.dials.count == 2)
+        try peer.run(.milliseconds(1))
+        #expect(peer.dials.count == 3)
+    }
+
+    @Test("Without a time the usual pause is enough")
+    func resumingWithoutTime() throws {
+        let peer = try ScriptedPeer()
+        try peer.beginConversation()
+        try peer.losesLinkAndAsks()
+        try peer.say(.decline, refusal(peer, code: 2, seconds: 0))
+        try peer.run(.milliseconds(400))
+        #expect(peer.dials.count == 3)
+    }
+
+    @Test(
+        "Whoever invites learns the time with the refusal, whatever its code",
+        arguments: [0, 1, 2] as [UInt8])
+    func inviting(code: UInt8) throws {
+        for seconds in [0, 2] as [UInt8] {
+            let peer = try ScriptedPeer()
+            try peer.invite()
+            try peer.say(.decline, refusal(peer, code: code, seconds: seconds))
+            let error = try #require(peer.failure)
+            #expect(error.retryAfter == (seconds == 0 ? nil : .seconds(2)))
+            #expect(error.description.contains("ask again in 2 s") == (seconds == 2))
+        }
+    }
+
+    @Test("A time below a second is told as a second: none at all would mean no for good")
+    func roundedUp() throws {
+        for (wait, seconds) in [(0, 0), (1, 1), (1_000, 1), (1_001, 2), (600_000, 600)] {
+            let peer = try ScriptedPeer()
+            peer.answer = { invitation, session in
+                session.decline(invitation, retryAfter: .milliseconds(wait))
+            }
+            try peer.open()
+            try peer.greet()
+            _ = try peer.hearFrames()
+            try peer.say(
+                .invite,
+                [UInt8](repeating: 9, count: 8) + [0, 0, 0, 0, 0, 0, 0, 1] + ScriptedPeer.standing
+                    + [0, 0, 0x75, 0x30, 0, 0])
+            let decline = try #require(try peer.hearFrames().first)
+            #expect(decline.payload[9..<13] == [0, 0, UInt8(seconds >> 8), UInt8(seconds & 0xFF)])
+        }
+    }
+}

@@ -1,0 +1,205 @@
+import NighTestKit
+import Testing
+
+@testable import NighCore
+
+/// A session in virtual time whose only peer is what a test writes, byte by byte and without encryption.
+///
+/// `@unchecked Sendable`: everything happens on the one virtual loop.
+final class ScriptedPeer: @unchecked Sendable {
+    /// A frame that the session has written.
+    struct Frame: Equatable {
+        let type: UInt8
+        let payload: [UInt8]
+
+        init(_ type: FrameType, _ payload: [UInt8]) {
+            self.type = type.rawValue
+            self.payload = payload
+        }
+
+        fileprivate init(type: UInt8, payload: [UInt8]) {
+            self.type = type
+            self.payload = payload
+        }
+
+        static func close(_ code: UInt16) -> Frame {
+            Frame(.close, [UInt8(code >> 8), UInt8(code & 0xFF), 0])
+        }
+    }
+
+    static let address = ScriptedTransport.address("there")
+    static let preface: [UInt8] = [0x4E, 0x49, 0x47, 0x48, 1, 1, 0, 0]
+    static let hello = Frames.hello(seed: 0x22, incarnation: 7, service: "test", name: "Scripted")
+    static let peer = hello.peer
+
+    let loop = VirtualEventLoop()
+    let transport = ScriptedTransport()
+    let session: Session
+    private(set) var pipe: ScriptedPipe
+    /// What the session does about an invitation.
+    var answer: (Invitation, Session) -> Void = { $1.accept($0) }
+    private(set) var events: [SessionEvent] = []
+    private(set) var texts: [String] = []
+    private(set) var outcomes: [Result<PeerID, NighError>] = []
+    /// The conversation in hand.
+    private(set) var conversation: [UInt8] = []
+    private var unread: [UInt8] = []
+
+    /// A started session that accepts every invitation.
+    init(adjust: (inout SessionConfiguration) -> Void = { _ in }) throws {
+        var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: "Puma's den"))
+        configuration.security = .none
+        configuration.seed = 1
+        adjust(&configuration)
+        pipe = ScriptedPipe(of: transport)
+        session = Session(
+            configuration, identity: .ephemeral(seed: 1), transports: [transport], loop: loop)
+        session.start(
+            onEvent: { [unowned self] event in
+                events.append(event)
+                if case .invited(let invitation) = event { answer(invitation, session) }
+            },
+            onMessage: { [unowned self] bytes, _ in
+                texts.append(bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })
+            })
+        try loop.runQueued()
+    }
+
+    // MARK: Pipes
+
+    /// Opens a pipe to the session, or the one of a dial of its own.
+    func open(dial: DialID? = nil) throws {
+        pipe = ScriptedPipe(of: transport)
+        pipe.room = 1 << 20
+        unread = []
+        transport.events?.pipeOpened(pipe, dial: dial, by: transport)
+        try loop.runQueued()
+    }
+
+    /// Opens the pipe that the session has dialled last.
+    func openDialled() throws {
+        let dial = try #require(dials.last)
+        try open(dial: dial)
+    }
+
+    /// Breaks the pipe without a word.
+    func cut() throws {
+        pipe.handler?.pipeClosed(pipe, error: nil)
+        try loop.runQueued()
+    }
+
+    /// The dials that the session has made so far.
+    var dials: [DialID] {
+        transport.calls.compactMap { call in
+            let words = call.split(separator: " ")
+            return words.first == "dial" ? words.last.flatMap { UInt64($0) }.map(DialID.init(number:)) : nil
+        }
+    }
+
+    func run(_ duration: Duration) throws { try loop.run(for: duration) }
+
+    // MARK: Bytes
+
+    func say(_ bytes: [UInt8]) throws {
+        pipe.receive(bytes)
+        try loop.runQueued()
+    }
+
+    func say(_ type: FrameType, _ payload: [UInt8] = []) throws { try say(Frames.frame(type, payload)) }
+
+    func say(close code: UInt16) throws { try say(.close, [UInt8(code >> 8), UInt8(code & 0xFF), 0]) }
+
+    /// What the session has written since this was asked last.
+    func hear() -> [UInt8] { pipe.takeWritten() }
+
+    /// The same in frames; nothing else must have come.
+    func hearFrames() throws -> [Frame] {
+        unread += hear()
+        var frames: [Frame] = []
+        while unread.count >= 4 {
+            let length = Int(unread[0]) << 16 | Int(unread[1]) << 8 | Int(unread[2])
+            guard unread.count >= 4 + length else { break }
+            frames.append(Frame(type: unread[3], payload: Array(unread[4..<4 + length])))
+            unread.removeFirst(4 + length)
+        }
+        try #require(unread.isEmpty, "half a frame")
+        return frames
+    }
+
+    // MARK: The usual beginnings
+
+    static let standing: [UInt8] =
+        [UInt8](repeating: 0, count: 16) + [0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0]
+
+    /// Exchanges prefaces and hellos; what the session says after its own is still to be heard.
+    func greet(_ hello: Hello = ScriptedPeer.hello) throws {
+        try say(Self.preface)
+        #expect(hear().prefix(8) == Self.preface[...])
+        try say(.hello, hello.payload)
+    }
+
+    /// The session invites this peer, and waits for its answer.
+    func invite() throws {
+        session.invite(at: Self.address) { [unowned self] in outcomes.append($0) }
+        try loop.runQueued()
+        try openDialled()
+        try greet()
+        let invite = try #require(try hearFrames().first { $0.type == FrameType.invite.rawValue })
+        conversation = Array(invite.payload.prefix(8))
+    }
+
+    /// The session has invited this peer, and is told yes.
+    func beginConversation() throws {
+        try invite()
+        try say(.accept, conversation + [UInt8](repeating: 0, count: 8) + Self.standing)
+        try #require(state == .connected)
+        _ = hear()
+    }
+
+    /// The link is cut; the session has dialled again, and asks for the conversation to go on.
+    func losesLinkAndAsks() throws {
+        let before = dials.count
+        try cut()
+        try run(.milliseconds(1))
+        try #require(state == .reconnecting && dials.count == before + 1)
+        try openDialled()
+        try greet()
+        try #require(try hearFrames().contains { $0.type == FrameType.resume.rawValue })
+    }
+
+    // MARK: What the session thinks
+
+    var state: PeerState? { change?.peer.state }
+
+    /// Why it came to that.
+    var cause: NighError? { change?.cause }
+
+    /// How the last call failed.
+    var failure: NighError? {
+        guard case .failure(let error)? = outcomes.last else { return nil }
+        return error
+    }
+
+    private var change: (peer: Peer, cause: NighError?)? {
+        for case .stateChanged(let peer, _, let cause) in events.reversed() where peer.id == Self.peer {
+            return (peer, cause)
+        }
+        return nil
+    }
+
+    /// The states that the peer went through, in order.
+    var moves: [PeerState] {
+        events.compactMap { if case .stateChanged(let peer, _, _) = $0 { peer.state } else { nil } }
+    }
+
+    /// Why conversations have ended.
+    var endings: [NighError.Cause] {
+        events.compactMap {
+            if case .stateChanged(let peer, _, let cause?) = $0, peer.state == .disconnected {
+                cause.cause
+            } else {
+                nil
+            }
+        }
+    }
+}
