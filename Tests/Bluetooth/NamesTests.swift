@@ -1,3 +1,4 @@
+import Foundation
 import NighBluetooth
 import NighCore
 import Testing
@@ -13,6 +14,18 @@ struct NamesTests {
     ])
     func aServiceHasTheSameUUIDEverywhere(_ name: String, _ uuid: String) throws {
         #expect(BluetoothUUID(of: try #require(ServiceName(name))).description == uuid)
+    }
+
+    @Test("The services that docs/PROTOCOL.md gives as examples have the UUIDs that it says")
+    func page() throws {
+        let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
+        let page = try String(contentsOfFile: "/\(root)/docs/PROTOCOL.md", encoding: .utf8)
+        let examples = page.matches(of: #/of `([a-z-]+)` (?:it is )?`([0-9a-f]{8}-[0-9a-f-]{27})`/#)
+        #expect(examples.count == 2)
+        for example in examples {
+            let name = try #require(ServiceName(String(example.1)))
+            #expect(BluetoothUUID(of: name).description == example.2)
+        }
     }
 
     @Test func aUUIDIsReadInEachOfItsLengths() {

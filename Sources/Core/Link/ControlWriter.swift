@@ -55,6 +55,13 @@ struct ControlWriter {
         frameCount = 0
     }
 
+    /// Moves everything behind what `other` has.
+    mutating func drain(into other: inout ControlWriter) {
+        other.queue.append(contentsOf: &queue)
+        other.frameCount &+= frameCount
+        frameCount = 0
+    }
+
     /// Forgets everything.
     mutating func drop() {
         queue.removeAll()

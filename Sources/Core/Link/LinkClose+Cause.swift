@@ -17,7 +17,7 @@ extension LinkClose {
         case .restarted: .restarted
         case .tooManyLinks: .busy
         case .tooSlow: .timedOut
-        case .other: .linkLost
+        case .other: LinkClose.Scope(of: number) == .link ? .linkLost : .peerLeft
         case .notPaired: .notPaired
         case .claimsAnotherPeer: .protocolViolation("the other side knows this one by another PeerID")
         case .prefaceChanged: .insecure(.prefaceChanged)

@@ -43,6 +43,18 @@ extension LinkMachine {
         package var cause: NighError.Cause
         var code: LinkClose.Code?
         var saidByPeer: Bool
+        /// The code as it was on the wire, where there was one.
+        var number: UInt16?
+
+        init(cause: NighError.Cause, code: LinkClose.Code?, saidByPeer: Bool, number: UInt16? = nil) {
+            self.cause = cause
+            self.code = code
+            self.saidByPeer = saidByPeer
+            self.number = number ?? code?.rawValue
+        }
+
+        /// What is over with the link.
+        var scope: LinkClose.Scope { number.map(LinkClose.Scope.init(of:)) ?? .link }
     }
 
     struct Settings {

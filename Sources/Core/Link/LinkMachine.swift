@@ -32,6 +32,9 @@ package final class LinkMachine {
     /// Bytes for the pipe itself: the preface and the channel's handshake.
     @exclusivity(unchecked) private var wire = ByteQueue()
     @exclusivity(unchecked) var control: ControlWriter
+    /// Answers to pings. They are written behind `control`: an acknowledgement that leaves with one comes before it, so whoever
+    /// has the answer knows what has arrived.
+    @exclusivity(unchecked) private var pongs: ControlWriter
     @exclusivity(unchecked) private var unreliable: ControlWriter
     var pingsSent: [UInt64: Moment] = [:]
     var nextAutomaticPing = LinkMachine.firstAutomaticPing
@@ -58,6 +61,7 @@ package final class LinkMachine {
         keepAlive = KeepAlive(
             askAfter: settings.timings.askAfter, loseAfter: settings.timings.loseAfter, now: now)
         control = ControlWriter()
+        pongs = ControlWriter()
         unreliable = ControlWriter(chunkSize: 16 << 10, keepAtMost: 8)
         wire.append(ByteSlice(ownPreface.bytes))
         // Where there is nothing to choose, the handshake need not wait for the other side's preface.
@@ -240,7 +244,7 @@ package final class LinkMachine {
             guard frame.bytes.count >= 8, frame.bytes.count <= 8 + Self.pingPayloadLimit else {
                 throw .malformed("a ping of \(frame.bytes.count) bytes")
             }
-            control.write(.pong, bytes: frame.bytes)
+            pongs.write(.pong, bytes: frame.bytes)
             return nil
         case .pong: return try interpretPong(frame, now: now)
         case .invite, .resume:
@@ -267,13 +271,14 @@ package final class LinkMachine {
             return finish(saidByPeer: try LinkClose(reading: frame.bytes))
         }
         guard frame.type == FrameType.hello.rawValue else { throw .malformed("a frame before the hello") }
-        let hello = try Hello(reading: frame.bytes)
         let own = settings.hello
-        peerHello = hello
-        guard let version = own.commonVersion(with: hello) else {
-            return finish(
-                .noCommonVersion(ours: own.versions, theirs: hello.versions), code: .noCommonVersion)
+        // Before the rest, of which a version that is not spoken here may make something else.
+        let offered = try Hello.versions(of: frame.bytes)
+        guard let version = own.commonVersion(with: offered) else {
+            return finish(.noCommonVersion(ours: own.versions, theirs: offered), code: .noCommonVersion)
         }
+        let hello = try Hello(reading: frame.bytes)
+        peerHello = hello
         if let proven = provenPeer {
             guard hello.peer == proven else {
                 return finish(.insecure(.claimsAnotherPeer(hello.peer)), code: .claimsAnotherPeer)
@@ -301,14 +306,14 @@ package final class LinkMachine {
     func retain(_ bytes: UnsafeRawBufferPointer) -> ByteSlice { decoder.retain(bytes) }
 
     /// Whether the pipe should be read. False while too many answers wait to be written.
-    package var wantsToRead: Bool { control.byteCount <= Self.controlBacklog }
+    package var wantsToRead: Bool { control.byteCount &+ pongs.byteCount <= Self.controlBacklog }
 
     // MARK: Sending
 
     /// Bytes it holds: received and not parsed, or to be written. What bounds a peer's use of memory is bounded by this.
     package var heldByteCount: Int {
         decoder.unparsedByteCount + plain.byteCount + wire.byteCount + control.byteCount
-            + unreliable.byteCount + (channel?.heldByteCount ?? 0)
+            + pongs.byteCount + unreliable.byteCount + (channel?.heldByteCount ?? 0)
     }
 
     /// Queues an unreliable message for this turn's write; the caller has looked whether the pipe is backed up.
@@ -319,7 +324,8 @@ package final class LinkMachine {
 
     /// Whether the link itself has something to write, or to say goodbye.
     var hasOwnOutput: Bool {
-        !wire.isEmpty || control.byteCount > 0 || unreliable.byteCount > 0 || phase == .closed
+        !wire.isEmpty || control.byteCount > 0 || pongs.byteCount > 0 || unreliable.byteCount > 0
+            || phase == .closed
     }
 
     /// Bytes of unreliable messages that wait for this turn's write.
@@ -360,6 +366,7 @@ package final class LinkMachine {
     private func gatherPlain(into queue: inout ByteQueue, budget: Int, conversation: Conversation?) {
         let end = queue.byteCount &+ budget
         control.drain(into: &queue)
+        if pongs.byteCount > 0 { pongs.drain(into: &queue) }
         if unreliable.byteCount > 0 {
             if end > queue.byteCount {
                 statistics.unreliableSent &+= unreliable.frameCount
@@ -417,11 +424,13 @@ package final class LinkMachine {
     }
 
     /// Ends the link from this side: nothing is received any more; `gather` has a last frame that says why.
-    package func close(_ code: LinkClose.Code, _ words: String = "") {
+    ///
+    /// - Parameter cause: what this side is told, where the code alone does not say it.
+    package func close(_ code: LinkClose.Code, _ words: String = "", because cause: NighError.Cause = .left) {
         guard phase != .closed else { return }
         sayGoodbye(LinkClose(code, words))
         phase = .closed
-        end = LinkEnd(cause: .left, code: code, saidByPeer: false)
+        end = LinkEnd(cause: cause, code: code, saidByPeer: false)
         reportedEnd = true
     }
 
@@ -448,12 +457,13 @@ package final class LinkMachine {
 
     private func finish(saidByPeer close: LinkClose) {
         phase = .closed
-        end = LinkEnd(cause: close.cause, code: close.code, saidByPeer: true)
+        end = LinkEnd(cause: close.cause, code: close.code, saidByPeer: true, number: close.number)
     }
 
     /// A close frame can be understood once frames flow, which the other side does not need to have noticed yet.
     private func sayGoodbye(_ close: LinkClose) {
         guard phase == .greeting || phase == .open else { return }
+        pongs.drain(into: &control)
         control.write(.close, payload: close.payload)
     }
 }

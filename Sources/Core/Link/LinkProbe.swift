@@ -192,7 +192,7 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
 
     private func ping() {
         guard pongs < plan.pings else {
-            machine.close(.left)
+            machine.close(.cancelled)
             return over(nil)
         }
         machine.ping(token: UInt64(pongs), payload: [], now: loop.now)

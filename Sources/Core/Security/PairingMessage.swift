@@ -10,6 +10,8 @@ package enum PairingMessage: Equatable {
     case confirmed
     /// There will be no pairing.
     case refused(PairingRefusal)
+    /// A kind of a later version; what it says is not known.
+    case unknown(kind: UInt8)
 
     /// What stands before the fields.
     private enum Kind: UInt8 {
@@ -27,10 +29,11 @@ package enum PairingMessage: Equatable {
         case .reveal(let value): [Kind.reveal.rawValue] + value.bytes
         case .confirmed: [Kind.confirmed.rawValue]
         case .refused(let reason): [Kind.refused.rawValue, reason.rawValue]
+        case .unknown(let kind): [kind]
         }
     }
 
-    /// Reads a whole payload, neither less nor more.
+    /// Reads a whole payload, neither less nor more; of an unknown kind, whatever follows it.
     package init(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
         var reader = FieldReader(bytes)
         let number = try reader.number(UInt8.self, "a pairing message's kind")
@@ -42,7 +45,9 @@ package enum PairingMessage: Equatable {
         case .refused:
             let code = try reader.number(UInt8.self, "the reason of a refused pairing")
             self = .refused(PairingRefusal(rawValue: code) ?? .declined)
-        case nil: throw .malformed("unknown pairing message \(number)")
+        case nil:
+            self = .unknown(kind: number)
+            return
         }
         try reader.finish("a pairing message")
     }
@@ -55,6 +60,7 @@ package enum PairingMessage: Equatable {
         case .reveal: "reveal"
         case .confirmed: "confirmed"
         case .refused: "refused"
+        case .unknown(let kind): "message of kind \(kind)"
         }
     }
 }

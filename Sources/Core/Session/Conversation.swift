@@ -164,15 +164,18 @@ package final class Conversation {
             && sending[0].heldCost &+ sending[1].heldCost == port.outstanding
     }
 
-    /// Applies what the peer says it has and allows; fails when it claims what was never sent. Returns whether more
-    /// may be written now.
+    /// Applies what the peer says it has and allows; fails when it claims what was never sent, or takes back what it allowed.
+    /// Returns whether more may be written now.
     func apply(_ standing: Standing, pool: inout ChunkPool) throws(WireError) -> Bool {
         for lane in 0..<2 where standing.received[lane] > sending[lane].sent {
             throw .malformed("the acknowledgement of a message that was not sent")
         }
+        for lane in 0..<2 where standing.granted[lane] < granted[lane] {
+            throw .malformed("a grant that shrinks")
+        }
         for lane in 0..<2 {
             let freed = sending[lane].acknowledge(upTo: standing.received[lane], pool: &pool)
-            granted[lane] = max(granted[lane], standing.granted[lane])
+            granted[lane] = standing.granted[lane]
             if freed > 0 { port.release(freed, on: sending[lane].lane) }
         }
         return hasUnsent
@@ -228,6 +231,12 @@ package final class Conversation {
             standing.granted[lane] = receiving[lane].grant(window: limits.receiveWindow, unread: unread)
         }
         return standing
+    }
+
+    /// When an acknowledgement leaves for want of an earlier occasion: some time before it must, since timers go off late.
+    var acknowledgesAt: Moment {
+        guard owesAcknowledgement else { return .never }
+        return acknowledgeBy + Moment.Span(nanoseconds: -acknowledgeWithin.nanoseconds / 10)
     }
 
     /// Whether something has come that the peer was not told of.

@@ -168,7 +168,7 @@ extension SessionDriver {
             told = LinkClose(code).cause
         }
         let ending = LinkEnding(
-            words: "\(told)", code: end?.code?.rawValue, isByPeer: end?.saidByPeer ?? false)
+            words: "\(told)", code: end?.number, isByPeer: end?.saidByPeer ?? false)
         observer.link(link.number, .ended(ending), at: loop.now)
     }
 }

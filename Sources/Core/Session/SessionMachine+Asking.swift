@@ -208,9 +208,9 @@ extension SessionMachine {
     /// Whoever was called by address has said who it is.
     func addressAnswered(_ call: AddressCall, link: Link, hello: Hello, now: Moment) {
         guard let peer = record(of: hello.peer, name: hello.name) else {
-            close(link, .tooManyLinks)
-            return refuse(
-                call.token, .limit("known peers", limits.knownPeers), peer: call.address.description)
+            let cause = NighError.Cause.limit("known peers", limits.knownPeers)
+            close(link, .tooManyLinks, because: cause)
+            return refuse(call.token, cause, peer: call.address.description)
         }
         peer.name = hello.name
         if !peer.routes.contains(where: { $0.address == call.address }),

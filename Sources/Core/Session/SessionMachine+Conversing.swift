@@ -30,7 +30,7 @@ extension SessionMachine {
         do throws(WireError) {
             try conversation.startLink(peerStanding: peerStanding, pool: &pool)
         } catch {
-            close(link, .protocolViolation, error.words)
+            close(link, .protocolViolation, error.words, because: error.asViolation)
             endConversation(of: peer, cause: error.asViolation, now: now)
             return false
         }
@@ -68,16 +68,10 @@ extension SessionMachine {
         noteLoss(of: link, with: peer, now: now)
         // If it was moving, it looks at all routes now.
         abandonAttempt(of: peer, code: .tooSlow)
-        switch end.code {
-        case .left?, .sessionClosed?, .restarted?, .protocolViolation?, .notPaired?:
-            return endConversation(of: peer, cause: end.cause, now: now)
-        case .cancelled?:
-            // The invitation was taken back while the yes to it was on its way.
-            return endConversation(of: peer, cause: .peerLeft, now: now)
-        case nil, .superseded?, .selfDial?, .sameIdentity?, .silent?, .noCommonVersion?,
-            .noCommonSecurity?, .wrongService?, .wrongPeer?, .tooManyLinks?, .tooSlow?, .other?,
-            .claimsAnotherPeer?, .prefaceChanged?:
-            break
+        guard end.scope == .link else {
+            // "Cancelled": the invitation was taken back while the yes to it was on its way.
+            let cause = end.code == .cancelled ? .peerLeft : end.cause
+            return endConversation(of: peer, cause: cause, now: now)
         }
         if let departure = peer.departure, peer.conversation?.isDrained ?? true || departure.deadline <= now {
             return finishDeparture(of: peer, now: now)

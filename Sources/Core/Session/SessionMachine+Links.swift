@@ -177,8 +177,8 @@ extension SessionMachine {
         case .introduction(let known): introduced(hello, at: known, on: link, now: now)
         case .peer(let id), .pairing(let id):
             guard hello.peer == id else {
-                close(link, .wrongPeer)
                 let cause = NighError.Cause.wrongPeer(expected: id, found: hello.peer)
+                close(link, .wrongPeer, because: cause)
                 return routeFailed(dialled.purpose, dial: dial, error: NighError(.greeting, cause), now: now)
             }
             guard let peer = peers[id], peer.attempt?.dial == dial || peer.pairing?.dial == dial else {
@@ -204,7 +204,9 @@ extension SessionMachine {
     }
 
     private func acceptedLinkOpened(_ link: Link, hello: Hello, now: Moment) {
-        guard let peer = record(of: hello.peer, name: hello.name) else { return close(link, .tooManyLinks) }
+        guard let peer = record(of: hello.peer, name: hello.name) else {
+            return close(link, .tooManyLinks, because: .limit("known peers", limits.knownPeers))
+        }
         link.belongs(to: peer)
         peer.name = hello.name
         watch(link)
@@ -223,10 +225,7 @@ extension SessionMachine {
     /// trusted any more.
     func violated(_ link: Link, _ what: String, now: Moment) {
         guard link.purpose != .finished else { return }
-        link.machine.close(.protocolViolation, what)
-        linkEnded(
-            link, .init(cause: .protocolViolation(what), code: .protocolViolation, saidByPeer: false),
-            now: now)
+        end(link, .protocolViolation, what, because: .protocolViolation(what), now: now)
     }
 
     /// A link is over, for whatever reason that was not this session's own decision.
@@ -261,10 +260,6 @@ extension SessionMachine {
         else {
             return
         }
-        if end.saidByPeer, end.code == .notPaired, attempt.kind.isResume {
-            // The peer took the pairing back while there was no link to say so on.
-            return endConversation(of: peer, cause: .notPaired, now: now)
-        }
         if end.saidByPeer, end.code == .superseded, attempt.kind == .move {
             // The peer moves by itself.
             return fail(attemptOf: peer, with: .superseded, now: now)
@@ -276,6 +271,10 @@ extension SessionMachine {
             peer.attempt?.yieldsUntil =
                 now + Moment.Span(timings.firstRetry) + Moment.Span(timings.firstRetry)
             return watch(peer)
+        }
+        // Such as a pairing that the peer took back while there was no link to say so on.
+        if attempt.kind.isResume, end.scope == .conversation {
+            return endConversation(of: peer, cause: end.cause, now: now)
         }
         let error = NighError(.inviting, end.cause, transport: transports[link.transport].scheme)
         routeFailed(.peer(peer.id), dial: dial, error: error, now: now)

@@ -149,6 +149,11 @@ extension SessionMachine {
             return violated(link, "a pairing out of turn", now: now)
         }
         if peer.pairing == nil || peer.pairing?.link !== link {
+            if case .unknown = message {
+                // It may begin something, and whoever sent it should not wait.
+                link.machine.send(.refused(.notNow))
+                return markDirty(link)
+            }
             // What was on its way when this side ended the pairing is of no interest any more.
             guard case .commitment = message else { return }
             guard isAskedToPair(by: peer, on: link, now: now) else { return }

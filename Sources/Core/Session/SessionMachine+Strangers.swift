@@ -20,7 +20,7 @@ extension SessionMachine {
         let larger = silent.count >= begun.count ? silent : begun
         guard let oldest = larger.min(by: { $0.number < $1.number }) else { return false }
         statistics.pipesRefused += 1
-        close(oldest, .tooManyLinks)
+        close(oldest, .tooManyLinks, because: .limit("unauthenticated pipes", limits.unauthenticatedPipes))
         return true
     }
 }

@@ -148,12 +148,26 @@ final class SessionMachine {
     }
 
     /// Ends a link from this side, with a goodbye that says why.
-    func close(_ link: Link, _ code: LinkClose.Code, _ words: String = "") {
+    ///
+    /// - Parameter cause: what this side counts and records, where the code means something else to the peer.
+    func close(
+        _ link: Link, _ code: LinkClose.Code, _ words: String = "", because cause: NighError.Cause? = nil
+    ) {
         guard link.purpose != .finished else { return }
-        link.machine.close(code, words)
-        count(end: LinkClose(code, words).cause)
+        link.machine.close(code, words, because: cause ?? .left)
+        count(end: cause ?? LinkClose(code, words).cause)
         discard(link)
         if let peer = link.peer, peer.pairing?.link === link { endPairing(with: peer, .left, saying: nil) }
+    }
+
+    /// Ends a link from this side for something that the peer did or failed to do: the goodbye says why, and what the link
+    /// was for has failed.
+    func end(
+        _ link: Link, _ code: LinkClose.Code, _ words: String = "", because cause: NighError.Cause,
+        now: Moment
+    ) {
+        link.machine.close(code, words, because: cause)
+        if let end = link.machine.end { linkEnded(link, end, now: now) }
     }
 
     /// Forgets a link whose machine has said its last, and has its pipe closed.
@@ -244,7 +258,7 @@ final class SessionMachine {
     private func deadline(of link: Link) -> Moment {
         if link.isHeld { return .never }
         var deadline = link.machine.deadline
-        if let conversation = link.conversation { deadline = min(deadline, conversation.acknowledgeBy) }
+        if let conversation = link.conversation { deadline = min(deadline, conversation.acknowledgesAt) }
         if link.purpose == .unsettled { deadline = min(deadline, settlingDeadline(of: link)) }
         return deadline
     }
@@ -257,7 +271,7 @@ final class SessionMachine {
 
     private func linkTimeArrived(_ link: Link, now: Moment) {
         if link.isHeld { return }
-        if let conversation = link.conversation, conversation.acknowledgeBy <= now {
+        if let conversation = link.conversation, conversation.acknowledgesAt <= now {
             acknowledge(conversation, on: link)
         }
         if link.machine.timeArrived(now: now), let peer = link.peer, link === peer.link {
@@ -266,7 +280,7 @@ final class SessionMachine {
         markDirty(link)
         if let end = link.machine.end { return linkEnded(link, end, now: now) }
         if link.purpose == .unsettled, settlingDeadline(of: link) <= now {
-            linkEnded(link, .init(cause: .timedOut, code: .tooSlow, saidByPeer: false), now: now)
+            end(link, .tooSlow, because: .timedOut, now: now)
         }
     }
 

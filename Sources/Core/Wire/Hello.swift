@@ -19,9 +19,9 @@ package struct Hello: Equatable {
     package var prefaces: [UInt8]?
 
     /// The highest version in both ranges.
-    func commonVersion(with other: Hello) -> UInt8? {
-        let highest = min(versions.upperBound, other.versions.upperBound)
-        return highest >= max(versions.lowerBound, other.versions.lowerBound) ? highest : nil
+    func commonVersion(with offered: ClosedRange<UInt8>) -> UInt8? {
+        let highest = min(versions.upperBound, offered.upperBound)
+        return highest >= max(versions.lowerBound, offered.lowerBound) ? highest : nil
     }
 
     var payload: [UInt8] {
@@ -51,14 +51,24 @@ extension Hello {
     /// Whoever sends less than this could not receive a control frame.
     static let leastMaximumFrame = 8_192
 
+    /// The versions that a hello offers: how it begins in every version of the protocol, also where the rest cannot be read.
+    static func versions(of bytes: UnsafeRawBufferPointer) throws(WireError) -> ClosedRange<UInt8> {
+        var reader = FieldReader(bytes)
+        return try versions(reading: &reader)
+    }
+
+    private static func versions(reading reader: inout FieldReader) throws(WireError) -> ClosedRange<UInt8> {
+        let lowest = try reader.number(UInt8.self, "the hello's lowest version")
+        let highest = try reader.number(UInt8.self, "the hello's highest version")
+        guard lowest >= 1, lowest <= highest else { throw .malformed("the hello's version range is empty") }
+        return lowest...highest
+    }
+
     /// Reads a hello. Extension fields behind the known ones (tag, length, bytes) are skipped, unless their tag's highest bit
     /// says that they must be understood.
     init(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
         var reader = FieldReader(bytes)
-        let lowest = try reader.number(UInt8.self, "the hello's lowest version")
-        let highest = try reader.number(UInt8.self, "the hello's highest version")
-        guard lowest >= 1, lowest <= highest else { throw .malformed("the hello's version range is empty") }
-        versions = lowest...highest
+        versions = try Self.versions(reading: &reader)
         abilities = try reader.number(UInt32.self, "the hello's abilities")
         guard let peer = PeerID(bytes: try reader.take(PeerID.byteCount, "the hello's PeerID")) else {
             throw .malformed("the hello's PeerID")

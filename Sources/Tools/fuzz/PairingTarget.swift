@@ -111,12 +111,15 @@ enum PairingTarget {
         }
     }
 
-    /// What the bytes say. What can be read must be written as it was, but for reasons of a later version.
+    /// What the bytes say. What can be read must be written as it was, but for reasons and kinds of a later version.
     private static func message(of bytes: [UInt8]) throws -> PairingMessage? {
         guard let message = try? bytes.withUnsafeBytes({ try PairingMessage(reading: $0) }) else {
             return nil
         }
-        if case .refused(.declined) = message { return message }
+        switch message {
+        case .refused(.declined), .unknown: return message
+        default: break
+        }
         if message.payload != bytes { throw Finding("\(bytes) is read as \(message)") }
         return message
     }

@@ -349,10 +349,11 @@ dissect[0x0A] = function(r)
     elseif kind == 5 then
         r:number(f.pair_refusal, 1, "the reason of a refused pairing")
     elseif kind ~= 4 then
-        r:fail("unknown pairing message " .. kind)
+        -- Of a later version; it is refused, and breaks no rule.
+        return "message of kind " .. kind
     end
     r:finish("a pairing message")
-    return pairing_kinds[kind] or ""
+    return pairing_kinds[kind]
 end
 
 -- The number of the message that begins here, and of the lane's next one.

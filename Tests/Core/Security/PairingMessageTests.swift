@@ -35,9 +35,11 @@ import Testing
         }
     }
 
-    @Test func anUnknownKindIsRefusedAndAnUnknownReasonIsANo() throws {
+    @Test func anUnknownKindIsReadAsSuchWhateverFollowsAndAnUnknownReasonIsANo() throws {
         for kind in [0, 6, 255] as [UInt8] {
-            #expect(throws: WireError.malformed("unknown pairing message \(kind)")) { try read([kind]) }
+            for rest in [[], [1], [UInt8](repeating: 7, count: 100)] as [[UInt8]] {
+                #expect(try read([kind] + rest) == .unknown(kind: kind))
+            }
         }
         #expect(try read([5, 200]) == .refused(.declined))
     }

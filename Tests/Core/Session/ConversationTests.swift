@@ -195,13 +195,32 @@ import Testing
         try pair.startLink()
         for number in 0..<3 { try pair.first.send([UInt8(number)]) }
         pair.first.gather(budget: 100)
-        var standing = Standing()
+        var standing = pair.second.conversation.takeStanding()
         standing.received[0] = 2
         _ = try pair.first.conversation.apply(standing, pool: &pair.first.pool)
         #expect(pair.first.conversation.port.outstanding == 5)
         standing.received[0] = 1
         _ = try pair.first.conversation.apply(standing, pool: &pair.first.pool)
         #expect(pair.first.conversation.port.outstanding == 5)
+    }
+
+    @Test("A peer that takes back what it allowed breaks the protocol, on either lane and also by a byte")
+    func shrinkingGrant() throws {
+        for lane in 0..<2 {
+            let pair = ConversationPair()
+            try pair.startLink()
+            let standing = pair.second.conversation.takeStanding()
+            _ = try pair.first.conversation.apply(standing, pool: &pair.first.pool)
+            for grant in [standing.granted[lane] - 1, 0] {
+                var less = standing
+                less.granted[lane] = grant
+                #expect(throws: WireError.malformed("a grant that shrinks")) {
+                    try pair.first.conversation.apply(less, pool: &pair.first.pool)
+                }
+            }
+            // Each link counts anew.
+            try pair.startLink()
+        }
     }
 
     @Test func aPeerThatForgotWhatItAcknowledgedIsRefused() throws {

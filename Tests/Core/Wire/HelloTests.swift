@@ -111,7 +111,7 @@ import Testing
 
     @Test func theHighestCommonVersionIsSpoken() {
         func common(_ left: ClosedRange<UInt8>, _ right: ClosedRange<UInt8>) -> UInt8? {
-            Frames.hello(versions: left).commonVersion(with: Frames.hello(versions: right))
+            Frames.hello(versions: left).commonVersion(with: right)
         }
         #expect(common(1...1, 1...1) == 1)
         #expect(common(1...1, 1...2) == 1)

@@ -76,10 +76,10 @@ struct FrameSummary {
         switch content {
         case .hello(let hello): read(hello)
         case .close(let close):
-            let name = LinkClose.name(of: close.code.rawValue)
+            let name = LinkClose.name(of: close.number)
             words = name + (close.words.isEmpty ? "" : ": \(close.words)")
             details = [
-                .init("code", .integer(Int(close.code.rawValue))), .init("code_name", .text(name)),
+                .init("code", .integer(Int(close.number))), .init("code_name", .text(name)),
                 .init("words", .text(close.words)),
             ]
         case .ping(let token, let extra):
