@@ -1,0 +1,64 @@
+import ChildPrograms
+import Foundation
+import NighTestKit
+import Testing
+
+/// The pictures of terminals that the README shows.
+struct PictureTests {
+    private static let folder = "\(BuiltPackages.root)/docs/pictures"
+    private static let columnWidth = 9
+    private static let margin = 12
+
+    /// A text of a picture: where it begins, how many columns it is stretched to, and its words.
+    private struct Text: Equatable {
+        let column: Int
+        let columns: Int
+        let words: String
+
+        init(_ column: Int, _ columns: Int, _ words: String) {
+            (self.column, self.columns, self.words) = (column, columns, words)
+        }
+
+        /// All texts of a picture. What a reader of XML would do about escapes is done here.
+        static func all(of picture: String) -> [Text] {
+            picture.matches(of: #/<text x="(\d+)"[^>]* textLength="(\d+)"[^>]*>([^<]*)</text>/#).map {
+                let words = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#x27;", "'"), ("&amp;", "&")]
+                    .reduce(String($0.3)) { $0.replacing($1.0, with: $1.1) }
+                return Text((Int($0.1)! - margin) / columnWidth, Int($0.2)! / columnWidth, words)
+            }
+        }
+    }
+
+    @Test("A browser that drops spaces draws every word of the README's pictures at its own width")
+    func pictures() throws {
+        let names = try FileManager.default.contentsOfDirectory(atPath: Self.folder).filter {
+            $0.hasSuffix(".svg")
+        }
+        #expect(names.sorted() == ["game.svg", "lobby.svg"])
+        for name in names {
+            let picture = try String(contentsOfFile: "\(Self.folder)/\(name)", encoding: .utf8)
+            let texts = Text.all(of: picture)
+            #expect(texts.count > 5 && texts.count == picture.components(separatedBy: "<text").count - 1)
+            for text in texts {
+                let shown = text.words.split(separator: " ").joined(separator: " ")
+                #expect(text.columns == shown.unicodeScalars.count, "\(name): \"\(text.words)\"")
+            }
+        }
+    }
+
+    @Test("A word of a terminal stands at its column, however many spaces are around it")
+    func render() throws {
+        let folder = TemporaryFolder()
+        let (capture, picture) = ("\(folder.path)/screen.txt", "\(folder.path)/screen.svg")
+        try "   two words    <5>  \u{1B}[1m 5 \u{1B}[0m  end  \n\u{1B}[7m      \u{1B}[0m é  日本  x\n".write(
+            toFile: capture, atomically: true, encoding: .utf8)
+        let call = try Child("\(Self.folder)/render", [capture, picture])
+        let (status, errors) = try call.end()
+        #expect(status == 0, "\(errors)")
+        #expect(
+            try Text.all(of: String(contentsOfFile: picture, encoding: .utf8)) == [
+                Text(3, 9, "two words"), Text(16, 3, "<5>"), Text(22, 1, "5"), Text(26, 3, "end"),
+                Text(7, 1, "é"), Text(10, 2, "日"), Text(12, 2, "本"), Text(16, 1, "x"),
+            ])
+    }
+}
