@@ -22,6 +22,10 @@ final class Bench: @unchecked Sendable {
     var talks: [Int: [PeerID: Int]] = [:]
     private var stations: [Station] = []
     private var sessions: [SessionProbe] = []
+    /// Who has the ends of the wire, by number; guarded by the monitor.
+    private var holders: [Int: ObjectIdentifier] = [:]
+    /// All transports made, and how to ask each for its last error.
+    private var used: [(name: String, end: Int, lastError: () throws -> NighError?)] = []
     private var loops: [any EventLoop] = []
     private var callGuards: [ObjectIdentifier: Station.CallGuard] = [:]
     private var recordedViolations: [String] = []
@@ -57,12 +61,39 @@ final class Bench: @unchecked Sendable {
     }
 
     /// Has the session closed at the end.
-    func adopt(_ make: (_ number: Int) -> SessionProbe) -> SessionProbe {
-        monitor.change {
-            let probe = make(sessions.count + 1)
+    func adopt(
+        _ name: String, _ make: (_ number: Int, _ transport: any Transport) -> SessionProbe
+    ) throws -> SessionProbe {
+        try monitor.change {
+            let end = try freeEnd()
+            let probe = make(sessions.count + 1, rig.makeTransport(end))
             sessions.append(probe)
+            holders[end] = ObjectIdentifier(probe)
+            used.append(
+                (
+                    "session \(probe.number), \(name)", end,
+                    { [unowned self] in try run(on: probe.session.loop) { probe.faults.lastError } }
+                ))
             return probe
         }
+    }
+
+    private func freeEnd() throws -> Int {
+        let end = (0...).first { holders[$0] == nil } ?? 0
+        guard end < rig.endsAtOnce else {
+            throw Failure(words: "the check uses more ends than the wire has, \(rig.endsAtOnce)")
+        }
+        return end
+    }
+
+    /// The transport of this station or session is shut down, and another can take its end of the wire.
+    func release(_ holder: AnyObject) {
+        monitor.change { holders = holders.filter { $0.value != ObjectIdentifier(holder) } }
+    }
+
+    /// All transports made so far, with the last error of each.
+    func usedTransports() -> [ConformanceReport.UsedTransport] {
+        used.map { .init(name: $0.name, end: $0.end, lastError: (try? $0.lastError()) ?? nil) }
     }
 
     /// Starts another transport on the rig's network. Its pipes carry patterns that are checked, or `raw` bytes.
@@ -70,11 +101,14 @@ final class Bench: @unchecked Sendable {
         let loop = makeLoop()
         let callGuard = callGuards[ObjectIdentifier(loop)] ?? Station.CallGuard()
         callGuards[ObjectIdentifier(loop)] = callGuard
-        let station = monitor.change {
+        let station = try monitor.change {
+            let end = try freeEnd()
             let station = Station(
-                stations.count + 1, bench: self, transport: rig.makeTransport(), loop: loop,
+                stations.count + 1, bench: self, transport: rig.makeTransport(end), loop: loop,
                 callGuard: callGuard, isRaw: raw)
             stations.append(station)
+            holders[end] = ObjectIdentifier(station)
+            used.append(("transport \(station.number)", end, { station.lastError }))
             return station
         }
         try station.run { station.guarding { station.transport.start(on: loop, events: station) } }
@@ -176,6 +210,7 @@ final class Bench: @unchecked Sendable {
         monitor.change {
             stations = []
             sessions = []
+            used = []
         }
     }
 

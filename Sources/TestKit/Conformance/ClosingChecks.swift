@@ -19,6 +19,7 @@ extension TransportConformance {
                     for case .closed(let error?) in to.log {
                         throw Bench.Failure(words: "the good end came with an error: \(error)")
                     }
+                    try to.close(.now)
                 }
             }
         },
@@ -32,6 +33,7 @@ extension TransportConformance {
                     let (from, to) = isDialledEnd ? (dialled, accepted) : (accepted, dialled)
                     try from.sendAtOnce(tag: 1, upTo: size, thenClose: .now)
                     try bench.wait("the other end learns of the close") { to.isOver }
+                    try to.close(.now)
                 }
             }
         },
@@ -108,7 +110,7 @@ extension TransportConformance {
             try bench.wait("the other end learns of it") { accepted.isOver }
             try server.call { $0.stopAdvertising() }
             if let address {
-                let late = try server.dial(address)
+                let late = try server.dial(address, timeout: bench.rig.patience / 2)
                 try bench.wait("a dial to it fails") {
                     server.failure(late) != nil || server.dialledPipe(late)?.isOver == true
                 }

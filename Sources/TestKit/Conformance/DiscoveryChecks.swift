@@ -31,11 +31,13 @@ extension TransportConformance {
             "browse-later",
             "what is advertised already is found, and can be dialled at the address it is seen at"
         ) { bench in
-            let servers = [try bench.listener(), try bench.listener()]
+            let servers = try (1...min(2, bench.rig.endsAtOnce - 1)).map { _ in try bench.listener() }
             let browser = try bench.station()
             try browser.browse()
             for server in servers {
-                try bench.wait("routeFound for each of two") { browser.sighting(of: server) != nil }
+                try bench.wait("routeFound for each of \(servers.count)") {
+                    browser.sighting(of: server) != nil
+                }
                 guard let address = browser.sighting(of: server)?.address else { continue }
                 let dial = try browser.dial(address)
                 try bench.wait("a dial to the sighting's address opens a pipe") {
@@ -91,7 +93,8 @@ extension TransportConformance {
             try bench.expect(Set(seen.map(\.advertisement)) == [again], "the old advertisement is still seen")
             try dialled.send(tag: 1, upTo: 1000, pieceLimit: 100)
             try bench.wait("the pipe that was open goes on") { accepted.received == 1000 }
-            _ = try bench.connect(bench.station(), server)
+            for end in [dialled, accepted] { try end.close(.now) }
+            _ = try bench.connect(browser, server)
         },
         ConformanceCheck(
             "update-in-place",
@@ -110,12 +113,11 @@ extension TransportConformance {
             try bench.expect(server.listeningChanges == before.changes, "listeningChanged without a change")
             try dialled.send(tag: 1, upTo: 1000, pieceLimit: 100)
             try bench.wait("the pipe goes on") { accepted.received == 1000 }
-            let idle = try bench.station()
-            let advertisement = idle.advertisement()
-            try idle.call { $0.updateAdvertisement(advertisement) }
-            try idle.call { $0.stopAdvertising() }
+            let advertisement = client.advertisement()
+            try client.call { $0.updateAdvertisement(advertisement) }
+            try client.call { $0.stopAdvertising() }
             try bench.settle()
-            try bench.expect(idle.listening.isEmpty, "an update began to advertise")
+            try bench.expect(client.listening.isEmpty, "an update began to advertise")
         },
         ConformanceCheck(
             "stop-advertising", "stopAdvertising ends listening, says so, and leaves open pipes alone"
@@ -135,6 +137,7 @@ extension TransportConformance {
             try dialled.send(tag: 1, upTo: 1000, pieceLimit: 100)
             try accepted.send(tag: 2, upTo: 1000, pieceLimit: 100)
             try bench.wait("the pipe goes on") { accepted.received == 1000 && dialled.received == 1000 }
+            for end in [dialled, accepted] { try end.close(.now) }
             try server.advertise()
             try bench.wait("it listens again") { !server.listening.isEmpty }
             _ = try bench.connect(client, server)

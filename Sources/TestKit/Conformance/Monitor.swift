@@ -29,18 +29,24 @@ package final class Monitor: @unchecked Sendable {
     }
 
     /// Runs `body` with the lock held.
-    package func read<Result>(_ body: () -> Result) -> Result {
+    package func read<Result, Failure: Error>(
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
-        return body()
+        return try body()
     }
 
     /// Runs `body` with the lock held, then has waiting threads look again.
-    package func change<Result>(_ body: () -> Result) -> Result {
-        read {
-            defer { pthread_cond_broadcast(condition) }
-            return body()
+    package func change<Result, Failure: Error>(
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        pthread_mutex_lock(mutex)
+        defer {
+            pthread_cond_broadcast(condition)
+            pthread_mutex_unlock(mutex)
         }
+        return try body()
     }
 
     /// Waits until `isTrue`, looked at with the lock held, for at most `duration` of real time; returns whether it became

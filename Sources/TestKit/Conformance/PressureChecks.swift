@@ -39,12 +39,15 @@ extension TransportConformance {
         ConformanceCheck(
             "close-held-up", "a writer that is held up may close, and the reader learns of it"
         ) { bench in
+            let server = try bench.listener()
+            let client = try bench.station()
             for manner in [PipeCloseManner.now, .afterWriting] {
-                let (dialled, accepted) = try bench.pair()
+                let (dialled, accepted) = try bench.connect(client, server)
                 try fill(bench, writer: dialled, reader: accepted)
                 try dialled.close(manner)
                 try accepted.resume()
                 try bench.wait("the reader learns of the close") { accepted.isOver }
+                try accepted.close(.now)
                 guard manner == .afterWriting else { continue }
                 try bench.expect(
                     accepted.received == dialled.sent,

@@ -40,6 +40,7 @@ final class Station: TransportEvents, @unchecked Sendable {
     private var dialled: [DialID: PipeProbe] = [:]
     private var failed: [DialID: (error: NighError, after: Moment.Span)] = [:]
     private var recordedFailures: [NighError] = []
+    private var recordedError: NighError?
 
     init(
         _ number: Int, bench: Bench, transport: any Transport, loop: any EventLoop, callGuard: CallGuard,
@@ -68,6 +69,9 @@ final class Station: TransportEvents, @unchecked Sendable {
     var acceptedPipes: [PipeProbe] { monitor.read { accepted } }
     /// Failures of advertising and browsing.
     var failures: [NighError] { monitor.read { recordedFailures } }
+
+    /// The last error that the transport or a pipe of it told.
+    var lastError: NighError? { monitor.read { recordedError } }
 
     func dialledPipe(_ dial: DialID) -> PipeProbe? { monitor.read { dialled[dial] } }
     func failure(_ dial: DialID) -> (error: NighError, after: Moment.Span)? { monitor.read { failed[dial] } }
@@ -128,7 +132,8 @@ final class Station: TransportEvents, @unchecked Sendable {
     }
 
     func dial(_ address: TransportAddress, timeout: Duration? = nil) throws -> DialID {
-        let timeout = timeout ?? bench.rig.patience
+        // Less than is waited for, so that a check which waits for the pipe says why there is none.
+        let timeout = timeout ?? bench.rig.patience * 0.9
         return try run { [self] in
             let dial = beginDial(address)
             guarding { transport.dial(address, as: dial, timeout: timeout) }
@@ -161,6 +166,7 @@ final class Station: TransportEvents, @unchecked Sendable {
             guard !monitor.read({ isShutDown }) else { return }
             guarding { transport.shutdown() }
             monitor.change { isShutDown = true }
+            bench.release(self)
         }
     }
 
@@ -196,6 +202,7 @@ final class Station: TransportEvents, @unchecked Sendable {
     }
 
     func checkError(_ error: NighError) {
+        monitor.change { recordedError = error }
         if error.transport != transport.scheme {
             bench.violated("an error without its transport's scheme: \(error)")
         }

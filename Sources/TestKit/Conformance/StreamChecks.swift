@@ -43,7 +43,8 @@ extension TransportConformance {
         },
         ConformanceCheck(
             "two-listeners",
-            "two transports listen on one network at once, and a dial reaches the one it means"
+            "two transports listen on one network at once, and a dial reaches the one it means",
+            needs: ConformanceNeeds(ends: 3)
         ) { bench in
             let first = try bench.listener()
             let second = try bench.listener()
@@ -59,7 +60,8 @@ extension TransportConformance {
             }
         },
         ConformanceCheck(
-            "both-dial", "two transports that listen and dial each other at once get two pipes"
+            "both-dial", "two transports that listen and dial each other at once get two pipes",
+            needs: ConformanceNeeds(pipes: 2)
         ) { bench in
             let first = try bench.listener()
             let second = try bench.listener()

@@ -27,12 +27,18 @@ public struct ConformanceCheck: Sendable, CustomStringConvertible {
     public let name: String
     /// What must hold.
     public let summary: String
+    /// What it needs of a wire.
+    public let needs: ConformanceNeeds
 
     private let body: @Sendable (Bench) throws -> Void
 
-    init(_ name: String, _ summary: String, _ body: @escaping @Sendable (Bench) throws -> Void) {
+    init(
+        _ name: String, _ summary: String, needs: ConformanceNeeds = ConformanceNeeds(),
+        _ body: @escaping @Sendable (Bench) throws -> Void
+    ) {
         self.name = name
         self.summary = summary
+        self.needs = needs
         self.body = body
     }
 
@@ -43,28 +49,34 @@ public struct ConformanceCheck: Sendable, CustomStringConvertible {
     public func run(_ makeRig: () throws -> TransportRig) -> ConformanceReport.Outcome {
         let clock = ContinuousClock()
         let start = clock.now
-        let verdict = verdict(makeRig)
+        let (verdict, transports) = verdict(makeRig)
         return ConformanceReport.Outcome(
-            name: name, summary: summary, verdict: verdict, duration: clock.now - start)
+            name: name, summary: summary, verdict: verdict, transports: transports,
+            duration: clock.now - start)
     }
 
-    private func verdict(_ makeRig: () throws -> TransportRig) -> ConformanceReport.Verdict {
+    /// How it went, and which transports were made if it failed.
+    private func verdict(
+        _ makeRig: () throws -> TransportRig
+    ) -> (ConformanceReport.Verdict, [ConformanceReport.UsedTransport]) {
         let bench: Bench
-        do { bench = Bench(try makeRig()) } catch { return .failed("no rig could be made: \(error)") }
+        do { bench = Bench(try makeRig()) } catch { return (.failed("no rig could be made: \(error)"), []) }
+        if let shortage = needs.shortage(in: bench.rig) { return (.skipped("it needs \(shortage)"), []) }
         var problem: String?
         do {
             try body(bench)
         } catch let skip as Bench.Skip {
             bench.tearDown()
-            return .skipped(skip.words)
+            return (.skipped(skip.words), [])
         } catch let failure as Bench.Failure {
             problem = failure.words
         } catch {
             problem = "\(error)"
         }
+        let transports = bench.usedTransports()
         bench.tearDown()
         let problems = bench.violations + (problem.map { [$0] } ?? [])
-        return problems.isEmpty ? .passed : .failed(problems.joined(separator: "; "))
+        return problems.isEmpty ? (.passed, []) : (.failed(problems.joined(separator: "; ")), transports)
     }
 }
 
@@ -80,6 +92,21 @@ public struct ConformanceReport: Sendable, CustomStringConvertible {
         case skipped(String)
     }
 
+    /// A transport that a check made.
+    public struct UsedTransport: Hashable, Sendable, CustomStringConvertible {
+        /// Which it was among all, and what it was for: "transport 1", "session 2, Host".
+        public let name: String
+        /// The end of the wire it was made on, from 0.
+        public let end: Int
+        /// The last error it told; nil if it told none.
+        public let lastError: NighError?
+
+        /// One line.
+        public var description: String {
+            "\(name), on end \(end): " + (lastError.map { "its last error: \($0)" } ?? "it told no error")
+        }
+    }
+
     /// One check and how it went.
     public struct Outcome: Hashable, Sendable, CustomStringConvertible {
         /// The check's name.
@@ -88,19 +115,22 @@ public struct ConformanceReport: Sendable, CustomStringConvertible {
         public let summary: String
         /// How it went.
         public let verdict: Verdict
+        /// The transports that it made, in that order, if it failed.
+        public let transports: [UsedTransport]
         /// How long it took, in real time.
         public let duration: Duration
 
         /// Whether nothing is wrong.
         public var isPassed: Bool { if case .failed = verdict { false } else { true } }
 
-        /// One line.
+        /// One line, and one more for each transport of a check that failed.
         public var description: String {
             let milliseconds = Moment.Span(duration).nanoseconds / 1_000_000
             return switch verdict {
             case .passed: "pass  \(name) (\(milliseconds) ms)"
             case .failed(let words):
                 "FAIL  \(name) (\(milliseconds) ms): \(words). What must hold: \(summary)"
+                    + transports.map { "\n      \($0)" }.joined()
             case .skipped(let words): "skip  \(name): \(words)"
             }
         }

@@ -27,6 +27,8 @@ public struct TransportRig {
     public var bulkByteCount = 32 * 1024 * 1024
     /// How many pipes there can be at once from one transport to another. Some wires carry one.
     public var pipesAtOnce = 20
+    /// How many transports there can be at once on the wire. A cable has two ends.
+    public var endsAtOnce = 20
     /// Decides peers and the cutting of writes.
     public var seed: UInt64 = 1
     /// Where nobody listens.
@@ -37,7 +39,26 @@ public struct TransportRig {
     let time: Time
     let makeLoop: () -> any EventLoop
     let stopLoop: (any EventLoop) -> Void
-    let makeTransport: () -> any Transport
+    let makeTransport: (_ end: Int) -> any Transport
+
+    /// Transports on loops that run by themselves, one for each transport, where the ends of the wire differ: a cable has a device
+    /// at each, and an adapter does not hear itself.
+    ///
+    /// - Parameter makeEnd: makes a transport on the end of that number. Ends count from 0, and each new transport gets the
+    ///   first that no other transport has.
+    public init(
+        _ name: String, refusedAddress: TransportAddress, silentAddress: TransportAddress? = nil,
+        makeLoop: @escaping () -> any EventLoop, stopLoop: @escaping (any EventLoop) -> Void,
+        makeEnd: @escaping (Int) -> any Transport
+    ) {
+        self.name = name
+        self.refusedAddress = refusedAddress
+        self.silentAddress = silentAddress
+        self.makeLoop = makeLoop
+        self.stopLoop = stopLoop
+        makeTransport = makeEnd
+        time = .real
+    }
 
     /// Transports on loops that run by themselves, one for each transport; `stopLoop` ends what `makeLoop` made.
     public init(
@@ -45,13 +66,27 @@ public struct TransportRig {
         makeLoop: @escaping () -> any EventLoop, stopLoop: @escaping (any EventLoop) -> Void,
         makeTransport: @escaping () -> any Transport
     ) {
+        self.init(
+            name, refusedAddress: refusedAddress, silentAddress: silentAddress, makeLoop: makeLoop,
+            stopLoop: stopLoop, makeEnd: { _ in makeTransport() })
+    }
+
+    /// Transports that all are on `loop`, in virtual time, where the ends of the wire differ.
+    ///
+    /// - Parameter makeEnd: makes a transport on the end of that number. Ends count from 0, and each new transport gets the
+    ///   first that no other transport has.
+    public init(
+        _ name: String, on loop: VirtualEventLoop, refusedAddress: TransportAddress,
+        silentAddress: TransportAddress? = nil, makeEnd: @escaping (Int) -> any Transport
+    ) {
         self.name = name
         self.refusedAddress = refusedAddress
         self.silentAddress = silentAddress
-        self.makeLoop = makeLoop
-        self.stopLoop = stopLoop
-        self.makeTransport = makeTransport
-        time = .real
+        makeTransport = makeEnd
+        makeLoop = { loop }
+        stopLoop = { _ in }
+        time = .virtual(loop)
+        quietTime = .milliseconds(500)
     }
 
     /// Transports that all are on `loop`, in virtual time.
@@ -59,14 +94,9 @@ public struct TransportRig {
         _ name: String, on loop: VirtualEventLoop, refusedAddress: TransportAddress,
         silentAddress: TransportAddress? = nil, makeTransport: @escaping () -> any Transport
     ) {
-        self.name = name
-        self.refusedAddress = refusedAddress
-        self.silentAddress = silentAddress
-        self.makeTransport = makeTransport
-        makeLoop = { loop }
-        stopLoop = { _ in }
-        time = .virtual(loop)
-        quietTime = .milliseconds(500)
+        self.init(
+            name, on: loop, refusedAddress: refusedAddress, silentAddress: silentAddress,
+            makeEnd: { _ in makeTransport() })
     }
 
     /// The memory transport on a hub of its own, with its transports changed by `wrap`; in virtual time or on a

@@ -53,8 +53,10 @@ extension TransportConformance {
             try second.call { $0.stopAdvertising() }
             try bench.wait("the loss is told") { first.sighting(of: second) == nil }
         },
-        ConformanceCheck("diagnose", "diagnose says something in every state, without telling events") {
-            bench in
+        ConformanceCheck(
+            "diagnose", "diagnose says something in every state, without telling events",
+            needs: ConformanceNeeds(ends: 1)
+        ) { bench in
             let station = try bench.station()
             for step in 0..<3 {
                 let lines = try station.call { $0.diagnose() }

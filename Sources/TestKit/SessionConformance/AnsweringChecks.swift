@@ -73,7 +73,8 @@ extension SessionConformance {
                 "it ended with: \(host.endedInvitations[0].cause)")
         },
         ConformanceCheck(
-            "full", "a session that has all the peers it takes refuses with that reason, until one leaves"
+            "full", "a session that has all the peers it takes refuses with that reason, until one leaves",
+            needs: ConformanceNeeds(ends: 3)
         ) { bench in
             let host = try bench.join("Host") { $0.limits.peers = 1 }
             let first = try bench.join("First")
@@ -86,7 +87,8 @@ extension SessionConformance {
             try bench.connect(second, host)
         },
         ConformanceCheck(
-            "busy", "a session with too many invitations waiting refuses with that reason"
+            "busy", "a session with too many invitations waiting refuses with that reason",
+            needs: ConformanceNeeds(ends: 4)
         ) { bench in
             let host = try bench.join("Host", accepting: false) { $0.limits.pendingInvitations = 2 }
             let guests = try (1...3).map { try bench.join("Guest \($0)") }

@@ -57,8 +57,8 @@ extension Bench {
         configuration.timings.longestRetry = .milliseconds(100)
         adjust(&configuration)
         let loop = makeLoop()
-        let transport = FaultyTransport(rig.makeTransport(), plan: plan)
-        let probe = adopt { number in
+        let probe = try adopt(name) { number, transport in
+            let transport = FaultyTransport(transport, plan: plan)
             let identity = Identity.ephemeral(seed: rig.seed &* 1_000 &+ (identity ?? 500 + UInt64(number)))
             if case .virtual = rig.time { configuration.seed = UInt64(number) &* 7_919 }
             let session = Session(configuration, identity: identity, transports: [transport], loop: loop)
@@ -135,8 +135,9 @@ extension Bench {
     /// Begins to close a session; it may tell nothing once that is answered.
     func beginClosing(_ probe: SessionProbe) -> Answer<PeerID> {
         let answer = Answer<PeerID>("the close of session \(probe.number)", on: self)
-        probe.session.close {
+        probe.session.close { [unowned self] in
             probe.noteClosed()
+            release(probe)
             answer.take(.success(probe.id))
         }
         return answer
@@ -148,6 +149,7 @@ extension Bench {
     func kill(_ probe: SessionProbe) throws {
         try run(on: probe.session.loop) { probe.session.die() }
         probe.noteClosed()
+        release(probe)
     }
 
     /// Does something to the transport of a session, on its loop.

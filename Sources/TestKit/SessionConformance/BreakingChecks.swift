@@ -37,6 +37,7 @@ extension SessionConformance {
                 try bench.disturb(first) { $0.plan = .none }
                 try talk.finish()
                 try bench.waitFor(.connected, first, second)
+                for probe in [first, second] { try bench.kill(probe) }
             }
         },
         ConformanceCheck(

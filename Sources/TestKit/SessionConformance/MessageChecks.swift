@@ -47,7 +47,8 @@ extension SessionConformance {
             ])
         },
         ConformanceCheck(
-            "one-some-all", "what goes to one, to some or to all arrives there and nowhere else"
+            "one-some-all", "what goes to one, to some or to all arrives there and nowhere else",
+            needs: ConformanceNeeds(ends: 5)
         ) { bench in
             let host = try bench.join("Host")
             let guests = try (1...4).map { try bench.join("Guest \($0)") }

@@ -29,6 +29,7 @@ extension SessionConformance {
                     }, "what was read is not what was sent")
                 try first.session.trySend([1], to: second.id, .reliable(lane))
                 try bench.readUntil(second, has: accepted + 1)
+                for probe in [first, second] { try bench.kill(probe) }
             }
         },
         ConformanceCheck(
@@ -50,7 +51,8 @@ extension SessionConformance {
             try talk.finish()
         },
         ConformanceCheck(
-            "slow-reader-alone", "one reader that does not read holds up nobody else, and pings are answered"
+            "slow-reader-alone", "one reader that does not read holds up nobody else, and pings are answered",
+            needs: ConformanceNeeds(ends: 3)
         ) { bench in
             let host = try bench.join("Host")
             let sleeper = try bench.join("Sleeper", reading: .inbox)

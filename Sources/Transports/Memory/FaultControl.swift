@@ -62,6 +62,9 @@ public final class FaultControl: @unchecked Sendable {
         }
     }
 
+    /// The last error that the wrapped transport or a pipe of it told.
+    package internal(set) var lastError: NighError?
+
     var loop: (any EventLoop)?
     private var random: SeededGenerator
     private var rules: [Rule] = []
@@ -180,6 +183,7 @@ extension FaultControl {
             inner, number: pipeCount, isInbound: isInbound, scheme: scheme, on: loop, random: random.fork())
         pipesByNumber[pipe.number] = pipe
         pipe.didFinish = { [weak self] in self?.pipesByNumber[$0.number] = nil }
+        pipe.innerFailed = { [weak self] in self?.lastError = $0 }
         pipe.apply(plan)
         applyRules(to: pipe)
         return pipe

@@ -20,6 +20,8 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
     let incoming: FaultLane
     /// Called once, when nothing is left of the pipe.
     var didFinish: (FaultyPipe) -> Void = { _ in }
+    /// Called with the error that the inner pipe ended with.
+    var innerFailed: (NighError) -> Void = { _ in }
 
     private let inner: any Pipe
     private let loop: any EventLoop
@@ -278,6 +280,7 @@ extension FaultyPipe: PipeHandler {
     func pipeEnded(_ pipe: any Pipe) { incoming.accept(.ended) }
 
     func pipeClosed(_ pipe: any Pipe, error: NighError?) {
+        if let error { innerFailed(error) }
         switch phase {
         case .open: incoming.accept(.closed(error))
         case .closing, .orphaned: finish(closingInner: nil)

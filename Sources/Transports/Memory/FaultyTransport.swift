@@ -174,15 +174,18 @@ extension FaultyTransport {
         }
 
         func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {
+            owner.control.lastError = error
             guard owner.dials.removeValue(forKey: dial) != nil else { return }
             owner.events?.dialFailed(dial, error: error, by: owner)
         }
 
         func advertisingFailed(_ error: NighError, by transport: any Transport) {
+            owner.control.lastError = error
             owner.events?.advertisingFailed(error, by: owner)
         }
 
         func browsingFailed(_ error: NighError, by transport: any Transport) {
+            owner.control.lastError = error
             owner.events?.browsingFailed(error, by: owner)
         }
 
@@ -195,6 +198,7 @@ extension FaultyTransport {
         }
 
         func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
+            if case .down(let error) = condition { owner.control.lastError = error }
             owner.events?.transportChanged(condition, by: owner)
         }
     }

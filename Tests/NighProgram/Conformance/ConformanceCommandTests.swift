@@ -40,6 +40,51 @@ import Testing
         #expect(call.lines.first?.contains("What must hold: ") == true)
     }
 
+    @Test("A failure is followed by the transports that were made, with the last error of each")
+    func transports() throws {
+        let arguments = ["conformance", "memory", "--silent", "memory://nobody", "--only", "dial-timeout"]
+        let call = try user.run(arguments)
+        #expect(call.lines.count == 3, "\(call)")
+        #expect(
+            call.lines[1].hasPrefix("      transport 1, on end 0: its last error: connecting over memory: "),
+            "\(call)")
+        let json = try user.run(arguments + ["--json"])
+        try json.expectSchema("conformance")
+        let checks = try #require(try json.object()["checks"] as? [[String: Any]])
+        let made = try #require(checks.first?["transports"] as? [[String: Any]])
+        #expect(made.count == 1 && made[0]["name"] as? String == "transport 1")
+        #expect((made[0]["last_error"] as? String)?.contains("nobody listens there") == true)
+    }
+
+    @Test("On a cable with one pipe the checks that need more are skipped, and it is said how many and why")
+    func cable() throws {
+        let call = try user.run(
+            "conformance", "memory", "--ends", "2", "--pipes", "1", "--only", "two-listeners", "--only",
+            "both-dial", "--only", "dial-refused", "--only", "dial-timeout")
+        #expect(call.status == 0)
+        #expect(
+            call.lines == [
+                "pass  dial-refused", "skip  dial-timeout: it needs an address at which nobody answers",
+                "skip  two-listeners: it needs more than 2 ends",
+                "skip  both-dial: it needs more than 1 pipe at once",
+                "1 passed, 0 failed, 3 skipped of 4.",
+                "1 skipped: it needs an address at which nobody answers.",
+                "1 skipped: it needs more than 1 pipe at once.", "1 skipped: it needs more than 2 ends.",
+            ], "\(call)")
+    }
+
+    @Test("The list says what each check needs of a wire, of transports and of sessions")
+    func needs() throws {
+        let transports = try user.run("conformance", "--list")
+        #expect(transports.lines.allSatisfy { $0.contains("; needs ") }, "\(transports)")
+        #expect(transports.lines.contains { $0.hasPrefix("two-listeners") && $0.hasSuffix("3 ends, 1 pipe") })
+        let sessions = try user.run("conformance", "--list", "--sessions", "--json")
+        try sessions.expectSchema("conformance")
+        let checks = try #require(try sessions.object()["checks"] as? [[String: Any]])
+        let needs = checks.first { $0["name"] as? String == "busy" }?["needs"] as? [String: Any]
+        #expect(needs?["ends"] as? Int == 4 && needs?["pipes"] as? Int == 1)
+    }
+
     @Test("The checks are listed without being run, of transports and of sessions")
     func list() throws {
         let transports = try user.run("conformance", "--list", "--json")
@@ -65,7 +110,7 @@ import Testing
         "A wrong call ends with status 2, in one sentence",
         arguments: [
             [], ["pigeon"], ["memory", "tcp"], ["memory", "--only", "nothing"], ["tcp:port=x"],
-            ["memory", "--pipes", "0"],
+            ["memory", "--pipes", "0"], ["memory", "--ends", "1"],
         ])
     func misuse(_ arguments: [String]) throws {
         let call = try user.run(["conformance"] + arguments)

@@ -20,8 +20,12 @@ struct ConformanceErrand: Errand {
         "conformance", "Holds a transport to the contract of transports",
         text: """
             For whoever writes a transport, or has doubts about one on this machine: runs every check of the conformance suite on transports \
-            that are made from SPEC, each on two or more of them that have to reach each other. Several SPECs are used in turns, for transports \
-            that need an adapter each. Where nobody listens is found out by having one listen and end.
+            that are made from SPEC, each on two or more of them that have to reach each other. Several SPECs are the ends of one wire, \
+            for transports that need a device each: every transport gets the first that no other one has, and from the first again where all \
+            are taken. Where nobody listens is found out by having one listen and end.
+
+            A check that needs more ends or pipes than the wire has is skipped. A failure lists the transports that were made, with the last \
+            error of each.
 
             Over a real network others may be disturbed: name an interface of your own, such as lo.
             """,
@@ -38,6 +42,9 @@ struct ConformanceErrand: Errand {
             Example("memory", "the transport inside one process"),
             Example("tcp:interface=lo,mdns=embedded", "TCP without leaving this machine"),
             Example("bluetooth:adapter=hci0 bluetooth:adapter=hci1", "Bluetooth between two adapters"),
+            Example(
+                "serial:device=/dev/ttyUSB0 serial:device=/dev/ttyUSB1 --ends 2 --pipes 1",
+                "a plugin's cable between two ports"),
         ]
     ) { output, onlyLists, isOfSessions, names, settings, plugins, specs in
         let known = (isOfSessions ? SessionConformance.checks : TransportConformance.checks).map(\.name)
@@ -65,6 +72,7 @@ struct ConformanceErrand: Errand {
         }
         let maker = try await rig.maker()
         var counts = (passed: 0, failed: 0, skipped: 0)
+        var reasons: [String: Int] = [:]
         for (number, check) in checks.enumerated() {
             if interruption.isRequested { break }
             results.live.show([Line("\(number + 1) of \(checks.count): \(check.name)", .faint)])
@@ -75,7 +83,9 @@ struct ConformanceErrand: Errand {
             switch outcome.verdict {
             case .passed: counts.passed += 1
             case .failed: counts.failed += 1
-            case .skipped: counts.skipped += 1
+            case .skipped(let reason):
+                counts.skipped += 1
+                reasons[reason, default: 0] += 1
             }
             tell(outcome, results)
         }
@@ -87,7 +97,10 @@ struct ConformanceErrand: Errand {
             ],
             words: [
                 "\(counts.passed) passed, \(counts.failed) failed, \(counts.skipped) skipped of \(checks.count)."
-            ])
+            ]
+                + reasons.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map {
+                    "\($0.value) skipped: \($0.key)."
+                })
         return counts.failed == 0 && counts.passed > 0 && !interruption.isRequested ? .well : .failed
     }
 
@@ -95,8 +108,21 @@ struct ConformanceErrand: Errand {
         let width = checks.map(\.name.count).max() ?? 0
         for check in checks {
             results.tell(
-                Self.kind, [.init("name", .text(check.name)), .init("summary", .text(check.summary))],
-                words: [Line(check.name, .strong).padded(to: width) + "  " + Line(check.summary)])
+                Self.kind,
+                [
+                    .init("name", .text(check.name)), .init("summary", .text(check.summary)),
+                    .init(
+                        "needs",
+                        .object([
+                            .init("ends", .integer(check.needs.ends)),
+                            .init("pipes", .integer(check.needs.pipes)),
+                            .init("silent_address", .bool(check.needs.silentAddress)),
+                        ])),
+                ],
+                words: [
+                    Line(check.name, .strong).padded(to: width) + "  " + Line(check.summary)
+                        + Line("; needs \(check.needs)", .faint)
+                ])
         }
         results.sumUp([.init("count", .integer(checks.count))], words: [])
     }
@@ -120,6 +146,15 @@ struct ConformanceErrand: Errand {
                 .init("name", .text(outcome.name)), .init("summary", .text(outcome.summary)),
                 .init("verdict", .text(word)), .init("detail", JSON(detail)),
                 .init("duration_ms", .number(outcome.duration.milliseconds)),
-            ], words: [line])
+                .init(
+                    "transports",
+                    .list(
+                        outcome.transports.map {
+                            .object([
+                                .init("name", .text($0.name)), .init("end", .integer($0.end)),
+                                .init("last_error", JSON($0.lastError?.description)),
+                            ])
+                        })),
+            ], words: [line] + outcome.transports.map { Line("      \($0)", .faint) })
     }
 }

@@ -11,6 +11,7 @@ struct ConformanceRig: Sendable {
         var patience: Duration
         var quietTime: Duration
         var bulk: Int
+        var endsAtOnce: Int
         var pipesAtOnce: Int
         var refused: TransportAddress?
         var silent: TransportAddress?
@@ -32,15 +33,20 @@ struct ConformanceRig: Sendable {
             "bulk", .size(in: 1_024...1 << 30), default: 32 << 20,
             "how much is written where it has to be a lot"),
         Option(
+            "ends", .integer(in: 2...1_000), default: 20,
+            "how many of it there can be at once on one wire: 2 for a cable; checks that need more are skipped"
+        ),
+        Option(
             "pipes", .integer(in: 1...1_000), default: 20,
-            "how many pipes there can be at once between two of it"),
+            "how many pipes there can be at once between two of it; checks that need more are skipped"),
         Option("refused", .transportAddress, "where nobody listens; found out without it"),
         Option(
             "silent", .transportAddress,
             "where nobody answers; the checks that need it are skipped without it")
     ) {
         Settings(
-            patience: $0, quietTime: $1, bulk: $2, pipesAtOnce: $3, refused: $4, silent: $5)
+            patience: $0, quietTime: $1, bulk: $2, endsAtOnce: $3, pipesAtOnce: $4, refused: $5,
+            silent: $6)
     }
 
     /// For how long a transport may take to listen.
@@ -77,17 +83,26 @@ struct ConformanceRig: Sendable {
         let name = specs.joined(separator: " ")
         let settings = settings
         return { [parsed] in
-            let turns = SpecTurns(parsed, of: registry)
             var rig = TransportRig(
                 name, refusedAddress: refused, silentAddress: settings.silent,
                 makeLoop: { UVEventLoop() }, stopLoop: { ($0 as? UVEventLoop)?.shutdown() },
-                makeTransport: { turns.make() })
+                makeEnd: { Self.make(parsed[$0 % parsed.count], of: registry) })
             rig.service = Self.service()
             rig.patience = settings.patience
             rig.quietTime = settings.quietTime
             rig.bulkByteCount = settings.bulk
+            rig.endsAtOnce = settings.endsAtOnce
             rig.pipesAtOnce = settings.pipesAtOnce
             return rig
+        }
+    }
+
+    private static func make(_ spec: TransportSpec, of registry: TransportRegistry) -> any Transport {
+        do throws(NighError) {
+            return try registry.make(spec)
+        } catch {
+            // It could be made when the command began.
+            fatalError("\(error)")
         }
     }
 
@@ -113,27 +128,5 @@ struct ConformanceRig: Sendable {
                 advice: "name an address where nobody listens with --refused")
         }
         return address
-    }
-}
-
-/// Makes transports from one spec after another, and again from the first.
-private final class SpecTurns {
-    private let specs: [TransportSpec]
-    private let registry: TransportRegistry
-    private var count = 0
-
-    init(_ specs: [TransportSpec], of registry: TransportRegistry) {
-        self.specs = specs
-        self.registry = registry
-    }
-
-    func make() -> any Transport {
-        defer { count += 1 }
-        do throws(NighError) {
-            return try registry.make(specs[count % specs.count])
-        } catch {
-            // It could be made when the command began.
-            fatalError("\(error)")
-        }
     }
 }
