@@ -28,13 +28,14 @@ final class Witness: TransportEvents, @unchecked Sendable {
         done.wait()
     }
 
-    /// Whether `event` is told within five seconds, or was since the last that was waited for.
-    func hears(_ event: String) -> Bool {
+    /// Whether `events` are told within five seconds, in any order, or were since the last that was waited for.
+    func hears(_ events: String...) -> Bool {
         condition.withLock {
             let deadline = Date(timeIntervalSinceNow: 5)
             while true {
-                if let index = told.firstIndex(where: { $0.hasPrefix(event) }) {
-                    told.removeFirst(index + 1)
+                let found = events.map { event in told.firstIndex { $0.hasPrefix(event) } }
+                if let last = found.compactMap(\.self).max(), !found.contains(nil) {
+                    told.removeFirst(last + 1)
                     return true
                 }
                 if !condition.wait(until: deadline) { return false }
