@@ -9,7 +9,7 @@ final class NighUser {
     /// Where the user's identity and peers are.
     var dataFolder: String { "\(folder.path)/nigh" }
 
-    private var environment: [String: String] { ["XDG_DATA_HOME": folder.path, "NO_COLOR": ""] }
+    var environment: [String: String] { ["XDG_DATA_HOME": folder.path, "NO_COLOR": ""] }
 
     /// Starts `nigh` with these arguments.
     func start(_ arguments: String..., reads: Bool = false) throws -> Child {

@@ -90,6 +90,31 @@ import Testing
         #expect(program.split(separator: "\n", omittingEmptySubsequences: false).count <= 61)
     }
 
+    @Test("shows the contract as it stands in the sources, and `.ci/contract` would write nothing else")
+    func contract() throws {
+        let fences = try Fence.all(of: "docs/transport-contract.md")
+        #expect(fences.count == 4)
+        for fence in fences {
+            let path = try #require(fence.info.split(separator: " ").last.map(String.init))
+            let source = try String(contentsOfFile: "\(BuiltPackages.root)/\(path)", encoding: .utf8)
+            #expect(fence.text == source, "run .ci/contract after a change of \(path)")
+        }
+    }
+
+    @Test("names the checks that a cable with one pipe cannot be asked, each with its reason")
+    func skippedOnACable() throws {
+        let page = try String(
+            contentsOfFile: "\(BuiltPackages.root)/docs/writing-a-transport.md", encoding: .utf8)
+        let rows = page.split(separator: "\n").drop { !$0.hasPrefix("**What is skipped.**") }
+            .filter { $0.hasPrefix("| `") }
+        let named = rows.flatMap { row in
+            row.split(separator: "|")[0].matches(of: #/`([a-z-]+)`/#).map { String($0.1) }
+        }
+        let needy = (TransportConformance.checks + SessionConformance.checks)
+            .filter { $0.needs.ends > 2 || $0.needs.pipes > 1 }.map(\.name)
+        #expect(named.sorted() == needy.sorted() && needy.count == 9)
+    }
+
     @Test("arrives at an example that passes its own tests, in under 400 lines")
     func example() throws {
         let folder = "\(BuiltPackages.root)/Examples/UnixTransport"

@@ -1,0 +1,399 @@
+// The transport: what the session calls, and what it is told. The files beside this know the device, the frames and the pipe.
+import NighCore
+import NighPlugins
+
+/// One pipe between the two ends of a serial line. All state is confined to the loop from `start` on; hence
+/// `@unchecked Sendable`.
+///
+/// A wire has no connections, so both ends say every half second who they are and which pipe they have, and at once when that
+/// changes. Everything follows from what the other end said last: whether somebody is there, who may be dialled, and whether the
+/// pipe is still the same at both ends. A word that is lost is said again.
+final class SerialTransport: Transport, @unchecked Sendable {
+    /// How often this end says how it stands.
+    private static let beat = Moment.Span.milliseconds(500)
+    /// How often it looks what is overdue.
+    private static let step = Moment.Span.milliseconds(250)
+    /// After this long without a word the other end is gone. The session, which would notice after 15 s, then has most of the 10 s
+    /// left for which it keeps a conversation.
+    private static let silence = Moment.Span.seconds(3)
+    /// How often a device that failed is tried again.
+    private static let retry = Moment.Span.seconds(2)
+    /// As many bytes may wait at the device before a pipe has to wait: words about how things stand must not be late.
+    private static let portLimit = 4_096
+
+    /// Somebody at the other end of the wire.
+    private struct Other {
+        let id: UInt64
+        var lastHeard: Moment
+        var advertisement: Advertisement?
+        var address: TransportAddress { SerialTransport.address(of: id) }
+    }
+
+    private struct Dial {
+        let id: DialID
+        let address: TransportAddress
+        let began: Moment
+        let timer: LoopTimer
+    }
+
+    let scheme = "serial"
+    let capabilities = TransportCapabilities(SerialTransport.costs)
+    private let id = UInt64.random(in: 1 ... .max)
+    private let makePort: () -> any Port
+    private let speed: Int
+    private var loop: (any EventLoop)?
+    private var events: (any TransportEvents)?
+    private var port: (any Port)?
+    private var portError: NighError?
+    private var reader = FrameReader()
+    private var timer: LoopTimer?
+    private var stateDue: Moment?
+    private var retryDue: Moment?
+    private var other: Other?
+    private var advertisement: Advertisement?
+    private var isListening = false
+    private var service: ServiceName?
+    private var seen: Advertisement?
+    private var seenAddress: TransportAddress?
+    /// Those that wait for the wire, in order; the first is under way while `opening` is set.
+    private var dials: [Dial] = []
+    private var opening: UInt32?
+    private var pipe: SerialPipe?
+    /// Closed by the other end, and not read to the end yet.
+    private var ending: [ObjectIdentifier: SerialPipe] = [:]
+    private var lastPipe: UInt32 = 0
+    private var finished: UInt32 = 0
+    private var owesWord = false
+
+    init(speed: Int, makePort: @escaping () -> any Port) {
+        self.speed = speed
+        self.makePort = makePort
+    }
+
+    private static func address(of id: UInt64) -> TransportAddress {
+        TransportAddress(scheme: "serial", value: String(id, radix: 16))
+    }
+
+    // MARK: The wire
+
+    func start(on loop: any EventLoop, events: any TransportEvents) {
+        (self.loop, self.events) = (loop, events)
+        later { $0.turn() }
+    }
+
+    /// Everything is told in a later turn, nothing after `shutdown`.
+    private func later(_ work: @escaping @Sendable (SerialTransport) -> Void) {
+        loop?.execute { [weak self] in if let self, events != nil { work(self) } }
+    }
+
+    func shutdown() {
+        events = nil
+        if let timer { loop?.cancel(timer) }
+        for dial in dials { loop?.cancel(dial.timer) }
+        dials = []
+        let port = port
+        self.port = nil  // The goodbye is the last word.
+        for pipe in Array(ending.values) + (pipe.map { [$0] } ?? []) { pipe.finish() }
+        port?.close(sending: Frame.state(state(isLeaving: true)).encoded)
+    }
+
+    private func turn() {
+        guard let loop, events != nil else { return }
+        let now = loop.now
+        timer = loop.schedule(at: now + Self.step) { [weak self] in self?.turn() }
+        guard port != nil else {
+            return openPort()
+        }
+        if let other, now - other.lastHeard > Self.silence { otherIsGone() }
+        pipe?.look(now) { Moment.Span(nanoseconds: Int64($0) * 10_000_000_000 / Int64(speed)) }
+        if let stateDue, now >= stateDue { sendState() }
+        if opening != nil { askForPipe() }
+        pump()
+    }
+
+    private func openPort() {
+        guard let loop, loop.now >= retryDue ?? loop.now else { return }
+        retryDue = loop.now + Self.retry
+        let new = makePort()
+        do throws(NighError) {
+            try new.open(
+                on: loop, received: { [weak self] in self?.received($0) },
+                drained: { [weak self] in self?.pump() }, failed: { [weak self] in self?.portFailed($0) })
+        } catch {
+            return portFailed(error)
+        }
+        port = new
+        if portError != nil { events?.transportChanged(.up, by: self) }
+        portError = nil
+        sendState()
+        tellListening()
+    }
+
+    private func portFailed(_ error: NighError) {
+        port = nil
+        reader = FrameReader()
+        if error != portError { events?.transportChanged(.down(error), by: self) }
+        portError = error
+        seen = nil  // Down, no sighting counts any more.
+        otherIsGone()
+        tellListening()
+        for dial in dials { fail(dial, error.cause, advice: error.advice) }
+    }
+
+    private func state(isLeaving: Bool = false) -> Frame.State {
+        .init(
+            id: id, pipe: pipe?.number ?? opening ?? 0, finished: finished, isLeaving: isLeaving,
+            advertisement: advertisement?.bytes ?? [])
+    }
+
+    private func sendState() {
+        guard let loop, let port else { return }
+        stateDue = loop.now + Self.beat
+        port.write(Frame.state(state()).encoded)
+        // The last one may have been lost, and the other end would wait for ever.
+        if let pipe { port.write(pipe.acknowledgement.encoded) }
+    }
+
+    /// Sends what the pipe has, as far as the device takes it.
+    func pump() {
+        while let port, port.waiting < Self.portLimit, let frame = pipe?.nextFrame() {
+            port.write(frame.encoded)
+        }
+    }
+
+    /// Something came or was read on the pipe, which the other end is told once in this turn.
+    func owesAcknowledgement() {
+        guard !owesWord else { return }
+        owesWord = true
+        later {
+            $0.owesWord = false
+            if let pipe = $0.pipe { $0.port?.write(pipe.acknowledgement.encoded) }
+        }
+    }
+
+    private func received(_ bytes: UnsafeRawBufferPointer) {
+        for frame in reader.take(bytes) where events != nil {
+            switch frame {
+            case .state(let state): heard(state)
+            case .open(let number, let id): asked(for: number, of: id)
+            case .refuse(let number): if number == opening, let dial = dials.first { fail(dial, .refused) }
+            case .data(let number, let at, let bytes):
+                guard let pipe, pipe.number == number else { break }
+                pipe.received(bytes, at: at)
+                owesAcknowledgement()
+            case .acknowledge(let number, let word):
+                guard let pipe, pipe.number == number else { break }
+                pipe.acknowledged(word)
+                pump()
+            }
+        }
+    }
+
+    // MARK: The other end
+
+    private func heard(_ state: Frame.State) {
+        guard let loop, state.id != id else { return }  // A wire that leads back to this end.
+        if state.isLeaving { return other?.id == state.id ? otherIsGone() : () }
+        let isNew = other?.id != state.id
+        if isNew { otherIsGone() }
+        other = Other(
+            id: state.id, lastHeard: loop.now, advertisement: Advertisement(bytes: state.advertisement))
+        if isNew { sendState() }
+        if let pipe, pipe.number != state.pipe {
+            end(pipe, state.finished == pipe.number ? nil : .reset)
+        } else if let opening, opening == state.pipe {
+            opened(opening)
+        }
+        tellSighting()
+        considerDials()
+    }
+
+    private func otherIsGone() {
+        other = nil
+        if let pipe { end(pipe, .linkLost) }
+        opening = nil
+        tellSighting()
+    }
+
+    // MARK: Advertising and browsing
+
+    func advertise(_ advertisement: Advertisement) {
+        self.advertisement = advertisement
+        later {
+            $0.sendState()
+            $0.tellListening()
+            if $0.isListening, let new = $0.advertisement { $0.events?.advertised(as: new.name, by: $0) }
+        }
+    }
+
+    func updateAdvertisement(_ new: Advertisement) { if advertisement != nil { advertise(new) } }
+
+    func stopAdvertising() {
+        advertisement = nil
+        later {
+            $0.sendState()
+            $0.tellListening()
+        }
+    }
+
+    private func tellListening() {
+        let listens = advertisement != nil && port != nil
+        guard listens != isListening else { return }
+        isListening = listens
+        events?.listeningChanged(listens ? [Self.address(of: id)] : [], by: self)
+    }
+
+    func browse(_ service: ServiceName) {
+        (self.service, seen) = (service, nil)
+        later { $0.tellSighting() }
+    }
+
+    func stopBrowsing() { (service, seen) = (nil, nil) }
+
+    /// Tells what is new about the other end: the one sighting there can be.
+    private func tellSighting() {
+        guard let service, let events else { return }
+        let now = other?.advertisement.flatMap { $0.service == service ? $0 : nil }
+        if seen != nil, let address = seenAddress, now == nil || other?.address != address {
+            seen = nil
+            events.routeLost(address, by: self)
+        }
+        guard let now, let address = other?.address, now != seen, self.service == service else { return }
+        let tell = seen == nil ? events.routeFound : events.routeChanged
+        (seen, seenAddress) = (now, address)
+        tell(Sighting(address: address, advertisement: now), self)
+    }
+
+    // MARK: Dialling
+
+    /// A dial waits until somebody is there and the wire is free; its timeout bounds that.
+    func dial(_ address: TransportAddress, as id: DialID, timeout: Duration) {
+        guard let loop else { return }
+        let timer = loop.schedule(at: loop.now + Moment.Span(timeout)) { [weak self] in
+            if let dial = self?.dials.first(where: { $0.id == id }) { self?.fail(dial, .timedOut) }
+        }
+        dials.append(Dial(id: id, address: address, began: loop.now, timer: timer))
+        later { $0.considerDials() }
+    }
+
+    func cancelDial(_ id: DialID) {
+        guard let dial = dials.first(where: { $0.id == id }) else { return }
+        remove(dial)
+        later { $0.considerDials() }
+    }
+
+    private func remove(_ dial: Dial) {
+        if dials.first?.id == dial.id, opening != nil {
+            opening = nil
+            sendState()  // The other end may have opened it meanwhile.
+        }
+        loop?.cancel(dial.timer)
+        dials.removeAll { $0.id == dial.id }
+    }
+
+    private func fail(_ dial: Dial, _ cause: NighError.Cause, advice: String? = nil) {
+        guard dials.contains(where: { $0.id == dial.id }) else { return }
+        remove(dial)
+        let error = NighError(
+            .connecting, cause, peer: "\(dial.address)", transport: scheme, advice: advice)
+        events?.dialFailed(dial.id, error: error, by: self)
+        considerDials()
+    }
+
+    private func considerDials() {
+        while opening == nil, let dial = dials.first {
+            if let portError { return fail(dial, portError.cause, advice: portError.advice) }
+            if dial.address.scheme != scheme || UInt64(dial.address.value, radix: 16) == nil {
+                let advice = "write serial:// and the number that the other end shows"
+                return fail(dial, .invalid("address \(dial.address)"), advice: advice)
+            }
+            // The wire leads to the other end alone, so nobody above this could find that out.
+            if dial.address == Self.address(of: id) { return fail(dial, .selfDial) }
+            guard let other else { return }
+            if dial.address != other.address {
+                // Another program may have come there, and what was heard is from the one before. Its next word comes soon.
+                guard other.lastHeard - dial.began >= Self.beat else { return }
+                return fail(dial, .refused)
+            }
+            guard pipe == nil else { return }
+            opening = UInt32.random(in: 1 ... .max)
+            sendState()
+            askForPipe()
+        }
+    }
+
+    private func askForPipe() {
+        guard let opening, let other else { return }
+        port?.write(Frame.open(pipe: opening, to: other.id).encoded)
+    }
+
+    /// The other end asks for a pipe.
+    private func asked(for number: UInt32, of id: UInt64) {
+        guard let other else { return }
+        // Once there was such a pipe, only how this end stands is of interest.
+        guard pipe == nil, number != lastPipe else { return sendState() }
+        guard id == self.id, isListening else { port?.write(Frame.refuse(pipe: number).encoded); return }
+        // Both ask at once: the greater ID has the wire, and the other dial waits for its turn.
+        if opening != nil, self.id > other.id { return }
+        opening = nil
+        begin(number, dial: nil)
+        sendState()
+    }
+
+    private func opened(_ number: UInt32) {
+        guard let dial = dials.first else { return }
+        opening = nil
+        loop?.cancel(dial.timer)
+        dials.removeFirst()
+        begin(number, dial: dial.id)
+    }
+
+    private func begin(_ number: UInt32, dial: DialID?) {
+        guard let loop, let other else { return }
+        lastPipe = number
+        let new = SerialPipe(number, from: Self.address(of: id), to: other.address, of: self, on: loop)
+        pipe = new
+        events?.pipeOpened(new, dial: dial, by: self)
+    }
+
+    // MARK: The end of pipes
+
+    private func end(_ old: SerialPipe, _ cause: NighError.Cause?) {
+        pipe = nil
+        ending[ObjectIdentifier(old)] = old
+        old.ended(cause.map { NighError(.conversing, $0, transport: scheme, advice: Self.advice(for: $0)) })
+        if old.isOver { ending[ObjectIdentifier(old)] = nil }
+        later { $0.considerDials() }
+    }
+
+    private static func advice(for cause: NighError.Cause) -> String? {
+        cause == .linkLost ? "is the cable plugged in at both ends?" : nil
+    }
+
+    /// A pipe has ended at this end. The wire is free for the next.
+    func isOver(_ old: SerialPipe, allArrived: Bool) {
+        ending[ObjectIdentifier(old)] = nil
+        guard old === pipe else { return }
+        pipe = nil
+        if allArrived { finished = old.number }
+        sendState()
+        later { $0.considerDials() }
+    }
+
+    func diagnose() -> [Diagnosis] {
+        guard port != nil || portError != nil else {
+            return [Diagnosis("device", .warn, "not opened yet", isPending: true)]
+        }
+        if let portError {
+            return [Diagnosis("device", .fail, "\(portError.cause)", advice: portError.advice)]
+        }
+        let there = Diagnosis("other end", .pass, "at \(other.map { "\($0.address)" } ?? "")")
+        let nobody = Diagnosis(
+            "other end", .warn, "nobody was heard for \(Self.silence)",
+            advice: "does the same program run there, at the same speed?")
+        return [
+            Diagnosis("device", .pass, "open, at \(speed) bits/s"), other == nil ? nobody : there,
+            Diagnosis("pipe", .pass, pipe == nil ? "none, \(dials.count) wait for one" : "open"),
+        ]
+    }
+}
