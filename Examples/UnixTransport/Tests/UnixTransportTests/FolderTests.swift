@@ -124,7 +124,8 @@ import Testing
         #expect(browser.hears("found Puma"))
         chmod(folder.path, 0o777)
         // The other may notice first, and be gone when this one looks again.
-        #expect(browser.hears("down: the folder \(folder.path) may be written by others; `chmod go-w", "lost"))
+        let down = "down: the folder \(folder.path) may be written by others; `chmod go-w"
+        #expect(browser.hears(down, "lost"))
         #expect(other.hears("deaf"))
         chmod(folder.path, 0o700)
         #expect(browser.hears("up"))
