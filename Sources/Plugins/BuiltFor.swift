@@ -1,5 +1,5 @@
 // Written by `make api`, and by nobody else; docs/stability.md says what for.
 extension TransportPlugin {
     /// Which Nigh whoever uses this is built for.
-    @_alwaysEmitIntoClient public static var _builtFor: StaticString { "3617df4cca6e1765" }
+    @_alwaysEmitIntoClient public static var _builtFor: StaticString { "d665820f5beb4e76" }
 }
