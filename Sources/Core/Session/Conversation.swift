@@ -158,10 +158,21 @@ package final class Conversation {
         }
     }
 
-    /// Whether what is kept is what was admitted and is not acknowledged; nothing may be staged meanwhile.
+    /// Whether the lanes agree with themselves, what is owed with when it must leave, and what is kept with what was
+    /// admitted and is not acknowledged; nothing may be staged meanwhile.
     var isConsistent: Bool {
         sending[0].isInOrder && sending[1].isInOrder && unread >= 0
+            && receiving[0].isConsistent && receiving[1].isConsistent
+            && owesAcknowledgement == (unacknowledgedBytes > 0)
             && sending[0].heldCost &+ sending[1].heldCost == port.outstanding
+    }
+
+    /// How far the messages of a lane have come, for checks that look at both ends.
+    func progress(on lane: Lane) -> LaneProgress {
+        let index = Int(lane.rawValue)
+        return LaneProgress(
+            acknowledged: sending[index].acknowledged, everSent: sending[index].everSent,
+            received: receiving[index].received)
     }
 
     /// Applies what the peer says it has and allows; fails when it claims what was never sent, or takes back what it allowed.

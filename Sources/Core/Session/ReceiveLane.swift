@@ -14,6 +14,9 @@ struct ReceiveLane {
     /// A lane that puts large messages together in `chunks`.
     init(chunks: LargeChunks) { self.chunks = chunks }
 
+    /// Whether the message being put together has begun and is not whole.
+    var isConsistent: Bool { assembly.map { $0.filled < expected } ?? true }
+
     /// A link that is just replacing another: partial messages will be sent again from their start.
     mutating func startLink(granted bytes: UInt64 = 0) {
         bytesOnLink = 0

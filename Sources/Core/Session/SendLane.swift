@@ -82,8 +82,23 @@ struct SendLane {
         return cost
     }
 
-    /// Whether the counts are in the order in which a message goes through them.
-    var isInOrder: Bool { acknowledged <= sent && sent <= everSent && everSent <= accepted }
+    /// Whether the counts are in the order in which a message goes through them, and agree with what is kept.
+    var isInOrder: Bool {
+        acknowledged <= sent && sent <= everSent && everSent <= accepted && cursorAgrees
+    }
+
+    /// Whether the cursor and the segments say the same as the counts.
+    private var cursorAgrees: Bool {
+        var counted = acknowledged &- UInt64(acknowledgedInFirst)
+        var given = segments.isEmpty && cursorBytes == 0 ? counted : nil
+        for index in 0..<segments.count {
+            if index == cursorSegment, cursorBytes <= segments[index].bytes.count {
+                given = counted &+ UInt64(cursorMessages)
+            }
+            counted &+= UInt64(segments[index].messageCount)
+        }
+        return given == sent && counted &+ UInt64(freshMessages) == accepted
+    }
 
     // MARK: Accepting
 

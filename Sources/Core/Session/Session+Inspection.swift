@@ -1,3 +1,13 @@
+/// How far the messages of one lane have come, counted since the conversation began.
+package struct LaneProgress {
+    /// Messages that the peer has acknowledged.
+    package let acknowledged: UInt64
+    /// Messages that were given whole to any link.
+    package let everSent: UInt64
+    /// Messages that have come whole.
+    package let received: UInt64
+}
+
 /// What a session holds inside, as far as somebody who checks it from outside wants to know. Made for the simulated
 /// world and for benchmarks; no part of the public face.
 package struct SessionInspection {
@@ -33,6 +43,8 @@ package struct SessionInspection {
         package let isLeaving: Bool
         /// Where the peer can be dialled.
         package let routes: [TransportAddress]
+        /// How far messages have come, by lane; empty without a conversation.
+        package let lanes: [LaneProgress]
     }
 
     /// Which run of this session's identity it is.
@@ -95,6 +107,7 @@ extension SessionInspection.PeerView {
             carryingLinks: carryingLinks, bytesWaiting: peer.conversation?.port.outstanding ?? 0,
             bytesUnread: peer.conversation?.unread ?? 0, isAsking: peer.attempt != nil,
             isInvited: peer.invitation != nil, isRecovering: peer.recovery != nil,
-            isLeaving: peer.departure != nil, routes: peer.routes.map(\.address))
+            isLeaving: peer.departure != nil, routes: peer.routes.map(\.address),
+            lanes: peer.conversation.map { Lane.allCases.map($0.progress) } ?? [])
     }
 }

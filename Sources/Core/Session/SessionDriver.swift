@@ -252,6 +252,9 @@ final class SessionDriver: @unchecked Sendable {
         loop.schedule(at: deadline, timerWork)
     }
 
+    /// Whether the timer fires by the machine's deadline; true when there is no deadline.
+    var wakesInTime: Bool { armedFor <= machine.deadline }
+
     private func timerFired() {
         guard !isClosed else { return }
         let now = loop.now

@@ -17,6 +17,7 @@ extension SessionMachine {
             }
         }
         for known in knownAddresses {
+            if deadline > known.dueAt { found.append("\(known.address) is looked at too late") }
             let isLookedAfter = known.dial.map { dials[$0] != nil } ?? (known.dueAt < .never)
             if !isLookedAfter { found.append("\(known.address) is forgotten") }
         }
@@ -31,6 +32,11 @@ extension SessionMachine {
         return found
     }
 
+    /// Whether something that is looked at by `wakesAt` is looked at in time, and the machine at all.
+    private func isAwake(by wakesAt: Moment, for due: Moment) -> Bool {
+        wakesAt <= due && deadline <= wakesAt
+    }
+
     private func check(_ count: Int, atMost limit: Int, _ what: String, _ found: inout [String]) {
         if count > limit { found.append("\(count) \(what), the limit is \(limit)") }
     }
@@ -40,6 +46,7 @@ extension SessionMachine {
             if !holds { found.append("\(peer.state) peer: \(what())") }
         }
         expect(peer.id == id, "under another's id")
+        expect(isAwake(by: peer.wakesAt, for: deadline(of: peer)), "sleeps through a deadline")
         expect(!peer.isIdle, "kept without need")
         expect(peer.routes.count <= limits.routesPerPeer, "too many routes")
         expect(peer.linkCount == links.values.count { $0.peer === peer }, "links miscounted")
@@ -83,6 +90,7 @@ extension SessionMachine {
             if !holds { found.append("\(link.purpose) link: \(what())") }
         }
         expect(link.number == number, "under another's number")
+        expect(isAwake(by: link.wakesAt, for: deadline(of: link)), "sleeps through a deadline")
         expect(link.machine.end == nil, "is over and kept")
         expect(link.peer.map { peers[$0.id] === $0 } ?? true, "of a forgotten peer")
         expect((link.conversation != nil) == (link.purpose == .carrying), "carries without a conversation")
@@ -97,9 +105,21 @@ extension SessionMachine {
     }
 }
 
+extension SessionDriver {
+    /// What contradicts itself between two turns; nothing is kept in order after the end.
+    fileprivate var inconsistencies: [String] {
+        guard !isClosed else { return [] }
+        var found = machine.inconsistencies
+        if machine.hasDirectives { found.append("something to do is left undone") }
+        if machine.hasDirtyLinks, !flushIsDue { found.append("something to write is left unwritten") }
+        if !wakesInTime { found.append("the timer comes too late") }
+        return found
+    }
+}
+
 extension Session {
     /// What contradicts itself in this session, in words; to be called on the loop.
-    package var inconsistencies: [String] { driver.machine.inconsistencies }
+    package var inconsistencies: [String] { driver.inconsistencies }
 
     /// The most bytes one of its links holds; to be called on the loop.
     package var mostBytesHeld: Int {

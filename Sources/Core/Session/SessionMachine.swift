@@ -255,7 +255,8 @@ final class SessionMachine {
         }
     }
 
-    private func deadline(of link: Link) -> Moment {
+    /// When the link must be looked at next.
+    func deadline(of link: Link) -> Moment {
         if link.isHeld { return .never }
         var deadline = link.machine.deadline
         if let conversation = link.conversation { deadline = min(deadline, conversation.acknowledgesAt) }
@@ -284,8 +285,8 @@ final class SessionMachine {
         }
     }
 
-    /// Sees to it that the peer is looked at when its next deadline comes.
-    func watch(_ peer: PeerRecord) {
+    /// When the peer must be looked at next.
+    func deadline(of peer: PeerRecord) -> Moment {
         var deadline = Moment.never
         if let attempt = peer.attempt {
             deadline = min(attempt.deadline, attempt.yieldsUntil, attempt.routeDeadline)
@@ -298,6 +299,12 @@ final class SessionMachine {
         }
         if let departure = peer.departure { deadline = min(deadline, departure.deadline) }
         if let pairing = peer.pairing { deadline = min(deadline, pairing.deadline) }
+        return deadline
+    }
+
+    /// Sees to it that the peer is looked at when its next deadline comes.
+    func watch(_ peer: PeerRecord) {
+        let deadline = deadline(of: peer)
         guard deadline < peer.wakesAt else { return }
         peer.wakesAt = deadline
         wakeups.add(.peer(peer.id), at: deadline)

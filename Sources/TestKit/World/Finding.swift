@@ -38,6 +38,8 @@ public struct Finding: Error, CustomStringConvertible, Sendable {
         case pairing
         /// Nothing stays behind.
         case leaks
+        /// What a session keeps agrees with itself, and what its conversations count with what the other end counts.
+        case consistency
     }
 
     /// The world it happened in.

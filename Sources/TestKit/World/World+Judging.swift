@@ -40,6 +40,38 @@ extension World {
         }
     }
 
+    /// Looks into one session after the other, each time between two turns; true from the first finding on.
+    func findsInconsistency() -> Bool {
+        turns &+= 1
+        guard finding == nil else { return true }
+        guard turns % Self.turnsPerLook == 0 else { return false }
+        let next = turns / Self.turnsPerLook % inhabitants.count
+        guard let life = inhabitants[next].life, !life.hasClosed, let session = life.session else {
+            return false
+        }
+        let words = session.inconsistencies
+        if !words.isEmpty { life.found(.consistency, words.joined(separator: "; ")) }
+        return finding != nil
+    }
+
+    /// What the two ends of a conversation count: nothing is acknowledged that has not come, and nothing comes that was not
+    /// sent.
+    private func compare(_ peer: SessionInspection.PeerView, of life: Life) {
+        guard peer.conversation != nil, let other = index(of: peer.id),
+            let partner = inhabitants[other].life, !partner.hasClosed,
+            let theirs = partner.session?.inspection(of: id(life.index)),
+            theirs.conversation == peer.conversation
+        else { return }
+        for (lane, (own, their)) in zip(Lane.allCases, zip(peer.lanes, theirs.lanes)) {
+            if own.acknowledged > their.received || their.received > own.everSent {
+                life.found(
+                    .consistency,
+                    "\(own.everSent) messages on \(lane) were sent to \(other), \(their.received) came, "
+                        + "\(own.acknowledged) are acknowledged")
+            }
+        }
+    }
+
     private func check(_ life: Life) {
         guard let session = life.session else { return }
         for (_, call) in life.calls.sorted(by: { $0.key < $1.key }) where call.deadline < loop.now {
@@ -72,6 +104,7 @@ extension World {
             if peer.bytesWaiting < 0 || peer.bytesUnread < 0 {
                 life.found(.bounds, "\(peer.bytesWaiting) bytes wait, \(peer.bytesUnread) are unread")
             }
+            compare(peer, of: life)
             let told = life.states.state(of: peer.id)
             if told != peer.state {
                 life.found(.moves, "\(peer.id.short) is \(peer.state), told was \(told)")

@@ -41,6 +41,11 @@ public final class World: @unchecked Sendable {
     /// Conversations that have ended for one end at least.
     var toldEnded: Set<UInt64> = []
     private(set) var finding: Finding?
+    /// Turns of the loop so far.
+    var turns = 0
+    /// One session is looked into every so many turns, which makes a world a third slower. Looking into every session after
+    /// every turn would make it four times as slow.
+    static let turnsPerLook = 4
     private var agenda = TimerQueue<() -> Void>()
     private var indexByPeer: [PeerID: Int] = [:]
     private var lifeByIncarnation: [UInt64: Life] = [:]
@@ -78,8 +83,16 @@ public final class World: @unchecked Sendable {
     /// Runs the world of `seed` from beginning to end. Where a rule is broken, the report has the lines of the log that
     /// lead to it; with `keepingLog` it has all lines in any case.
     public static func run(seed: UInt64, keepingLog: Bool = false) -> WorldReport {
+        run(seed: seed, keepingLog: keepingLog) { _ in }
+    }
+
+    /// The same, after `prepare` has put something into the world.
+    static func run(
+        seed: UInt64, keepingLog: Bool = false, prepare: (World) -> Void
+    ) -> WorldReport {
         report(keepingLog, replay: "soak --seed \(seed) --log") { keepingLog in
             let world = World(seed: seed, keepingLog: keepingLog)
+            prepare(world)
             world.live()
             return world
         }
@@ -140,7 +153,8 @@ public final class World: @unchecked Sendable {
         while finding == nil {
             let next = min(agenda.earliest ?? end, end)
             do {
-                try loop.run(until: next)
+                let span = (next - loop.now).duration
+                _ = try loop.run(until: { self.findsInconsistency() }, within: span)
             } catch {
                 return found(Fault(.progress, "\(error)"))
             }

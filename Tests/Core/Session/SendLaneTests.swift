@@ -112,6 +112,16 @@ private struct ModelledLane {
 }
 
 @Suite struct SendLaneTests {
+    /// The counts are what worlds look at: they must not hold whatever happens.
+    @Test func whatIsAcknowledgedBeforeItWasSentIsOutOfOrder() {
+        var pool = ChunkPool(chunkSize: 1_024, keepAtMost: 4)
+        var lane = SendLane(lane: .main, chunks: LargeChunks())
+        lane.append(large: ByteSlice([1, 2, 3]), isCopy: false)
+        #expect(lane.isInOrder)
+        _ = lane.acknowledge(upTo: 1, pool: &pool)
+        #expect(!lane.isInOrder)
+    }
+
     @Test(arguments: 0..<60)
     func behavesLikeItsModel(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
