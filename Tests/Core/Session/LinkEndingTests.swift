@@ -65,8 +65,8 @@ import Testing
     /// Of known codes and of later ones what they end, and of which range a later one is.
     private static let link: [UInt16] =
         [2, 3, 4, 6, 10, 12, 13, 15, 17, 18, 19, 0xFF, 0x0100, 0x01FF, 0x0400, 0xFFFE]
-    private static let request: [UInt16] = [5, 7, 8, 9, 14, 16, 0x0200, 0x0277, 0x02FF]
-    private static let conversation: [UInt16] = [0, 1, 11, 0x0300, 0x03AB, 0x03FF]
+    private static let request: [UInt16] = [5, 7, 8, 9, 14, 0x0200, 0x0277, 0x02FF]
+    private static let conversation: [UInt16] = [0, 1, 11, 16, 0x0300, 0x03AB, 0x03FF]
 
     @Test(
         "A conversation looks for another link where only the link has ended", arguments: link)
