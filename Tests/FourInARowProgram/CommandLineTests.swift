@@ -98,6 +98,27 @@ import Testing
         try endsWell(child)
     }
 
+    @Test(
+        "A table at an address is called at once, though nothing is seen on the network",
+        arguments: ["join", "watch"], [alone, ["--transport", "tcp:interface=lo", "--identity", "ephemeral"]])
+    func joinAddress(_ command: String, _ over: [String]) throws {
+        let host = try Child("fourinarow", ["host", "--plain", "--name", "Puma"] + Self.alone, reads: true)
+        let told = try host.line(with: "From elsewhere it is reached at tcp://127.0.0.1:")
+        let address = try #require(told.split(separator: " ").last).description
+        let guest = try Child(
+            "fourinarow", [command, address, "--plain", "--name", "Ocelot"] + over, reads: true)
+        try guest.line(with: "Looking for a table at \(address)")
+        if command == "join" {
+            try host.line(with: "Ocelot wants to play")
+            host.type("y")
+        }
+        try guest.line(with: "at the table of Puma")
+        for child in [guest, host] {
+            child.send(SIGINT)
+            try endsWell(child)
+        }
+    }
+
     @Test("The end of what is typed ends it")
     func closedInput() throws {
         let child = try Child("fourinarow", ["--plain"] + Self.alone, reads: true)

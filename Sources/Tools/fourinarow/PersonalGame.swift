@@ -35,15 +35,9 @@ final class PersonalGame: @unchecked Sendable {
         }
         loop.execute { [self] in
             if let remark = ready.remark { front.tell(remark) }
+            if case .join(let target, let wish) = beginning { seek(target, wish) }
             lobby.start { [weak self] in self?.took($0, $1) }
-            switch beginning {
-            case .lobby: break
-            case .host: lobby.host()
-            case .join(let target, let wish):
-                let seeker = TableSeeker(target, wish)
-                self.seeker = seeker
-                if let description = seeker.description { front.tell("looking for \(description)") }
-            }
+            if beginning == .host { lobby.host() }
         }
     }
 
@@ -70,6 +64,14 @@ final class PersonalGame: @unchecked Sendable {
             dismiss(machine)
         }
         seek(view)
+    }
+
+    /// To be called before the lobby starts. The lobby's first view may be the only one: nothing has to be seen before an
+    /// address is called.
+    private func seek(_ target: Errand.Target?, _ wish: TableWish) {
+        let seeker = TableSeeker(target, wish)
+        self.seeker = seeker
+        if let description = seeker.description { front.tell("looking for \(description)") }
     }
 
     private func seek(_ view: LobbyView) {
