@@ -96,7 +96,8 @@ struct PluginFile: Hashable, Sendable {
             "others may write \(name) (mode \(String(mode, radix: 8)))", advice: "`chmod go-w \(path)`")
     }
 
-    /// That it is a library for this machine; the loader's own words for one that is not help nobody.
+    /// That it is a whole library for this machine. The loader's own words for one that is not help nobody, and one that is cut off or
+    /// damaged would end the process.
     private func checkFormat() throws(NighError) {
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -113,6 +114,11 @@ struct PluginFile: Hashable, Sendable {
             throw refusal(
                 "it is no shared library for this kind of machine",
                 advice: "build it on a machine like this one")
+        }
+        do throws(LibraryHeaders.Flaw) {
+            try LibraryHeaders(header, of: descriptor).check()
+        } catch {
+            throw refusal(error.words, advice: "copy the file again, or build the plugin anew")
         }
     }
 

@@ -1,5 +1,7 @@
 import ChildPrograms
+import Foundation
 import Glibc
+import NighCore
 import NighTestKit
 import Testing
 
@@ -77,6 +79,56 @@ import Testing
         #expect(try refusal().contains("it is no regular file"))
         #expect(try refusal(of: BuiltPrograms.path(of: "nigh")).contains("it cannot be loaded: "))
     }
+
+    @Test("that is cut off, wherever, and none of it runs")
+    func cutOff() throws {
+        try ForeignLibrary().build(to: path)
+        #expect(try refusal().contains("offers no transport"))
+        let whole = try bytes()
+        let sizes = Array(stride(from: 0, to: whole.count, by: whole.count / 40)) + [63, 64, whole.count - 1]
+        for size in sizes {
+            try write(whole[..<size])
+            let call = try user.run("transports", "--plugin", path)
+            #expect(
+                call.status == 2 && call.errors.count == 1, "\(size) bytes: \(call.status) \(call.errors)")
+            let words = call.errors.first ?? ""
+            #expect(words.contains(size < 64 ? "it is no library" : "cut off"), "\(size) bytes: \(words)")
+        }
+    }
+
+    /// What a damaged header does to the loader it does to the program; so each is tried in a process of its own.
+    @Test("whose headers are damaged, or taken where that means nothing", arguments: 1...4)
+    func damagedHeaders(seed: Int) throws {
+        try ForeignLibrary().build(to: path)
+        let whole = try bytes()
+        let places = headers(of: whole)
+        var generator = SeededGenerator(seed: UInt64(seed))
+        for _ in 0..<30 {
+            var damaged = whole
+            let place = places.randomElement(using: &generator) ?? 0
+            damaged[place] ^= UInt8.random(in: 1...255, using: &generator)
+            try write(damaged[...])
+            let words = try refusal()
+            #expect(words.contains("is refused: "), "byte \(place) as \(damaged[place]): \(words)")
+        }
+    }
+
+    /// Where the header, those of program and sections, and the dynamic section lie.
+    private func headers(of library: [UInt8]) -> [Int] {
+        func number(_ offset: Int, _ count: Int) -> Int {
+            (0..<count).reduce(0) { $0 | Int(library[offset + $1]) << (8 * $1) }
+        }
+        let programs = (0..<number(56, 2)).map { number(32, 8) + 56 * $0 }
+        let sections = number(40, 8)..<(number(40, 8) + 64 * number(60, 2))
+        let dynamic = programs.filter { number($0, 4) == 2 }.flatMap { program in
+            number(program + 8, 8)..<(number(program + 8, 8) + number(program + 32, 8))
+        }
+        return Array(0..<64) + programs.flatMap { $0..<($0 + 56) } + Array(sections) + dynamic
+    }
+
+    private func bytes() throws -> [UInt8] { try [UInt8](Data(contentsOf: URL(filePath: path))) }
+
+    private func write(_ bytes: ArraySlice<UInt8>) throws { try Data(bytes).write(to: URL(filePath: path)) }
 
     @Test("that others may write, and none of it runs")
     func writableByOthers() throws {
