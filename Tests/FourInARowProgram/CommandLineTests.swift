@@ -100,7 +100,8 @@ import Testing
 
     @Test(
         "A table at an address is called at once, though nothing is seen on the network",
-        arguments: ["join", "watch"], [alone, ["--transport", "tcp:interface=lo", "--identity", "ephemeral"]])
+        arguments: ["join", "watch"],
+        [alone, ["--transport", "tcp:interface=lo", "--identity", "ephemeral"]])
     func joinAddress(_ command: String, _ over: [String]) throws {
         let host = try Child("fourinarow", ["host", "--plain", "--name", "Puma"] + Self.alone, reads: true)
         let told = try host.line(with: "From elsewhere it is reached at tcp://127.0.0.1:")
