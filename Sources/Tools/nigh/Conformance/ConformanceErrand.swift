@@ -43,7 +43,7 @@ struct ConformanceErrand: Errand {
             Example("tcp:interface=lo,mdns=embedded", "TCP without leaving this machine"),
             Example("bluetooth:adapter=hci0 bluetooth:adapter=hci1", "Bluetooth between two adapters"),
             Example(
-                "serial:device=/dev/ttyUSB0 serial:device=/dev/ttyUSB1 --ends 2 --pipes 1",
+                "serial:device=a serial:device=b --ends 2 --pipes 1",
                 "a plugin's cable between two ports"),
         ]
     ) { output, onlyLists, isOfSessions, names, settings, plugins, specs in
