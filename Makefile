@@ -151,6 +151,10 @@ check-bot: setup ## Hold the game's board and bot to slow ones that cannot be wr
 soak: setup ## Run simulated worlds full of faults, SEEDS=n of them
 	swift run $(FLAGS) -c release soak --seeds $(SEEDS) $(ARGUMENTS)
 
+.PHONY: mutants
+mutants: setup ## Change Core's machines in small places, one at a time, and see that tests or worlds notice; ARGUMENTS="--help" tells how
+	swift run $(FLAGS) -c debug mutants $(ARGUMENTS)
+
 .PHONY: fuzz
 fuzz: setup ## Feed all that reads from strangers with nonsense, under the address sanitizer
 	ASAN_OPTIONS=abort_on_error=1 swift run $(FLAGS) -c release --sanitize=address --scratch-path .build/fuzz fuzz $(ARGUMENTS)

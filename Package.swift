@@ -169,6 +169,8 @@ let package = Package(
         .testTarget(
             name: "LabTests", dependencies: ["ChildPrograms", "NighTestKit", "fourinarow", "lab", "nigh"],
             path: "Tests/Lab/Scenarios"),
+        .executableTarget(
+            name: "mutants", dependencies: ["ChildPrograms", "NighCore"], path: "Tests/Mutants/Program"),
         .testTarget(name: "NighTests", dependencies: ["Nigh", "NighCore"], path: "Tests/Nigh"),
         .testTarget(
             name: "MemoryTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Memory"

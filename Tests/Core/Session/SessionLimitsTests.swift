@@ -1,0 +1,79 @@
+import Glibc
+import Testing
+
+@testable import NighCore
+
+/// A session starts with any limits the protocol can do with, and stops the program where it cannot.
+@Suite struct SessionLimitsTests {
+    private static let least: [@Sendable (inout SessionLimits) -> Void] = [
+        { $0.frame = 8_192 }, { $0.message = 1 }, { $0.receiveWindow = 1 }, { $0.sendBuffer = 1 },
+    ]
+    private static let most: [@Sendable (inout SessionLimits) -> Void] = [
+        { $0.frame = (1 << 24) - 1 }, { $0.message = Int(UInt32.max) }, { $0.invitationContext = 4_096 },
+        { $0.unreliableMessage = 8_192 }, { $0.pingPayload = 1_024 }, { $0.pendingPings = 192 },
+    ]
+    private static let tooMuch: [@Sendable (inout SessionLimits) -> Void] = [
+        { $0.frame = 8_191 }, { $0.frame = 1 << 24 }, { $0.message = 0 }, { $0.message = Int(UInt32.max) + 1 },
+        { $0.invitationContext = 4_097 }, { $0.unreliableMessage = 8_193 }, { $0.pingPayload = 1_025 },
+        { $0.pendingPings = 193 }, { $0.receiveWindow = 0 }, { $0.sendBuffer = 0 },
+    ]
+
+    @Test func upToItsBoundEachLimitIsAllowed() {
+        for change in Self.least + Self.most {
+            var limits = SessionLimits()
+            change(&limits)
+            limits.check()
+        }
+    }
+
+    @Test(arguments: tooMuch.indices)
+    func beyondItsBoundEachLimitStopsTheProgram(_ index: Int) async {
+        await #expect(processExitsWith: .failure) { [index] in
+            var limits = SessionLimits()
+            Self.tooMuch[index](&limits)
+            limits.check()
+        }
+    }
+
+    // MARK: The page
+
+    /// What docs/LIMITS.md gives as the default of each field, in seconds or as it is.
+    private static func documented() throws -> [String: Double] {
+        let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
+        let file = try #require(fopen("/\(root)/docs/LIMITS.md", "r"))
+        defer { fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: 1 << 17)
+        bytes.removeLast(bytes.count - fread(&bytes, 1, bytes.count, file))
+        var defaults: [String: Double] = [:]
+        for row in String(decoding: bytes, as: UTF8.self).split(separator: "\n") where row.hasPrefix("| `") {
+            let cells = row.split(separator: "|")
+            // A row may be about two fields, and then gives two defaults.
+            let names = cells[0].split(separator: "`").filter { $0.contains(".") }
+            for (name, text) in zip(names, cells[1].split(separator: ", ")) {
+                defaults[String(name)] = number(text)
+            }
+        }
+        return defaults
+    }
+
+    private static func number(_ text: Substring) -> Double? {
+        let words = text.split(separator: " ")
+        guard let first = words.first, let count = Double(first.filter { $0 != "," }) else { return nil }
+        switch words.dropFirst().first {
+        case "MiB": return count * 1_048_576
+        case "ms": return count / 1_000
+        default: return count
+        }
+    }
+
+    @Test func theDefaultsAreThoseOfThePage() throws {
+        let documented = try Self.documented()
+        for (name, value) in Mirror(reflecting: SessionLimits()).children {
+            #expect(documented["limits.\(name ?? "")"] == (value as? Int).map(Double.init), "\(name ?? "")")
+        }
+        for (name, value) in Mirror(reflecting: SessionTimings()).children {
+            let seconds = (value as? Duration).map { $0 / .seconds(1) }
+            #expect(documented["timings.\(name ?? "")"] == seconds, "\(name ?? "")")
+        }
+    }
+}

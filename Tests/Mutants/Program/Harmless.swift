@@ -1,0 +1,24 @@
+/// The mutants of which somebody has argued that they change nothing anybody could see. A block of lines each, with an empty
+/// line behind it: the file, the line of source, the change, and then the reason.
+struct Harmless {
+    private(set) var reasons: [String: String] = [:]
+
+    static let file = "Tests/Mutants/harmless.txt"
+
+    init(_ text: String) throws {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        for block in lines.split(whereSeparator: { $0.isEmpty }) {
+            let parts = block.filter { !$0.hasPrefix("#") }
+            guard !parts.isEmpty else { continue }
+            guard parts.count > 3 else {
+                throw Folder.Failure(
+                    description: "\(Self.file): an entry without a reason: \(parts[parts.startIndex])")
+            }
+            let parted = Array(parts)
+            let key = parted[0..<3].joined(separator: "\n")
+            reasons[key] = parted[3...].joined(separator: " ")
+        }
+    }
+
+    func reason(for site: Site) -> String? { reasons[site.key] }
+}

@@ -1,0 +1,183 @@
+import ChildPrograms
+import Glibc
+import NighCore
+
+/// A copy of what is tried, with all mutants of a run compiled in.
+struct MutatedPackage {
+    struct Mutant {
+        let number: Int
+        let site: Site
+    }
+
+    private static let folder = ".build/mutants/package"
+    private static let log = ".build/mutants/build.log"
+    private static let refusedFile = ".build/mutants/refused"
+
+    /// Core's machines.
+    private static let mutated = ["Session", "Link", "Wire", "Buffers"].map { "Sources/Core/\($0)/" }
+    /// Two that only look whether what decides is in order, and one that no session has: it is tried by the tests of
+    /// `nigh doctor`.
+    private static let exempt = [
+        "SessionMachine+Consistency.swift", "Session+Inspection.swift", "LinkProbe.swift",
+    ]
+    private static let copied = [
+        "Sources/Core", "Sources/TestKit", "Sources/Transports/COpenSSL", "Sources/Transports/Memory",
+        "Sources/Tools/soak", "Tests/Core",
+    ]
+    /// Pages that tests compare the code with.
+    private static let pages = ["docs/LIMITS.md", "docs/transport-rules.md"]
+
+    private let sources: [String: [UInt8]]
+    /// All places there are, in an order that the seed decides.
+    private let sites: [Site]
+    /// Keys of places that the compiler refuses.
+    private var refused: Set<String>
+    private(set) var mutants: [Mutant] = []
+
+    init(seed: UInt64) throws {
+        var sources: [String: [UInt8]] = [:]
+        for path in Self.copied {
+            for file in Folder.files(below: path) {
+                sources["\(path)/\(file)"] = try Folder.bytes(of: "\(path)/\(file)")
+            }
+        }
+        for page in Self.pages { sources[page] = try Folder.bytes(of: page) }
+        guard sources["Sources/Core/Session/SessionMachine.swift"] != nil else {
+            throw Folder.Failure(description: "this is not the package's folder")
+        }
+        self.sources = sources
+        let found = sources.keys.sorted().filter(Self.isMutated).flatMap { file in
+            SiteFinder.sites(in: sources[file] ?? [], file: file)
+        }
+        sites = found.map { (rank: $0.rank(seed: seed), site: $0) }.sorted { $0.rank < $1.rank }.map(\.site)
+        let known = (try? Folder.text(of: Self.refusedFile)) ?? ""
+        refused = Set(known.split(separator: "\u{0}").map(String.init))
+    }
+
+    private static func isMutated(_ file: String) -> Bool {
+        mutated.contains { file.hasPrefix($0) } && !exempt.contains { file.hasSuffix($0) }
+    }
+
+    /// How many places there are; some of them the compiler may refuse.
+    var siteCount: Int { sites.count }
+
+    /// Keys of all places, for who wants to know whether one is still there.
+    var keys: Set<String> { Set(sites.map(\.key)) }
+
+    /// Takes the first `count` places that the compiler has not refused so far.
+    private mutating func choose(_ count: Int) {
+        mutants = sites.lazy.filter { [refused] in !refused.contains($0.key) }.prefix(count).enumerated().map
+        {
+            Mutant(number: $0.offset + 1, site: $0.element)
+        }
+    }
+
+    // MARK: Building
+
+    /// Builds it with `count` mutants. What the compiler refuses is dropped, and others take its place.
+    mutating func build(_ count: Int, tell: (String) -> Void) throws {
+        while true {
+            choose(count)
+            try write()
+            tell("building \(mutants.count) mutants of \(sites.count) places")
+            let command =
+                "swift build --package-path \(Self.folder) -c release --build-tests -Xswiftc -enable-testing "
+                + "> \(Self.log) 2>&1"
+            let status = try Child("/bin/sh", ["-c", command], patience: 7_200).end().status
+            if status == 0 { return }
+            let dropped = try dropRefused()
+            guard dropped > 0 else {
+                throw Folder.Failure(
+                    description: "the package does not build, and no mutant is why; see \(Self.log)")
+            }
+            tell("the compiler refuses \(dropped)")
+        }
+    }
+
+    private func write() throws {
+        let chosen = Dictionary(grouping: mutants, by: \.site.file)
+        for (file, source) in sources {
+            let edits = (chosen[file] ?? []).flatMap { $0.site.edits($0.number) }
+            try Folder.write(Schema.applying(edits, to: source), to: "\(Self.folder)/\(file)")
+        }
+        let support = Schema.support(for: mutants.map { ($0.number, $0.site) })
+        try Folder.write(Array(support.utf8), to: "\(Self.folder)/\(Self.supportFile)")
+        try Folder.write(Array(Self.manifest.utf8), to: "\(Self.folder)/Package.swift")
+        let wanted = Set(sources.keys).union([Self.supportFile, "Package.swift"])
+        for file in Folder.files(below: Self.folder) where !wanted.contains(file) {
+            unlink("\(Self.folder)/\(file)")
+        }
+    }
+
+    private static let supportFile = "Sources/Core/Mutants.swift"
+
+    /// Drops, for each error, the mutants on its line, or the one nearest to it.
+    private mutating func dropRefused() throws -> Int {
+        var dropped: Set<String> = []
+        for line in try Folder.text(of: Self.log).split(separator: "\n") where line.contains(": error: ") {
+            let parts = line.split(separator: ":", maxSplits: 3)
+            guard parts.count == 4, let row = Int(parts[1]) else { continue }
+            let near = mutants.filter { parts[0].hasSuffix("/\($0.site.file)") }
+            let least = near.map { abs($0.site.line - row) }.min()
+            for mutant in near where abs(mutant.site.line - row) == least { dropped.insert(mutant.site.key) }
+        }
+        refused.formUnion(dropped)
+        try Folder.write(Array(refused.sorted().joined(separator: "\u{0}").utf8), to: Self.refusedFile)
+        return dropped.count
+    }
+
+    private static let manifest = """
+        // swift-tools-version: 6.2
+        import PackageDescription
+
+        let package = Package(
+            name: "Mutants",
+            targets: [
+                .systemLibrary(name: "COpenSSL", path: "Sources/Transports/COpenSSL"),
+                .target(name: "NighCore", dependencies: ["COpenSSL"], path: "Sources/Core"),
+                .target(name: "NighMemory", dependencies: ["NighCore"], path: "Sources/Transports/Memory"),
+                .target(
+                    name: "NighTestKit", dependencies: ["COpenSSL", "NighCore", "NighMemory"], path: "Sources/TestKit"),
+                .executableTarget(name: "soak", dependencies: ["NighTestKit"], path: "Sources/Tools/soak"),
+                .testTarget(
+                    name: "CoreTests", dependencies: ["COpenSSL", "NighCore", "NighMemory", "NighTestKit"],
+                    path: "Tests/Core"),
+            ],
+            swiftLanguageModes: [.v6]
+        )
+
+        """
+
+    // MARK: Trying
+
+    private static let built = "\(folder)/.build/release"
+
+    /// What can be held against a mutant, the cheapest first.
+    func trials(worlds: Int) -> [Trial] {
+        let slow = "(\(Self.slowTests.joined(separator: "|")))\\("
+        return [
+            Trial(
+                name: "unit tests", program: "\(Self.built)/MutantsPackageTests.xctest",
+                arguments: ["--testing-library", "swift-testing", "--filter", tests, "--skip", slow]),
+            Trial(name: "worlds", program: "\(Self.built)/soak", arguments: ["--seeds", "\(worlds)"]),
+        ]
+    }
+
+    /// They take three times as long as all others together, and what they do happens in worlds as well.
+    private static let slowTests = [
+        "aThousandDoubleInvitationsEndWithOneLinkEach", "aLargeMessageCutInTheMiddleArrivesOnceAndWhole",
+        "aCrowdOfStrangersDrivesOutItself", "bothAtOnceEndWithOneLink",
+    ]
+
+    /// The suites of what is mutated; the rest of Core's tests is about what lies beside it.
+    private var tests: String {
+        let suites = sources.filter { file, _ in Self.tested.contains { file.hasPrefix($0) } }.values.flatMap
+        { source in
+            let words = SwiftLexer.tokens(of: source).filter { $0.kind == .word }.map(\.text)
+            return zip(words, words.dropFirst()).filter { $0 == "struct" && $1.hasSuffix("Tests") }.map(\.1)
+        }
+        return "^CoreTests\\.(\(suites.sorted().joined(separator: "|")))/"
+    }
+
+    private static let tested = ["Session", "Link", "Wire", "Buffers", "Runtime"].map { "Tests/Core/\($0)/" }
+}

@@ -1,0 +1,90 @@
+import ChildPrograms
+import Glibc
+
+/// A run: the mutants are built, tried one after the other, and counted.
+struct Mutating {
+    let options: Options
+    let tell: (String) -> Void
+
+    /// How a run ended.
+    struct Score: Equatable {
+        var caught = 0
+        var survived = 0
+        var harmless = 0
+
+        var effective: Int { caught + survived }
+        /// Rounded down.
+        var percent: Int { effective == 0 ? 100 : caught * 100 / effective }
+    }
+
+    /// Returns whether enough were caught.
+    func run() throws -> Bool {
+        var package = try MutatedPackage(seed: options.seed)
+        let harmless = try Harmless((try? Folder.text(of: Harmless.file)) ?? "")
+        let stale = harmless.reasons.keys.filter { !package.keys.contains($0) }.sorted()
+        for key in stale { tell("\(Harmless.file) speaks of what is not there any more:\n\(key)") }
+        try package.build(options.count, tell: tell)
+        if options.isListing {
+            for mutant in package.mutants { tell(Self.words(for: mutant)) }
+            return true
+        }
+        let trials = try measured(package.trials(worlds: options.worlds))
+        var score = Score()
+        var survivors: [MutatedPackage.Mutant] = []
+        for mutant in package.mutants where options.only.isEmpty || options.only.contains(mutant.number) {
+            if let reason = harmless.reason(for: mutant.site), !options.only.contains(mutant.number) {
+                score.harmless += 1
+                tell("\(Self.words(for: mutant))\n    without effect: \(reason)")
+            } else if let words = try self.words(ofCatching: mutant.number, trials) {
+                score.caught += 1
+                tell("\(Self.words(for: mutant))\n    caught by \(words)")
+            } else {
+                score.survived += 1
+                survivors.append(mutant)
+                tell("\(Self.words(for: mutant))\n    SURVIVES")
+            }
+        }
+        report(score, survivors)
+        return score.percent >= options.least && stale.isEmpty
+    }
+
+    private func report(_ score: Score, _ survivors: [MutatedPackage.Mutant]) {
+        if !survivors.isEmpty { tell("\nsurvivors:") }
+        for mutant in survivors { tell("\(Self.words(for: mutant))\n    \(mutant.site.source)") }
+        tell(
+            "\nseed \(options.seed): of \(score.effective + score.harmless) mutants \(score.harmless) are argued to be without "
+                + "effect; of the other \(score.effective), \(score.caught) were caught: \(score.percent) %")
+    }
+
+    private static func words(for mutant: MutatedPackage.Mutant) -> String {
+        "\(mutant.number) \(mutant.site.file):\(mutant.site.line): \(mutant.site.change)"
+    }
+
+    /// With nothing switched on everything must pass; what that takes is the measure of what takes too long.
+    private func measured(_ trials: [Trial]) throws -> [Trial] {
+        try trials.map { trial in
+            let before = Self.processorTime
+            if case .caught(let words) = try trial.run(mutant: 0) {
+                throw Folder.Failure(description: "the \(trial.name) fail with nothing changed: \(words)")
+            }
+            var trial = trial
+            trial.usual = max(1, Self.processorTime - before)
+            tell("the \(trial.name) take \(trial.usual) s of processor time")
+            return trial
+        }
+    }
+
+    /// What all children that have ended took, in whole seconds.
+    private static var processorTime: Int {
+        var usage = rusage()
+        getrusage(RUSAGE_CHILDREN.rawValue, &usage)
+        return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec
+    }
+
+    private func words(ofCatching mutant: Int, _ trials: [Trial]) throws -> String? {
+        for trial in trials {
+            if case .caught(let words) = try trial.run(mutant: mutant) { return "\(trial.name): \(words)" }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,194 @@
+/// Cuts Swift source into tokens. It knows as much of the language as finding places for changes takes, and nothing of
+/// types; what it gets wrong, the compiler refuses.
+struct SwiftLexer {
+    private let bytes: [UInt8]
+    private var position = 0
+    private var line = 1
+    private var lineIsEmpty = true
+    private var tokens: [SwiftToken] = []
+
+    private init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    /// All tokens of `source`, in order.
+    static func tokens(of source: [UInt8]) -> [SwiftToken] {
+        var lexer = SwiftLexer(source)
+        lexer.run()
+        return lexer.tokens
+    }
+
+    private static let operatorBytes = Set("/=-+!*%<>&|^~?".utf8)
+    private static let marks = Set("()[]{},;:@\\`.".utf8)
+
+    private mutating func run() {
+        while position < bytes.count {
+            let byte = bytes[position]
+            switch byte {
+            case UInt8(ascii: "\n"):
+                line += 1
+                lineIsEmpty = true
+                position += 1
+            case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"): position += 1
+            case UInt8(ascii: "/") where peek(1) == UInt8(ascii: "/"): skipLine()
+            case UInt8(ascii: "/") where peek(1) == UInt8(ascii: "*"): skipComment()
+            case UInt8(ascii: "\""): string(hashes: 0)
+            case UInt8(ascii: "#"): hash()
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): number()
+            case _ where Self.isWordByte(byte): word()
+            case UInt8(ascii: ".") where peek(1) == UInt8(ascii: "."): operators(with: byte)
+            case _ where Self.operatorBytes.contains(byte): operators(with: nil)
+            case _ where Self.marks.contains(byte): add(.mark, to: position + 1)
+            default: position += 1
+            }
+        }
+    }
+
+    private func peek(_ offset: Int) -> UInt8? {
+        bytes.indices.contains(position + offset) ? bytes[position + offset] : nil
+    }
+
+    private static func isWordByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "$"), 0x80...:
+            true
+        default: false
+        }
+    }
+
+    private mutating func add(_ kind: SwiftToken.Kind, to end: Int, isSpaced: Bool = false) {
+        let range = position..<end
+        tokens.append(
+            SwiftToken(
+                kind: kind, text: String(decoding: bytes[range], as: UTF8.self), bytes: range, line: line,
+                isFirstOnLine: lineIsEmpty, isSpaced: isSpaced))
+        lineIsEmpty = false
+        line += bytes[range].count { $0 == UInt8(ascii: "\n") }
+        position = end
+    }
+
+    private mutating func skipLine() {
+        while position < bytes.count, bytes[position] != UInt8(ascii: "\n") { position += 1 }
+    }
+
+    private mutating func skipComment() {
+        var depth = 0
+        repeat {
+            if peek(0) == UInt8(ascii: "/"), peek(1) == UInt8(ascii: "*") {
+                depth += 1
+                position += 2
+            } else if peek(0) == UInt8(ascii: "*"), peek(1) == UInt8(ascii: "/") {
+                depth -= 1
+                position += 2
+            } else {
+                if peek(0) == UInt8(ascii: "\n") { line += 1 }
+                position += 1
+            }
+        } while depth > 0 && position < bytes.count
+    }
+
+    private mutating func word() {
+        var end = position
+        while end < bytes.count, Self.isWordByte(bytes[end]) { end += 1 }
+        add(.word, to: end)
+    }
+
+    private mutating func number() {
+        var end = position
+        var kind = SwiftToken.Kind.integer
+        while end < bytes.count {
+            // A fraction, and not a member or a range.
+            if bytes[end] == UInt8(ascii: "."), end + 1 < bytes.count,
+                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(bytes[end + 1])
+            {
+                kind = .number
+            } else if !Self.isWordByte(bytes[end]) {
+                break
+            }
+            end += 1
+        }
+        let isDecimal = !(peek(1).map { "xob".utf8.contains($0) } ?? false)
+        if isDecimal, bytes[position..<end].contains(where: { $0 == UInt8(ascii: "e") }) { kind = .number }
+        add(kind, to: end)
+    }
+
+    /// A raw string, a line for the compiler, or a word like `#filePath`.
+    private mutating func hash() {
+        var hashes = 0
+        while peek(hashes) == UInt8(ascii: "#") { hashes += 1 }
+        if peek(hashes) == UInt8(ascii: "\"") { return string(hashes: hashes) }
+        var end = position + hashes
+        while end < bytes.count, Self.isWordByte(bytes[end]) { end += 1 }
+        let name = String(decoding: bytes[position + hashes..<end], as: UTF8.self)
+        guard ["if", "elseif", "else", "endif", "sourceLocation"].contains(name) else {
+            return add(.word, to: end)
+        }
+        while end < bytes.count, bytes[end] != UInt8(ascii: "\n") { end += 1 }
+        add(.directive, to: end)
+    }
+
+    // MARK: Strings
+
+    private mutating func string(hashes: Int) { add(.string, to: endOfString(at: position, hashes: hashes)) }
+
+    private func starts(_ text: [UInt8], at index: Int) -> Bool { bytes[index...].starts(with: text) }
+
+    /// Where the string that begins at `start`, before its hashes, ends.
+    private func endOfString(at start: Int, hashes: Int) -> Int {
+        let hash = [UInt8](repeating: UInt8(ascii: "#"), count: hashes)
+        let isLong = starts([UInt8](repeating: UInt8(ascii: "\""), count: 3), at: start + hashes)
+        let quote = [UInt8](repeating: UInt8(ascii: "\""), count: isLong ? 3 : 1)
+        let escape = [UInt8(ascii: "\\")] + hash
+        var index = start + hashes + quote.count
+        while index < bytes.count {
+            if starts(quote + hash, at: index) { return index + quote.count + hashes }
+            guard starts(escape, at: index) else {
+                index += 1
+                continue
+            }
+            index += escape.count
+            index =
+                index < bytes.count && bytes[index] == UInt8(ascii: "(")
+                ? endOfInterpolation(at: index) : index + 1
+        }
+        return bytes.count
+    }
+
+    private func endOfInterpolation(at start: Int) -> Int {
+        var depth = 0
+        var index = start
+        while index < bytes.count {
+            switch bytes[index] {
+            case UInt8(ascii: "("): depth += 1
+            case UInt8(ascii: ")"):
+                depth -= 1
+                if depth == 0 { return index + 1 }
+            case UInt8(ascii: "\""):
+                index = endOfString(at: index, hashes: 0)
+                continue
+            default: break
+            }
+            index += 1
+        }
+        return bytes.count
+    }
+
+    // MARK: Operators
+
+    private mutating func operators(with dot: UInt8?) {
+        var end = position
+        while end < bytes.count, Self.operatorBytes.contains(bytes[end]) || bytes[end] == dot { end += 1 }
+        // `!` and `?` behind a value stand alone, whatever follows.
+        let before = position > 0 ? bytes[position - 1] : UInt8(ascii: "\n")
+        let isBoundBefore = !" \t\n([{,;:".utf8.contains(before)
+        if isBoundBefore, bytes[position] == UInt8(ascii: "!") || bytes[position] == UInt8(ascii: "?"),
+            !(bytes[position] == UInt8(ascii: "!") && peek(1) == UInt8(ascii: "="))
+        {
+            return add(.postfix, to: position + 1)
+        }
+        let after = end < bytes.count ? bytes[end] : UInt8(ascii: "\n")
+        let isBoundAfter = !" \t\n)]},;:.".utf8.contains(after)
+        let kind: SwiftToken.Kind =
+            isBoundBefore == isBoundAfter ? .infix : isBoundAfter ? .prefix : .postfix
+        add(kind, to: end, isSpaced: !isBoundBefore && !isBoundAfter)
+    }
+}
