@@ -171,6 +171,7 @@ let package = Package(
             path: "Tests/Lab/Scenarios"),
         .executableTarget(
             name: "mutants", dependencies: ["ChildPrograms", "NighCore"], path: "Tests/Mutants/Program"),
+        .testTarget(name: "MutantsTests", dependencies: ["mutants"], path: "Tests/Mutants/Rewriting"),
         .testTarget(name: "NighTests", dependencies: ["Nigh", "NighCore"], path: "Tests/Nigh"),
         .testTarget(
             name: "MemoryTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Memory"

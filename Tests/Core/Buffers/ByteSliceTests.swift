@@ -44,6 +44,12 @@ import Testing
 }
 
 @Suite struct ChunkTests {
+    /// What lies behind a chunk belongs to somebody else: better no program than one that writes there.
+    @Test func whoClaimsMoreThanThereIsStopsTheProgram() async {
+        await #expect(processExitsWith: .failure) { _ = Chunk(capacity: 8).claim(9) }
+        await #expect(processExitsWith: .failure) { _ = Chunk(capacity: 8).claim(-1) }
+    }
+
     @Test func aChunkFillsFromItsFront() {
         let chunk = Chunk(capacity: 8)
         #expect(chunk.room == 8 && chunk.filled == 0)

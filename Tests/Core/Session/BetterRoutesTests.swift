@@ -39,6 +39,25 @@ import Testing
         }
     }
 
+    /// What came on the old link while it was held is delivered as soon as the move has failed, not with the next bytes.
+    @Test func whatCameDuringAMoveThatFailsIsDeliveredAtItsEnd() throws {
+        let (first, second) = try pairOverSlow()
+        let driver = first.session.driver
+        let peer = try #require(first.machine.peers[second.id])
+        let link = try #require(peer.link)
+        driver.inTurn {
+            link.isHeld = true
+            first.machine.output(.hold(link))
+        }
+        try second.session.trySend(Array("meanwhile".utf8), to: first.id)
+        try place.run(.milliseconds(100))
+        #expect(first.probe.texts == [])
+        driver.inTurn { first.machine.release(linkOf: peer) }
+        try place.run(.milliseconds(10))
+        #expect(first.probe.texts == ["meanwhile"])
+        expectSound(first, second)
+    }
+
     @Test func aConversationGoesOnOverTheOtherWayAndReturns() throws {
         var plan = FaultPlan()
         plan.delay = .milliseconds(5)

@@ -50,6 +50,40 @@ import Testing
         }
     }
 
+    /// A sender may have room for a quarter of the window and no more: it must not wait until the time is up.
+    @Test func aQuarterOfTheWindowIsAcknowledgedAtOnce() throws {
+        let pair = ConversationPair { $0.receiveWindow = 4_000 }
+        try pair.startLink()
+        try pair.first.send([UInt8](repeating: 1, count: 995))
+        pair.first.gather(budget: 10_000)
+        try pair.deliver(from: pair.first, to: pair.second)
+        #expect(pair.second.conversation.owesAcknowledgement)
+        #expect(!pair.second.conversation.shouldAcknowledgeNow, "999 bytes with the frame's header")
+        try pair.acknowledge(from: pair.second, to: pair.first)
+        try pair.first.send([UInt8](repeating: 1, count: 996))
+        pair.first.gather(budget: 10_000)
+        try pair.deliver(from: pair.first, to: pair.second)
+        #expect(pair.second.conversation.shouldAcknowledgeNow)
+    }
+
+    /// The same for a large message: its last piece may be small.
+    @Test func aMessageOfAQuarterOfTheWindowIsAcknowledgedWithItsLastPiece() throws {
+        for (size, isAtOnce) in [(10_000, true), (9_999, false)] {
+            let pair = ConversationPair {
+                $0.receiveWindow = 40_000
+                $0.frame = 8_192
+            }
+            try pair.startLink()
+            try pair.first.send([UInt8](repeating: 1, count: size))
+            pair.first.gather(budget: 100_000)
+            try pair.deliver(from: pair.first, to: pair.second, atMost: 8_192 + 12)
+            try pair.acknowledge(from: pair.second, to: pair.first)
+            try pair.deliver(from: pair.first, to: pair.second)
+            #expect(pair.second.received[.main]?.map(\.count) == [size])
+            #expect(pair.second.conversation.shouldAcknowledgeNow == isAtOnce, "\(size) bytes")
+        }
+    }
+
     @Test func aBulkTransferDelaysTheMainLaneByItsShareOnly() throws {
         let pair = ConversationPair {
             $0.receiveWindow = 4 << 20

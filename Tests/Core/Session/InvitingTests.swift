@@ -5,6 +5,70 @@ import Testing
 @testable import NighCore
 
 @Suite struct InvitingTests {
+    /// Where there was but one way, its error says more than one about ways would.
+    @Test func theErrorOfTheOnlyRouteIsTheErrorOfTheInvitation() throws {
+        let place = Neighbourhood()
+        let puma = place.join("Puma")
+        let lynx = place.join("Lynx")
+        try place.run(.seconds(1))
+        puma.faults.plan.refuse = .all
+        puma.invite(lynx)
+        try place.run(.seconds(1))
+        let error = try #require(puma.failure)
+        #expect(error.cause == .refused)
+        #expect(error.stage == .connecting)
+        #expect(error.transport == "memory")
+        #expect(error.attempts.isEmpty)
+    }
+
+    @Test func whoKnowsTooManyPeersHangsUpOnAnotherAndSaysWhy() throws {
+        let place = Neighbourhood()
+        let host = place.join("Host", role: .server)
+        let guest = place.join("Guest", role: .server) { $0.limits.knownPeers = 0 }
+        try place.run(.seconds(1))
+        guest.session.invite(at: host.address) { guest.outcomes.append($0) }
+        try place.run(.seconds(1))
+        #expect(guest.failure?.cause == .limit("known peers", 0))
+        #expect(guest.session.inspection.links == 0 && host.session.inspection.links == 0)
+    }
+
+    /// Two tasks wait for the same invitation; the one that gives up is told so at once, the other is connected.
+    @Test func whoGivesUpWaitingIsToldSoAndTheOtherStillWaits() throws {
+        let place = Neighbourhood()
+        let puma = place.join("Puma")
+        let lynx = place.join("Lynx", accepting: false)
+        try place.run(.seconds(1))
+        puma.invite(lynx)
+        puma.invite(lynx)
+        try place.run(.seconds(1))
+        let driver = puma.session.driver
+        let tokens = try #require(driver.machine.peers[lynx.id]?.attempt?.tokens)
+        #expect(tokens.count == 2)
+        driver.inTurn { driver.machine.cancel(tokens[0], now: place.loop.now) }
+        #expect(puma.outcomes.count == 1)
+        #expect(puma.failure?.cause == .cancelled)
+        lynx.session.accept(try #require(lynx.invitations.first))
+        try place.run(.seconds(1))
+        #expect(puma.outcomes.count == 2)
+        #expect(puma.outcomes.last == .success(lynx.id))
+    }
+
+    @Test func whenNobodyWaitsForItAnyMoreAnInvitationIsTakenBack() throws {
+        let place = Neighbourhood()
+        let puma = place.join("Puma")
+        let lynx = place.join("Lynx", accepting: false)
+        try place.run(.seconds(1))
+        puma.invite(lynx)
+        try place.run(.seconds(1))
+        let driver = puma.session.driver
+        let token = try #require(driver.machine.peers[lynx.id]?.attempt?.tokens.first)
+        driver.inTurn { driver.machine.cancel(token, now: place.loop.now) }
+        try place.run(.seconds(1))
+        #expect(puma.failure?.cause == .cancelled)
+        #expect(puma.state(of: lynx.id) == .available)
+        #expect(lynx.endedInvitations.map(\.cause) == [.cancelled])
+    }
+
     @Test func theInvitedProgramSeesWhoAsksWithWhichWords() throws {
         let place = Neighbourhood()
         let puma = place.join("Puma")

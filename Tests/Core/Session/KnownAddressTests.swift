@@ -243,6 +243,16 @@ import Testing
         #expect(guest.statistics.sightingsIgnored == 2)
     }
 
+    @Test func aTransportThatCannotAdvertiseOrLookAroundSaysSo() throws {
+        let place = Neighbourhood()
+        let host = host(in: place)
+        let driver = host.session.driver
+        let errors = [NighError.Cause.refused, .timedOut].map { NighError(.starting, $0) }
+        driver.advertisingFailed(errors[0], by: driver.transports[0])
+        driver.browsingFailed(errors[1], by: driver.transports[0])
+        #expect(failures(of: host).map(\.cause) == [.refused, .timedOut])
+    }
+
     @Test func whoKnowsTooManyPeersSaysSo() throws {
         let place = Neighbourhood()
         let host = host(in: place)

@@ -43,6 +43,39 @@ import Testing
         #expect(lynx.state(of: puma.id) == .available)
     }
 
+    /// The other side may take 100 ms for an acknowledgement by itself; who leaves asks for it.
+    @Test func leavingDoesNotWaitForAnAcknowledgementThatTakesItsTime() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair()
+        try puma.session.trySend(Array("last words".utf8), to: lynx.id)
+        puma.session.disconnect(lynx.id) { puma.outcomes.append($0) }
+        try place.run(.milliseconds(20))
+        #expect(puma.outcomes.last == .success(lynx.id))
+        #expect(puma.state(of: lynx.id) == .available)
+        #expect(lynx.texts == ["last words"])
+    }
+
+    @Test func whoLetsGoOfASessionIsToldNothingMore() throws {
+        let place = Neighbourhood()
+        let lynx = place.join("Lynx")
+        nonisolated(unsafe) var told = 0  // the loop is virtual: one thread
+        var session: Session? = Session(
+            SessionConfiguration(service: "test", name: DisplayName(fitting: "Puma")), identity: .ephemeral(),
+            transports: [MemoryTransport(hub: place.hub)], loop: place.loop)
+        let puma = try #require(session?.id)
+        session?.start(onEvent: { _ in told += 1 }, onMessage: { _, _ in told += 1 })
+        try place.run(.seconds(1))
+        session?.invite(lynx.id) { _ in }
+        try place.run(.seconds(1))
+        #expect(lynx.state(of: puma) == .connected)
+        let before = told
+        session = nil
+        try lynx.session.trySend([1], to: puma)
+        try place.run(.seconds(20))
+        #expect(told == before)
+        #expect(lynx.lastCause(of: puma)?.cause == .peerLeft)
+    }
+
     @Test func closingASessionLeavesEverybodyAndCallsNothingBack() throws {
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair()

@@ -106,6 +106,24 @@ import Testing
         #expect(zip(witness.told, witness.told.dropFirst()).allSatisfy { $0.moment <= $1.moment })
     }
 
+    @Test("A link that its session refuses ends with the reason, at both ends")
+    func refusal() throws {
+        let place = Neighbourhood()
+        let witnesses = (Witness(), Witness())
+        let puma = place.join("puma") {
+            $0.security = .paired
+            $0.observer = witnesses.0
+        }
+        let lynx = place.join("lynx") { $0.observer = witnesses.1 }
+        try place.run(.seconds(1))
+        lynx.invite(puma)
+        try place.run(.seconds(1))
+        let code = LinkClose.Code.notPaired.rawValue
+        let words = "\(NighError.Cause.notPaired)"
+        #expect(witnesses.0.ending == LinkEnding(words: words, code: code, isByPeer: false))
+        #expect(witnesses.1.ending == LinkEnding(words: words, code: code, isByPeer: true))
+    }
+
     @Test("A link that breaks, and one that its session closes, end with their causes")
     func ends() throws {
         let place = Neighbourhood()

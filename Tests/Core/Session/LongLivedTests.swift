@@ -53,6 +53,49 @@ import Testing
         #expect(reader.session.messages.poll()?.bytes == Array("again".utf8))
     }
 
+    /// A transfer now and then must not cost its memory for ever.
+    @Test func theMemoryOfALargeMessageIsGivenUpWhenNoneHasFollowed() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair()
+        try puma.session.trySend([UInt8](repeating: 1, count: 300_000), to: lynx.id)
+        try place.run(.seconds(1))
+        let chunks = [puma, lynx].map(\.session.driver.machine.largeChunks)
+        #expect(chunks.map(\.extent.count) == [1, 1])
+        try place.run(.seconds(10))
+        #expect(chunks.map(\.extent.count) == [0, 0])
+    }
+
+    /// A session that closes waits for the last bytes of pipes; until then those that are done are of no interest.
+    @Test func aPipeThatHasSentItsLastIsLetGo() throws {
+        let place = Neighbourhood()
+        var plan = FaultPlan.none
+        plan.delay = .milliseconds(50)
+        nonisolated(unsafe) var pipes: [Weak] = []  // the loop is virtual: one thread
+        let puma = place.join(
+            "Puma", plan: plan,
+            through: { transport in
+                RelabelledTransport(transport, scheme: "memory", priority: 0) { pipe in
+                    let watched = WatchedPipe(pipe)
+                    pipes.append(Weak(pipe: watched))
+                    return watched
+                }
+            })
+        let lynx = place.join("Lynx")
+        try place.run(.seconds(1))
+        for _ in 0..<5 {
+            puma.invite(lynx)
+            try place.run(.seconds(1))
+            puma.session.disconnect(lynx.id)
+            try place.run(.seconds(1))
+        }
+        #expect(pipes.count == 5)
+        #expect(pipes.count { $0.pipe != nil } <= 1)
+    }
+
+    private struct Weak {
+        weak var pipe: WatchedPipe?
+    }
+
     @Test func aPingFailsWithItsLinkAndNotLater() throws {
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair()

@@ -83,6 +83,16 @@ import Testing
         #expect(lynx.failure?.cause == .notPaired)
     }
 
+    @Test func whomNobodyReachesNobodyPairsAndThatIsToldAtOnce() throws {
+        let (puma, lynx) = try two()
+        puma.faults.plan.refuse = .all
+        puma.pair(with: lynx)
+        try place.run(.seconds(1))
+        #expect(puma.pairingEnds == [.refused])
+        #expect(puma.failure?.cause == .refused)
+        #expect(areQuiet(puma, lynx))
+    }
+
     @Test func whoSeesOtherDigitsPairsNobody() throws {
         let (puma, lynx) = try two()
         puma.pair(with: lynx)

@@ -88,6 +88,20 @@ import Testing
         #expect(puma.state(of: lynx.id) == .reconnecting)
     }
 
+    @Test func aSuspectedPeerThatIsHeardAgainIsToldOf() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair()
+        for member in [puma, lynx] { member.faults.stall() }
+        try place.run(.seconds(11))
+        for member in [puma, lynx] { member.faults.release() }
+        try place.run(.seconds(1))
+        let told = puma.events.compactMap { event -> Bool? in
+            if case .suspected(lynx.id, let isSuspected) = event { isSuspected } else { nil }
+        }
+        #expect(told == [true, false])
+        #expect(puma.state(of: lynx.id) == .connected)
+    }
+
     @Test func aRestartedPeerIsOnePeerAndEndsTheOldConversationAtOnce() throws {
         let place = Neighbourhood()
         let puma = place.join("Puma", seed: 1)

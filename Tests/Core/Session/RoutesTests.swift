@@ -54,6 +54,37 @@ import Testing
         return (place, puma, lynx)
     }
 
+    @Test func routesBeyondTheLimitAreIgnoredAndCounted() throws {
+        let place = Neighbourhood()
+        let puma = place.join("Puma") { $0.limits.routesPerPeer = 2 }
+        let lynx = place.join("Lynx", role: .client)
+        let advertisement = Advertisement(service: "test", peer: lynx.id, name: DisplayName(fitting: "Lynx"))
+        let driver = puma.session.driver
+        for number in 1...5 {
+            let address = TransportAddress(scheme: "memory", value: "place \(number)")
+            driver.routeFound(
+                Sighting(address: address, advertisement: advertisement), by: driver.transports[0])
+        }
+        #expect(puma.peer(lynx.id)?.routes.count == 2)
+        #expect(puma.statistics.sightingsIgnored == 3)
+    }
+
+    /// It was dialled by its address before it was seen there; after the conversation it is still there.
+    @Test func whoIsSeenAtAnAddressGivenByHandStaysKnown() throws {
+        let place = Neighbourhood()
+        let host = place.join("Host", role: .server)
+        let guest = place.join("Guest", role: .server)
+        try place.run(.seconds(1))
+        guest.session.invite(at: host.address) { guest.outcomes.append($0) }
+        try place.run(.seconds(1))
+        #expect(guest.outcomes == [.success(host.id)])
+        guest.session.setBrowsing(true)
+        try place.run(.seconds(1))
+        guest.session.disconnect(host.id)
+        try place.run(.seconds(1))
+        #expect(guest.state(of: host.id) == .available)
+    }
+
     @Test func aPeerSeenOnTwoTransportsIsOnePeerAndTheBetterIsDialledFirst() throws {
         let (place, puma, lynx) = try twoWithTwoWays()
         #expect(puma.session.driver.machine.peers.count == 1)

@@ -5,6 +5,31 @@ import Testing
 @testable import NighCore
 
 @Suite struct SendingTests {
+    /// Room goes to whoever has waited longest, however a message is sent.
+    @Test func nobodyOvertakesWhoWaitsForRoom() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair { $0.limits.sendBuffer = 1_000 }
+        puma.faults.stall()
+        try puma.session.trySend([UInt8](repeating: 1, count: 1_200), to: lynx.id)
+        let port = try puma.session.directory.port(of: lynx.id)
+        nonisolated(unsafe) var told: [Int] = []  // the loop is virtual: one thread
+        for number in 1...2 {
+            port.waitForRoom(number: UInt64(number)) { _ in told.append(number) }
+        }
+        puma.faults.release()
+        try place.run(.seconds(1))
+        #expect(told == [1], "the second waits for the first")
+        let bytes: [UInt8] = [1, 2, 3]
+        #expect(throws: NighError.self) { try puma.session.trySend(bytes, to: lynx.id) }
+        #expect(throws: NighError.self) { try puma.session.trySend(ByteSlice(bytes), to: lynx.id) }
+        #expect(throws: PartialSendError.self) {
+            try puma.session.trySend(ByteSlice(bytes), to: [lynx.id, lynx.id])
+        }
+        port.admitNextWaiter()
+        #expect(told == [1, 2])
+        try puma.session.trySend(ByteSlice(bytes), to: lynx.id)
+    }
+
     @Test func everyLengthArrivesOnBothLanes() throws {
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair { $0.limits.sendBuffer = 8 << 20 }

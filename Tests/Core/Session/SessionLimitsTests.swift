@@ -13,7 +13,8 @@ import Testing
         { $0.unreliableMessage = 8_192 }, { $0.pingPayload = 1_024 }, { $0.pendingPings = 192 },
     ]
     private static let tooMuch: [@Sendable (inout SessionLimits) -> Void] = [
-        { $0.frame = 8_191 }, { $0.frame = 1 << 24 }, { $0.message = 0 }, { $0.message = Int(UInt32.max) + 1 },
+        { $0.frame = 8_191 }, { $0.frame = 1 << 24 }, { $0.message = 0 },
+        { $0.message = Int(UInt32.max) + 1 },
         { $0.invitationContext = 4_097 }, { $0.unreliableMessage = 8_193 }, { $0.pingPayload = 1_025 },
         { $0.pendingPings = 193 }, { $0.receiveWindow = 0 }, { $0.sendBuffer = 0 },
     ]
@@ -37,15 +38,19 @@ import Testing
 
     // MARK: The page
 
-    /// What docs/LIMITS.md gives as the default of each field, in seconds or as it is.
-    private static func documented() throws -> [String: Double] {
+    private static func page() throws -> String {
         let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
         let file = try #require(fopen("/\(root)/docs/LIMITS.md", "r"))
         defer { fclose(file) }
         var bytes = [UInt8](repeating: 0, count: 1 << 17)
         bytes.removeLast(bytes.count - fread(&bytes, 1, bytes.count, file))
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// What docs/LIMITS.md gives as the default of each field, in seconds or as it is.
+    private static func documented() throws -> [String: Double] {
         var defaults: [String: Double] = [:]
-        for row in String(decoding: bytes, as: UTF8.self).split(separator: "\n") where row.hasPrefix("| `") {
+        for row in try page().split(separator: "\n") where row.hasPrefix("| `") {
             let cells = row.split(separator: "|")
             // A row may be about two fields, and then gives two defaults.
             let names = cells[0].split(separator: "`").filter { $0.contains(".") }
@@ -64,6 +69,14 @@ import Testing
         case "ms": return count / 1_000
         default: return count
         }
+    }
+
+    @Test func asMuchMemoryIsKeptForLargeMessagesAsThePageSays() throws {
+        let seconds = LargeChunks.keptWithoutUse.nanoseconds / 1_000_000_000
+        let words =
+            "\(LargeChunks.countLimit) chunks, \(LargeChunks.byteLimit >> 20) MiB in all (`LargeChunks`), "
+            + "for \(seconds) to \(2 * seconds) s without use"
+        #expect(try Self.page().contains(words))
     }
 
     @Test func theDefaultsAreThoseOfThePage() throws {

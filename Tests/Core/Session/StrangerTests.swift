@@ -4,6 +4,27 @@ import Testing
 
 /// Who may wait at a session's door, how long, and who makes room for whom, in virtual time.
 @Suite struct StrangerTests {
+    /// What answers a flood waits for the pipe to take it; so the flood is not read meanwhile, and read again afterwards.
+    @Test func aFloodOfPingsIsReadAtTheSpeedAtWhichItsAnswersAreTaken() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair()
+        let driver = puma.session.driver
+        let link = try #require(driver.machine.peers[lynx.id]?.link)
+        lynx.faults.stall(.all, .outgoing)
+        for number in 1...1_000 {
+            link.machine.ping(
+                token: UInt64(number), payload: [UInt8](repeating: 0, count: 1_000), now: place.loop.now)
+        }
+        driver.writeSoon(link)
+        try puma.session.trySend(Array("after".utf8), to: lynx.id)
+        try place.run(.seconds(1))
+        #expect(lynx.texts == [])
+        #expect(lynx.session.mostBytesHeld < 256 << 10)
+        lynx.faults.release()
+        try place.run(.seconds(1))
+        #expect(lynx.texts == ["after"])
+    }
+
     /// A session's machine and what knocks at it.
     private final class Door {
         let machine: SessionMachine

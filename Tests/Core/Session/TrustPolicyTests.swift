@@ -194,6 +194,21 @@ import Testing
         #expect(puma.state(of: lynx.id) == .connected, "this session talks to anybody")
     }
 
+    @Test func whoIsUnpairedWhileItIsInvitedIsInvitedNoMore() throws {
+        memory.pair(Identity.ephemeral(seed: 77).peerID, name: DisplayName(fitting: "Lynx"))
+        let puma = place.join("Puma", trust: memory) { $0.security = .paired }
+        let lynx = place.join("Lynx", seed: 77, accepting: false)
+        try place.run(.seconds(1))
+        puma.invite(lynx)
+        try place.run(.seconds(1))
+        #expect(lynx.invitations.count == 1)
+        puma.session.unpair(lynx.id)
+        try place.run(.seconds(1))
+        #expect(puma.failure?.cause == .notPaired)
+        #expect(puma.state(of: lynx.id) == .available)
+        #expect(lynx.endedInvitations.count == 1)
+    }
+
     @Test func encryptedAndNotEncryptedDoNotMeetAndBothSayWhy() throws {
         let open = place.join("Open") { $0.security = .none }
         let secret = place.join("Secret")

@@ -32,6 +32,18 @@ import Testing
         return decoded
     }
 
+    /// The short way for whole messages takes what the long way would, and nothing else.
+    @Test func aWholeMessageOverTheLimitIsNone() throws {
+        var decoder = FrameDecoder(maximumPayload: 100)
+        decoder.feed(ByteSlice(Frames.frame(.message, [UInt8](repeating: 1, count: 100))))
+        #expect(decoder.nextWholeMessage()?.bytes.count == 100)
+        decoder.feed(ByteSlice(Frames.frame(.message, [UInt8](repeating: 1, count: 101))))
+        #expect(decoder.nextWholeMessage() == nil)
+        #expect(throws: WireError.oversize(type: FrameType.message.rawValue, length: 101, limit: 100)) {
+            _ = try decoder.next()
+        }
+    }
+
     @Test func everyByteAlone() {
         var generator = SeededGenerator(seed: 1)
         let (bytes, pieces) = stream(&generator)

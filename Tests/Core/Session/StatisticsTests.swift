@@ -1,0 +1,60 @@
+import NighTestKit
+import Testing
+
+@testable import NighCore
+
+/// What a session counts, people read: it must be what happened.
+@Suite struct StatisticsTests {
+    private let place = Neighbourhood()
+
+    private func sendSome(_ puma: Session, to lynx: PeerID) throws {
+        for count in [10, 0, 20_000] { try puma.trySend([UInt8](repeating: 1, count: count), to: lynx) }
+        try puma.trySend([UInt8](repeating: 2, count: 15_000), to: lynx, .reliable(.bulk))
+        try puma.trySend(ByteSlice([UInt8](repeating: 3, count: 300)), to: lynx, .reliable(.bulk))
+        for count in [7, 8, 9] {
+            try puma.trySend([UInt8](repeating: 4, count: count), to: lynx, .unreliable)
+        }
+        try place.run(.seconds(1))
+    }
+
+    @Test(arguments: [SessionProbe.Reading.handler, .inbox])
+    func messagesAndTheirBytesAreCountedAtBothEnds(_ reading: SessionProbe.Reading) throws {
+        let (puma, lynx) = try place.pair(reading)
+        try sendSome(puma.session, to: lynx.id)
+        let sent = try #require(puma.statistics.peers[lynx.id])
+        #expect(sent.messagesSent == 5 && sent.bytesSent == 35_310)
+        #expect(sent.unreliableSent == 3 && sent.unreliableDropped == 0)
+        #expect(sent.messagesReceived == 0 && sent.unreliableReceived == 0 && sent.messagesResent == 0)
+        #expect(sent.bytesWaiting == 0 && sent.bytesUnread == 0)
+        let received = try #require(lynx.statistics.peers[puma.id])
+        #expect(received.messagesReceived == 5 && received.bytesReceived == 35_310)
+        #expect(received.unreliableReceived == 3 && received.unreliableUnread == 0)
+        // With a frame's header for each message.
+        #expect(received.bytesUnread == (reading == .inbox ? 35_310 + 24 + 8 * 4 : 0))
+        #expect(received.messagesSent == 0 && received.reconnects == 0)
+        var read = 0
+        while lynx.session.messages.poll() != nil { read += 1 }
+        #expect(read == (reading == .inbox ? 8 : 0))
+    }
+
+    @Test func whatGoesASecondTimeIsCountedOnceMore() throws {
+        let (puma, lynx) = try place.pair()
+        puma.faults.stall(.all, .outgoing)
+        for _ in 0..<3 { try puma.session.trySend([1], to: lynx.id) }
+        try place.run(.milliseconds(200))
+        puma.faults.cut()
+        puma.faults.release()
+        try place.run(.seconds(5))
+        let sent = try #require(puma.statistics.peers[lynx.id])
+        #expect(sent.messagesSent == 3 && sent.messagesResent == 3 && sent.reconnects == 1)
+        #expect(lynx.statistics.peers[puma.id]?.messagesReceived == 3)
+    }
+
+    @Test func aRoundTripIsItsLastItsLeastAndAnAverage() {
+        var roundTrip = RoundTrip()
+        for milliseconds in [80, 40, 120] as [Int64] { roundTrip.measured(.milliseconds(milliseconds)) }
+        #expect(roundTrip.last == .milliseconds(120))
+        #expect(roundTrip.least == .milliseconds(40))
+        #expect(roundTrip.smoothed == .microseconds((75_000 * 7 + 120_000) / 8))
+    }
+}

@@ -1,0 +1,22 @@
+import NighTestKit
+import Testing
+
+@testable import NighCore
+
+/// A peer that breaks the protocol: both sides say so, and what it did is told to it.
+@Suite struct ViolationTests {
+    private let place = Neighbourhood()
+
+    @Test func whoBreaksTheProtocolIsToldWhatItDid() throws {
+        let (first, second) = try place.pair()
+        let driver = first.session.driver
+        let link = try #require(driver.machine.peers[second.id]?.link)
+        link.machine.control.write(.piece, payload: [1, 2, 3])
+        driver.writeSoon(link)
+        try place.run(.seconds(1))
+        #expect(second.lastCause(of: first.id)?.cause == .protocolViolation("a piece of no message"))
+        #expect(
+            first.lastCause(of: second.id)?.cause
+                == .protocolViolation("said the other side: a piece of no message"))
+    }
+}

@@ -1,0 +1,43 @@
+import Testing
+
+@testable import mutants
+
+/// The rest of the program, as far as it can be tried without building anything.
+struct ProgramTests {
+    @Test func itsCommandLineIsChecked() throws {
+        let options = try Options([
+            "--seed", "7", "--count", "20", "--only", "3", "--only", "9", "--worlds", "30",
+        ])
+        #expect(options.seed == 7 && options.count == 20 && options.only == [3, 9] && options.worlds == 30)
+        #expect(try Options(["--help"]).wantsHelp)
+        for wrong in [
+            ["--count", "0"], ["--count", "5", "--only", "6"], ["--least", "101"], ["--moon"], ["--seed"],
+        ] {
+            #expect(throws: Options.Unusable.self, "\(wrong)") { try Options(wrong[...]) }
+        }
+    }
+
+    @Test func aReasonBelongsToItsPlace() throws {
+        let site = try #require(SiteFinder.sites(in: Array("let  a = b < c".utf8), file: "A.swift").first)
+        let harmless = try Harmless(
+            "# A heading.\n\nA.swift\nlet a = b < c\n`<` becomes `<=`\nThey are never\nequal.\n")
+        #expect(harmless.reason(for: site) == "They are never equal.")
+        #expect(throws: Folder.Failure.self) { try Harmless("A.swift\nlet a = b < c\n`<` becomes `<=`\n") }
+    }
+
+    @Test func theScoreCountsWhatHasAnEffect() {
+        #expect(Mutating.Score(caught: 179, survived: 20, harmless: 30).percent == 89)
+        #expect(Mutating.Score(caught: 180, survived: 20, harmless: 30).percent == 90)
+    }
+
+    /// One that ends well, and some that fail.
+    @Test(arguments: [
+        ("exit 0", nil), ("echo '✘ Test a() recorded an issue'; sleep 60", "✘ Test a() recorded an issue"),
+        ("echo 'seed 3: order: gone'; exit 1", "seed 3: order: gone"),
+        ("test $NIGH_MUTANT = 5", nil), ("test $NIGH_MUTANT = 6", "status 1"),
+    ])
+    func aTrialEndsAtTheFirstFailure(_ command: String, _ words: String?) throws {
+        let trial = Trial(name: "trial", program: "/bin/sh", arguments: ["-c", command], usual: 1)
+        #expect(try trial.run(mutant: 5) == words.map { .caught($0) } ?? .passed)
+    }
+}
