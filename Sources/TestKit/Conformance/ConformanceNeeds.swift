@@ -7,9 +7,13 @@ public struct ConformanceNeeds: Hashable, Sendable, CustomStringConvertible {
     /// Whether it needs an address at which nobody answers.
     public let silentAddress: Bool
 
-    init(ends: Int = 2, pipes: Int = 1, silentAddress: Bool = false) {
+    /// Whether the pipes lead from each of two transports to the other.
+    private let eachWay: Bool
+
+    init(ends: Int = 2, pipes: Int = 1, eachWay: Bool = false, silentAddress: Bool = false) {
         self.ends = ends
         self.pipes = pipes
+        self.eachWay = eachWay
         self.silentAddress = silentAddress
     }
 
@@ -22,7 +26,7 @@ public struct ConformanceNeeds: Hashable, Sendable, CustomStringConvertible {
     /// What it needs that the rig does not have, to stand behind "it needs"; nil when the rig has everything.
     func shortage(in rig: TransportRig) -> String? {
         if ends > rig.endsAtOnce { return "more than \(rig.endsAtOnce) ends" }
-        if pipes > rig.pipesAtOnce {
+        if pipes > rig.pipesAtOnce, !(eachWay && rig.allowsPipeEachWay) {
             return "more than \(rig.pipesAtOnce) \(rig.pipesAtOnce == 1 ? "pipe" : "pipes") at once"
         }
         if silentAddress, rig.silentAddress == nil { return "an address at which nobody answers" }

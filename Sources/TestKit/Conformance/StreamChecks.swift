@@ -61,7 +61,7 @@ extension TransportConformance {
         },
         ConformanceCheck(
             "both-dial", "two transports that listen and dial each other at once get two pipes",
-            needs: ConformanceNeeds(pipes: 2)
+            needs: ConformanceNeeds(pipes: 2, eachWay: true)
         ) { bench in
             let first = try bench.listener()
             let second = try bench.listener()

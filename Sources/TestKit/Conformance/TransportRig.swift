@@ -27,6 +27,9 @@ public struct TransportRig {
     public var bulkByteCount = 32 * 1024 * 1024
     /// How many pipes there can be at once from one transport to another. Some wires carry one.
     public var pipesAtOnce = 20
+    /// Whether two transports can have a pipe each way at the same time, also where `pipesAtOnce` is 1: the second pipe to the same
+    /// place is what such a wire refuses.
+    public var allowsPipeEachWay = false
     /// How many transports there can be at once on the wire. A cable has two ends.
     public var endsAtOnce = 20
     /// Decides peers and the cutting of writes.

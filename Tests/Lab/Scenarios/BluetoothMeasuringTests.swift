@@ -14,7 +14,7 @@ import Testing
                 #"""
                 cd /tmp
                 mine() { "$0" "$1" --identity ephemeral -t "bluetooth:adapter=$2" "${@:3}"; }
-                "$0" host --identity ephemeral -t bluetooth:adapter=hci0 --name Puma --json-lines >host 2>&1 &
+                "$0" host --identity ephemeral -t bluetooth:adapter=hci0 --name Puma --json-lines >host 2>errors &
                 host=$!
                 until grep --quiet '"listening"' host; do sleep 0.05; done
                 address=$(sed -n 's/.*"addresses":\["\([^"]*\)".*/\1/p' host)
@@ -23,6 +23,7 @@ import Testing
                 kill -TERM $host
                 wait $host
                 sed 's/^/host /' host
+                sed 's/^/error /' errors
                 """#, try Spawning.path(of: "nigh"),
             ])
             #expect(await machine.end(within: .seconds(190)) == .exited(0), "\(machine.output)")

@@ -49,6 +49,7 @@ enum BluetoothRig {
         rig.quietTime = .milliseconds(300)
         rig.bulkByteCount = 2 * 1024 * 1024
         rig.pipesAtOnce = 1
+        rig.allowsPipeEachWay = true
         return rig
     }
 }
