@@ -40,10 +40,12 @@ struct EmbeddedTests {
         #expect(try await first.wait { $0.name } == "Puma")
         let second = Neighbour(service)
         second.publish("Puma", port: 4_002, text: "b")
-        #expect(try await second.wait { $0.name } == "Puma #2")
+        // The second asks for a moment only whether the name is free. On a busy machine it may overlook the first; then one of the
+        // two gives way as soon as Avahi sees both.
+        _ = try await second.wait { [$0.name, first.lastName].contains("Puma #2") ? true : nil }
         // Who has been there before, in an earlier life, may have its name back.
         let third = Neighbour(service)
-        third.publish("Puma", port: 4_003, text: "a")
+        third.publish("Puma", port: 4_003, text: first.lastName == "Puma" ? "a" : "b")
         #expect(try await third.wait { $0.name } == "Puma")
         for neighbour in [first, second, third] { await neighbour.end() }
     }
