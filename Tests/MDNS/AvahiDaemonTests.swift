@@ -11,7 +11,7 @@ struct AvahiDaemonTests {
     @Test func withoutDescriptorsItIsDownAndTriedAgain() async {
         await #expect(processExitsWith: .success) {
             let loop = UVEventLoop()
-            let told = Told()
+            let told = BackendWitness()
             let daemon = AvahiDaemon(on: loop, interface: nil)
             Shortage.ofDescriptors()
             loop.execute { daemon.start(told) }
@@ -25,22 +25,5 @@ struct AvahiDaemonTests {
             loop.execute { daemon.shutdown() }
             loop.shutdown()
         }
-    }
-
-    /// `@unchecked Sendable`: guarded by the monitor.
-    private final class Told: DiscoveryBackendEvents, @unchecked Sendable {
-        let monitor = Monitor()
-        var errors: [NighError] = []
-        var isUp = false
-
-        func backendUp(_ backend: any DiscoveryBackend, host: DomainName) { monitor.change { isUp = true } }
-        func backendDown(_ backend: any DiscoveryBackend, _ error: NighError) {
-            monitor.change { errors.append(error) }
-        }
-        func watchChanged(_ backend: any DiscoveryBackend, _ number: UInt64, _ change: RecordChange) {}
-        func watchFailed(_ backend: any DiscoveryBackend, _ number: UInt64, _ error: NighError) {}
-        func publicationStands(_ backend: any DiscoveryBackend) {}
-        func publicationCollided(_ backend: any DiscoveryBackend) {}
-        func publicationFailed(_ backend: any DiscoveryBackend, _ error: NighError) {}
     }
 }

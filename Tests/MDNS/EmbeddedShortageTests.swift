@@ -14,14 +14,14 @@ struct EmbeddedShortageTests {
             Shortage.ofDescriptors()
             var (failed, ran) = (0, 0)
             for count in Int32(0)..<16 {
-                let told = Told()
+                let told = BackendWitness()
                 Shortage.ofDescriptors(butFor: count)
                 let embedded = AvahiEmbedded(on: loop, interface: "lo")
                 loop.execute { embedded.start(told) }
                 #expect(told.monitor.wait(within: .seconds(20)) { told.isUp || !told.errors.isEmpty })
                 if told.isUp { ran += 1 } else { failed += 1 }
                 for error in told.errors { #expect(error.advice?.contains("ulimit -n") == true, "\(error)") }
-                let done = Told()
+                let done = BackendWitness()
                 loop.execute {
                     embedded.shutdown()
                     done.monitor.change { done.isUp = true }
@@ -31,22 +31,5 @@ struct EmbeddedShortageTests {
             #expect(failed > 0 && ran > 0)
             loop.shutdown()
         }
-    }
-
-    /// `@unchecked Sendable`: guarded by the monitor.
-    private final class Told: DiscoveryBackendEvents, @unchecked Sendable {
-        let monitor = Monitor()
-        var errors: [NighError] = []
-        var isUp = false
-
-        func backendUp(_ backend: any DiscoveryBackend, host: DomainName) { monitor.change { isUp = true } }
-        func backendDown(_ backend: any DiscoveryBackend, _ error: NighError) {
-            monitor.change { errors.append(error) }
-        }
-        func watchChanged(_ backend: any DiscoveryBackend, _ number: UInt64, _ change: RecordChange) {}
-        func watchFailed(_ backend: any DiscoveryBackend, _ number: UInt64, _ error: NighError) {}
-        func publicationStands(_ backend: any DiscoveryBackend) {}
-        func publicationCollided(_ backend: any DiscoveryBackend) {}
-        func publicationFailed(_ backend: any DiscoveryBackend, _ error: NighError) {}
     }
 }

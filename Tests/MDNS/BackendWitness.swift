@@ -1,0 +1,21 @@
+import NighCore
+import NighTestKit
+
+@testable import NighMDNS
+
+/// Notes whether a backend of discovery came up, and why it went down. `@unchecked Sendable`: guarded by the monitor.
+final class BackendWitness: DiscoveryBackendEvents, @unchecked Sendable {
+    let monitor = Monitor()
+    var errors: [NighError] = []
+    var isUp = false
+
+    func backendUp(_ backend: any DiscoveryBackend, host: DomainName) { monitor.change { isUp = true } }
+    func backendDown(_ backend: any DiscoveryBackend, _ error: NighError) {
+        monitor.change { errors.append(error) }
+    }
+    func watchChanged(_ backend: any DiscoveryBackend, _ number: UInt64, _ change: RecordChange) {}
+    func watchFailed(_ backend: any DiscoveryBackend, _ number: UInt64, _ error: NighError) {}
+    func publicationStands(_ backend: any DiscoveryBackend) {}
+    func publicationCollided(_ backend: any DiscoveryBackend) {}
+    func publicationFailed(_ backend: any DiscoveryBackend, _ error: NighError) {}
+}
