@@ -93,13 +93,7 @@ import Testing
     }
 
     @Test func pairedPeersTalkAndWhoIsUnpairedIsDisconnected() throws {
-        memory.pair(Identity.ephemeral(seed: 77).peerID, name: DisplayName(fitting: "Lynx"))
-        let puma = place.join("Puma", trust: memory) { $0.security = .paired }
-        let lynx = place.join("Lynx", seed: 77)
-        try place.run(.seconds(1))
-        lynx.invite(puma)
-        try place.run(.seconds(1))
-        #expect(puma.state(of: lynx.id) == .connected)
+        let (puma, lynx) = try pairedAndConnected()
         #expect(puma.invitations.map(\.peer.trust) == [.paired])
         puma.session.unpair(lynx.id)
         try place.run(.seconds(1))
