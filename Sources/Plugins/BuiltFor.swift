@@ -1,5 +1,5 @@
 // Written by `make api`, and by nobody else; docs/stability.md says what for.
 extension TransportPlugin {
     /// Which Nigh whoever uses this is built for.
-    @_alwaysEmitIntoClient public static var _builtFor: StaticString { "501e9ee58b068aa8" }
+    @_alwaysEmitIntoClient public static var _builtFor: StaticString { "cec152f173825784" }
 }

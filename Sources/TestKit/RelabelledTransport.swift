@@ -14,6 +14,8 @@ package final class RelabelledTransport: Transport, TransportEvents, @unchecked 
     package var knownAddresses: [TransportAddress] = []
     /// Whether it sees what is advertised.
     package var finds = true
+    /// Which places are behind an address. A dial of the address goes to the first.
+    package var placesBehind: (TransportAddress) -> [TransportAddress] = { [$0] }
     /// Put around each pipe.
     private let wrap: (any Pipe) -> any Pipe
 
@@ -57,8 +59,14 @@ package final class RelabelledTransport: Transport, TransportEvents, @unchecked 
     package func diagnose() -> [Diagnosis] { inner.diagnose() }
 
     package func dial(_ address: TransportAddress, as dial: DialID, timeout: Duration) {
-        inner.dial(TransportAddress(scheme: inner.scheme, value: address.value), as: dial, timeout: timeout)
+        let place = placesBehind(address).first ?? address
+        inner.dial(TransportAddress(scheme: inner.scheme, value: place.value), as: dial, timeout: timeout)
     }
+
+    package func places(
+        behind address: TransportAddress,
+        found: @escaping @Sendable (Result<[TransportAddress], NighError>) -> Void
+    ) { found(.success(placesBehind(address))) }
 
     package func shutdown() {
         inner.shutdown()

@@ -225,7 +225,8 @@ extension SessionDriver: TransportEvents {
 
     func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
         guard let index = index(of: transport), !isClosed,
-            let link = machine.pipeOpened(transport: index, dial: dial, now: loop.now)
+            let link = machine.pipeOpened(
+                transport: index, dial: dial, at: pipe.remoteAddress, now: loop.now)
         else { return pipe.close(.now) }
         let connection = PipeConnection(pipe: pipe, link: link, driver: self)
         connections[link.number] = connection

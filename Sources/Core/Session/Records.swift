@@ -151,17 +151,16 @@ struct Attempt {
     var tokens: [CallToken]
     /// When to give up; for a resumption the recovery decides.
     var deadline: Moment
-    var routesLeft: [RouteRecord]
-    var dial: DialID?
+    /// Looks for the link to ask on.
+    let race: DialRace
     var link: Link?
     var requestSent = false
-    /// When the next route is tried in place of the one under way.
+    /// When the next route is tried in place of the link that was asked on.
     var routeDeadline = Moment.never
     /// How many bytes of each lane the request allows the peer to send, where nothing counts before the answer.
     var granted: UInt64?
     /// The peer preferred its own link: wait for that one's request, and try again at this moment if none comes.
     var yieldsUntil = Moment.never
-    var failures: [NighError] = []
 }
 
 /// An invitation the program has not answered.
@@ -196,44 +195,12 @@ struct CallToken: Hashable {
     let number: UInt64
 }
 
-/// A dial under way.
-struct Dial {
-    let transport: Int
-    let purpose: DialPurpose
-}
-
-/// Why a dial was made.
-enum DialPurpose {
-    case peer(PeerID)
-    /// Nobody knows yet who will answer at this address.
-    case address(AddressCall)
-    /// To learn who is there, and nothing else.
-    case introduction(KnownAddress)
-    /// The two are to be paired, and have no link yet.
-    case pairing(PeerID)
-
-    /// Whom it is meant for, where that is known.
-    var peer: PeerID? {
-        switch self {
-        case .peer(let id), .pairing(let id): id
-        case .address, .introduction: nil
-        }
-    }
-}
-
-/// A conversation asked for by address alone.
-struct AddressCall {
-    let token: CallToken
-    let address: TransportAddress
-    let transport: Int
-    let context: [UInt8]
-    let deadline: Moment
-}
-
 /// What the session machine wants done: the driver carries these out in order.
 enum Directive {
     case dial(DialID, transport: Int, TransportAddress, timeout: Duration)
     case cancelDial(DialID, transport: Int)
+    /// Ask the transport which places are behind an address, for a race.
+    case findPlaces(race: UInt64, transport: Int, TransportAddress)
     /// Read nothing from the link.
     case hold(Link)
     /// Read from it again, first what has come meanwhile.

@@ -320,6 +320,8 @@ final class SessionDriver: @unchecked Sendable {
         case .dial(let dial, let transport, let address, let timeout):
             transports[transport].dial(address, as: dial, timeout: timeout)
         case .cancelDial(let dial, let transport): transports[transport].cancelDial(dial)
+        case .findPlaces(let race, let transport, let address):
+            findPlaces(behind: address, for: race, by: transport)
         case .hold(let link): hold(link)
         case .release(let link): loop.execute { [access, link = link.number] in access.driver?.release(link) }
         case .close(let link): close(link)
@@ -333,6 +335,16 @@ final class SessionDriver: @unchecked Sendable {
             guard !isParting else { return }
             isParting = true
             part(until: loop.now + Moment.Span(machine.timings.goodbye))
+        }
+    }
+
+    private func findPlaces(behind address: TransportAddress, for race: UInt64, by transport: Int) {
+        transports[transport].places(behind: address) { [access] result in
+            guard let driver = access.driver else { return }
+            let places = (try? result.get()) ?? []
+            driver.inTurn {
+                driver.machine.placesFound(places, race: race, transport: transport, now: driver.loop.now)
+            }
         }
     }
 

@@ -8,6 +8,9 @@ public struct SessionLimits: Hashable, Sendable {
     public var knownAddresses = 16
     /// Routes kept for one peer.
     public var routesPerPeer = 8
+    /// Places dialled behind one route where a link has not proven who is there: the addresses announced for one peer, forged
+    /// ones among them. Further ones are left out.
+    public var placesPerRoute = 64
     /// Pipes that have not said hello yet, or have no conversation yet. When one more comes, the oldest
     /// of them makes room, of those that have said nothing or of those that have, whichever are more. Where all wait for
     /// the program's answer, the new one is closed at once.
@@ -66,8 +69,9 @@ public struct SessionTimings: Hashable, Sendable {
     public var firstRetry: Duration = .milliseconds(250)
     /// The longest pause between two such attempts.
     public var longestRetry: Duration = .seconds(2)
-    /// How long one of several routes may take to lead a conversation on whose link broke, before the next one is tried. A
-    /// better route's answer is waited for as long.
+    /// How long a dial or an open pipe may go without proof of who is there, before the next route or place is tried beside it.
+    /// Where a conversation's link broke and there are other routes, and where it moves to a better one, the answer is waited for
+    /// as long.
     public var nextRoute: Duration = .seconds(2)
     /// How long a better route must have been there before a conversation moves to it; doubles each time where that fails
     /// or does not last, with jitter. The side with the smaller PeerID waits twice as long.

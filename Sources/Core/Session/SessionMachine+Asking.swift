@@ -32,11 +32,13 @@ extension SessionMachine {
         guard engagedPeers < limits.peers else {
             return refuse(token, .limit("peers", limits.peers), peer: peer.label)
         }
+        let deadline = now + Moment.Span(timeout)
+        let race = race(for: .peer(id), along: preferredRoutes(of: peer), until: deadline)
         begin(
             Attempt(
                 kind: .invite(conversation: generator.next(), context: context), tokens: [token],
-                deadline: now + Moment.Span(timeout), routesLeft: preferredRoutes(of: peer)), with: peer)
-        dialNextRoute(of: peer, now: now)
+                deadline: deadline, race: race), with: peer)
+        run(race, now: now)
     }
 
     /// Asks whoever answers at `address` for a conversation.
@@ -58,7 +60,8 @@ extension SessionMachine {
         let call = AddressCall(
             token: token, address: address, transport: transport, context: context,
             deadline: now + Moment.Span(timeout))
-        dial(address, transport: transport, for: .address(call), until: call.deadline, now: now)
+        let route = RouteRecord(transport: transport, address: address)
+        run(race(for: .address(call), along: [route], until: call.deadline), now: now)
     }
 
     /// Takes an invitation of this session's back.
@@ -69,9 +72,9 @@ extension SessionMachine {
 
     /// The task that made a call does not want it any more.
     func cancel(_ token: CallToken, now: Moment) {
-        for (dial, dialled) in dials {
-            guard case .address(let call) = dialled.purpose, call.token == token else { continue }
-            takeBack(dial)
+        for race in races.values {
+            guard case .address(let call) = race.purpose, call.token == token else { continue }
+            stop(race)
             return output(
                 .finish(token, .failure(NighError(.inviting, .cancelled, peer: call.address.description))))
         }
@@ -98,77 +101,28 @@ extension SessionMachine {
         watch(peer)
     }
 
-    func dial(
-        _ address: TransportAddress, transport: Int, for purpose: DialPurpose, until deadline: Moment,
-        now: Moment
-    ) {
-        let dial = DialID(number: nextNumber())
-        dials[dial] = Dial(transport: transport, purpose: purpose)
-        statistics.dials += 1
-        switch purpose {
-        case .peer(let id): peers[id]?.attempt?.dial = dial
-        case .introduction(let known): known.dial = dial
-        case .pairing(let id): peers[id]?.pairing?.dial = dial
-        case .address: break
-        }
-        let left = (deadline - now).duration
-        output(
-            .dial(
-                dial, transport: transport, address, timeout: min(timings.dial, max(left, .milliseconds(1)))))
-    }
-
-    /// Tries the next route of an attempt, or ends it when none is left.
-    func dialNextRoute(of peer: PeerRecord, now: Moment) {
+    /// The link that was asked on leads nowhere: forgets it, and goes on with the other routes.
+    func askingFailed(_ peer: PeerRecord, with error: NighError, now: Moment) {
         guard let attempt = peer.attempt else { return }
-        guard let route = attempt.routesLeft.first else {
-            let failures = attempt.failures
-            return fail(attemptOf: peer, with: failures.count == 1 ? failures[0].cause : .allFailed, now: now)
-        }
-        peer.attempt?.routesLeft.removeFirst()
-        // Where a link broke, its route may swallow dials for longer than the conversation can wait.
-        let isHurried = attempt.kind == .resume && attempt.routesLeft.count > 1
-        peer.attempt?.routeDeadline = isHurried ? now + Moment.Span(timings.nextRoute) : .never
-        dial(
-            route.address, transport: route.transport, for: .peer(peer.id), until: attempt.deadline, now: now)
-        watch(peer)
+        forgetAskingLink(of: peer)
+        release(linkOf: peer)
+        goOn(with: attempt.race, after: error, now: now)
     }
 
-    /// The route under way takes too long, and there are others.
-    func giveUpRoute(of peer: PeerRecord, now: Moment) {
+    func forgetAskingLink(of peer: PeerRecord) {
+        peer.attempt?.link = nil
+        peer.attempt?.requestSent = false
         peer.attempt?.routeDeadline = .never
-        guard let attempt = peer.attempt, let dial = attempt.dial else { return }
-        let transport = attempt.link?.transport ?? dials[dial]?.transport
+    }
+
+    /// The answer takes too long, and there are other routes.
+    func giveUpAsking(_ peer: PeerRecord, now: Moment) {
+        peer.attempt?.routeDeadline = .never
+        guard let attempt = peer.attempt, let link = attempt.link else { return }
         // Not "cancelled": the other side may have agreed meanwhile, and the conversation is not over.
-        takeBack(dial, code: .tooSlow)
-        if let link = attempt.link { close(link, .tooSlow) }
-        let error = NighError(
-            .connecting, .timedOut, transport: transport.map { transports[$0].scheme })
-        routeFailed(.peer(peer.id), dial: dial, error: error, now: now)
-    }
-
-    /// A transport could not open a pipe.
-    func dialFailed(_ dial: DialID, error: NighError, now: Moment) {
-        guard let failed = dials.removeValue(forKey: dial) else { return }
-        statistics.dialsFailed[error.cause.label, default: 0] += 1
-        routeFailed(failed.purpose, dial: dial, error: error, now: now)
-    }
-
-    /// One route of whatever was asked led nowhere.
-    func routeFailed(_ purpose: DialPurpose, dial: DialID, error: NighError, now: Moment) {
-        switch purpose {
-        case .address(let call):
-            output(.finish(call.token, .failure(error.about(call.address.description))))
-        case .introduction(let known): visitFailed(known, error: error, now: now)
-        case .pairing(let id): pairingRouteFailed(id, dial: dial, error: error, now: now)
-        case .peer(let id):
-            guard let peer = peers[id], peer.attempt?.dial == dial else { return }
-            peer.attempt?.dial = nil
-            peer.attempt?.link = nil
-            peer.attempt?.requestSent = false
-            release(linkOf: peer)
-            peer.attempt?.failures.append(error.about(peer.label))
-            dialNextRoute(of: peer, now: now)
-        }
+        close(link, .tooSlow)
+        let error = NighError(.connecting, .timedOut, transport: transports[link.transport].scheme)
+        askingFailed(peer, with: error, now: now)
     }
 
     /// A dialled link is open and its peer is the right one: ask.
@@ -177,6 +131,10 @@ extension SessionMachine {
         link.purpose = .asking
         peer.attempt?.link = link
         peer.attempt?.requestSent = true
+        // Where a link broke, its route may swallow what is sent for longer than the conversation can wait.
+        let isHurried = attempt.kind == .resume && !attempt.race.routes.isEmpty
+        peer.attempt?.routeDeadline = isHurried ? now + Moment.Span(timings.nextRoute) : .never
+        watch(peer)
         requestsMade += 1
         var request = ConversationRequest(conversation: 0, attempt: requestsMade, standing: Standing())
         switch attempt.kind {
@@ -229,12 +187,12 @@ extension SessionMachine {
             dropManualRoutes(of: peer)
             return settle(peer)
         }
+        let others = preferredRoutes(of: peer).filter { $0.address != call.address }
+        let race = race(for: .peer(peer.id), along: others, until: call.deadline)
         begin(
             Attempt(
                 kind: .invite(conversation: generator.next(), context: call.context), tokens: [call.token],
-                deadline: call.deadline,
-                routesLeft: preferredRoutes(of: peer).filter { $0.address != call.address },
-                dial: link.dial, link: link), with: peer)
+                deadline: call.deadline, race: race, link: link), with: peer)
         sendRequest(on: link, to: peer, now: now)
     }
 
@@ -282,11 +240,8 @@ extension SessionMachine {
             peer.attempt = nil
             endConversation(of: peer, cause: .unknownConversation, now: now)
         case (_, .outOfDate) where refusal.retryAfterSeconds == 0:
-            let dial = attempt.dial
             close(link, .cancelled)
-            if let dial {
-                routeFailed(.peer(peer.id), dial: dial, error: NighError(.inviting, cause), now: now)
-            }
+            askingFailed(peer, with: NighError(.inviting, cause), now: now)
         default:
             let seconds = Int64(refusal.retryAfterSeconds)
             fail(attemptOf: peer, with: cause, now: now, retryAfter: seconds > 0 ? .seconds(seconds) : nil)
@@ -305,10 +260,11 @@ extension SessionMachine {
             let advice = retryAfter.map { "ask again in \($0.components.seconds) s at the earliest" }
             var error = NighError(.inviting, cause, peer: peer.label, advice: advice)
             error.retryAfter = retryAfter
-            if attempt.failures.count == 1, attempt.failures[0].cause == cause {
-                error = attempt.failures[0]
+            let failures = attempt.race.failures
+            if failures.count == 1, failures[0].cause == cause {
+                error = failures[0]
             } else {
-                error.attempts = attempt.failures
+                error.attempts = failures
             }
             move(peer, to: .available, cause: error)
             for token in attempt.tokens { output(.finish(token, .failure(error))) }
@@ -316,7 +272,7 @@ extension SessionMachine {
             settle(peer)
             visitAddresses(of: peer.id, now: now)
         case .resume:
-            pauseRecovery(of: peer, failures: attempt.failures, now: now, atLeast: retryAfter ?? .zero)
+            pauseRecovery(of: peer, failures: attempt.race.failures, now: now, atLeast: retryAfter ?? .zero)
         case .move: moveFailed(of: peer, now: now, retryAfter: retryAfter ?? .zero)
         }
     }
@@ -327,14 +283,7 @@ extension SessionMachine {
         peer.attempt = nil
         release(linkOf: peer)
         if let link = attempt.link { close(link, code) }
-        if let dial = attempt.dial { takeBack(dial, code: code) }
-    }
-
-    /// Takes a dial back that is not answered yet, and the link it may have led to.
-    func takeBack(_ dial: DialID, code: LinkClose.Code = .cancelled) {
-        guard let unanswered = dials.removeValue(forKey: dial) else { return }
-        if let link = links.values.first(where: { $0.dial == dial }) { close(link, code) }
-        output(.cancelDial(dial, transport: unanswered.transport))
+        stop(attempt.race, code: code)
     }
 
     func dropManualRoutes(of peer: PeerRecord) {

@@ -48,8 +48,9 @@ extension SessionMachine {
         guard peer.attempt == nil, !routes.isEmpty else { return }
         guard mayMove(peer) else { return waitForBetterRoute(of: peer, now: now) }
         let deadline = now + Moment.Span(timings.dial) + Moment.Span(timings.handshake)
-        peer.attempt = Attempt(kind: .move, tokens: [], deadline: deadline, routesLeft: routes)
-        dialNextRoute(of: peer, now: now)
+        let race = race(for: .peer(peer.id), along: routes, until: deadline)
+        peer.attempt = Attempt(kind: .move, tokens: [], deadline: deadline, race: race)
+        run(race, now: now)
         watch(peer)
     }
 

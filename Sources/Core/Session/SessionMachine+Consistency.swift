@@ -7,18 +7,13 @@ extension SessionMachine {
         var found: [String] = []
         for (id, peer) in peers { check(peer, id: id, &found) }
         for (number, link) in links { check(link, number: number, &found) }
-        for (id, dial) in dials {
-            switch dial.purpose {
-            case .peer(let peer): if peers[peer]?.attempt?.dial != id { found.append("a dial for nobody") }
-            case .pairing(let peer):
-                if peers[peer]?.pairing?.dial != id { found.append("a pairing nobody makes") }
-            case .introduction(let known): if known.dial != id { found.append("a visit nobody makes") }
-            case .address: break
-            }
+        for (id, race) in dials where !race.tries.contains(where: { $0.dial == id }) {
+            found.append("a dial in no race")
         }
+        for (number, race) in races { check(race, number: number, &found) }
         for known in knownAddresses {
             if deadline > known.dueAt { found.append("\(known.address) is looked at too late") }
-            let isLookedAfter = known.dial.map { dials[$0] != nil } ?? (known.dueAt < .never)
+            let isLookedAfter = known.race.map { races[$0.number] === $0 } ?? (known.dueAt < .never)
             if !isLookedAfter { found.append("\(known.address) is forgotten") }
         }
         check(knownAddresses.count, atMost: limits.knownAddresses, "addresses known", &found)
@@ -82,6 +77,27 @@ extension SessionMachine {
         }
         if let link = peer.attempt?.link {
             expect(links[link.number] === link && link.purpose == .asking, "asks on no link")
+        }
+    }
+
+    private func check(_ race: DialRace, number: UInt64, _ found: inout [String]) {
+        func expect(_ holds: Bool, _ what: @autoclosure () -> String) {
+            if !holds { found.append("race for \(race.purpose): \(what())") }
+        }
+        expect(race.number == number, "under another's number")
+        expect(isAwake(by: race.wakesAt, for: deadline(of: race)), "sleeps through a deadline")
+        expect(!race.isAtRest, "nothing is under way")
+        expect(race.tries.count <= Self.dialsAtOnce, "too many dials")
+        switch race.purpose {
+        case .peer(let peer): expect(peers[peer]?.attempt?.race === race, "nobody asks")
+        case .pairing(let peer): expect(peers[peer]?.pairing?.race === race, "nobody pairs")
+        case .introduction(let known): expect(known.race === race, "nobody visits")
+        case .address: break
+        }
+        for attempt in race.tries {
+            expect(dials[attempt.dial] === race, "a dial that is forgotten")
+            guard let link = attempt.link else { continue }
+            expect(links[link.number] === link && link.purpose == .unsettled, "a link for something else")
         }
     }
 

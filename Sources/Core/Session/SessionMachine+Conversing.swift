@@ -102,8 +102,9 @@ extension SessionMachine {
             preferred.filter { $0.transport != recovery.lastResort }
             + preferred.filter { $0.transport == recovery.lastResort }
         guard !routes.isEmpty else { return pauseRecovery(of: peer, failures: [], now: now) }
-        peer.attempt = Attempt(kind: .resume, tokens: [], deadline: recovery.deadline, routesLeft: routes)
-        dialNextRoute(of: peer, now: now)
+        let race = race(for: .peer(peer.id), along: routes, until: recovery.deadline)
+        peer.attempt = Attempt(kind: .resume, tokens: [], deadline: recovery.deadline, race: race)
+        run(race, now: now)
         watch(peer)
     }
 
@@ -130,7 +131,7 @@ extension SessionMachine {
     /// No link came back in time.
     func giveUpRecovery(of peer: PeerRecord, now: Moment) {
         guard let recovery = peer.recovery else { return }
-        let failures = recovery.failures + (peer.attempt?.failures ?? [])
+        let failures = recovery.failures + (peer.attempt?.race.failures ?? [])
         endConversation(of: peer, cause: recovery.cause, attempts: failures, now: now)
     }
 
@@ -235,10 +236,9 @@ extension SessionMachine {
         guard !isClosing else { return }
         isClosing = true
         for index in transports.indices { addressesForgotten(transport: index) }
-        for dial in dials.keys.sorted(by: { $0.number < $1.number }) {
-            guard let dialled = dials[dial], case .address(let call) = dialled.purpose else { continue }
-            dials[dial] = nil
-            output(.cancelDial(dial, transport: dialled.transport))
+        for race in races.values.sorted(by: { $0.number < $1.number }) {
+            guard case .address(let call) = race.purpose else { continue }
+            stop(race, code: .sessionClosed)
             let error = NighError(.connecting, .closed, peer: call.address.description)
             output(.finish(call.token, .failure(error)))
         }
@@ -246,9 +246,9 @@ extension SessionMachine {
         let others = sortedPeers.filter { $0.conversation == nil }
         for peer in sortedPeers { endPairing(with: peer, .closed, saying: .declined) }
         for peer in others { leave(peer.id, token: nil, now: now) }
-        for link in links.values.sorted(by: { $0.number < $1.number }) where link.purpose == .unsettled {
-            close(link, .sessionClosed)
-        }
+        // Those that were dialled are for conversations that still have something to deliver.
+        let accepted = links.values.filter { $0.purpose == .unsettled && $0.dial == nil }
+        for link in accepted.sorted(by: { $0.number < $1.number }) { close(link, .sessionClosed) }
         // Last: after the last conversation nothing is told any more.
         for peer in conversing { leave(peer.id, token: nil, now: now) }
         if !peers.values.contains(where: { $0.conversation != nil }) { output(.allLeft) }

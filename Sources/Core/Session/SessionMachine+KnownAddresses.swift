@@ -7,9 +7,9 @@ final class KnownAddress {
     let number: UInt64
     let address: TransportAddress
     let transport: Int
-    /// The dial under way, until the hellos are exchanged.
-    var dial: DialID?
-    /// When to dial next; never while a dial is under way.
+    /// The search under way, until the hellos are exchanged.
+    var race: DialRace?
+    /// When to dial next; never while a search is under way.
     var dueAt = Moment.never
     /// How long to wait after the next failure.
     var pause: Duration
@@ -45,7 +45,10 @@ extension SessionMachine {
     func addressesForgotten(transport: Int) {
         let forgotten = knownAddresses.filter { $0.transport == transport }
         knownAddresses.removeAll { $0.transport == transport }
-        for known in forgotten { if let dial = known.dial { takeBack(dial) } }
+        for known in forgotten {
+            if let race = known.race { stop(race) }
+            known.race = nil
+        }
     }
 
     /// The transport came up: an address that led nowhere may lead somewhere now.
@@ -67,15 +70,18 @@ extension SessionMachine {
     }
 
     private func visit(_ known: KnownAddress, now: Moment) {
-        guard known.dial == nil, !isClosing else { return }
+        guard known.race == nil, !isClosing else { return }
         // A conversation proves more than a visit could.
         guard !isEngaged(at: known.address) else {
             return look(at: known, after: Moment.Span(timings.addressCheck), now: now)
         }
         known.dueAt = .never
-        dial(
-            known.address, transport: known.transport, for: .introduction(known),
-            until: now + Moment.Span(timings.dial), now: now)
+        let race = race(
+            for: .introduction(known),
+            along: [RouteRecord(transport: known.transport, address: known.address)],
+            until: now + Moment.Span(timings.dial))
+        known.race = race
+        run(race, now: now)
     }
 
     private func isEngaged(at address: TransportAddress) -> Bool {
@@ -101,7 +107,7 @@ extension SessionMachine {
             return visitFailed(
                 known, error: NighError(.greeting, .limit("known peers", limits.knownPeers)), now: now)
         }
-        known.dial = nil
+        known.race = nil
         known.pause = timings.addressRetry
         known.toldCause = nil
         look(at: known, after: Moment.Span(timings.addressCheck), now: now)
@@ -109,7 +115,7 @@ extension SessionMachine {
 
     /// Nobody answered at a known address, or nobody this session can talk to.
     func visitFailed(_ known: KnownAddress, error: NighError, now: Moment) {
-        known.dial = nil
+        known.race = nil
         // The address may be somebody else's one day; nothing is wrong with it.
         let isOwn = error.cause == .selfDial
         let pause = isOwn ? timings.longestAddressRetry : known.pause

@@ -150,10 +150,10 @@ extension SessionMachine {
     /// The other side has proven its key. Whoever goes on with a conversation need not wait for the hello to ask for that: one round
     /// trip less.
     private func secured(_ link: Link, now: Moment) {
-        guard let dial = link.dial, case .peer(let id)? = dials[dial]?.purpose, let peer = peers[id],
-            peer.attempt?.dial == dial, peer.attempt?.kind.isResume == true, mayTalk(to: id)
+        guard let race = race(of: link), case .peer(let id) = race.purpose, let peer = peers[id],
+            peer.attempt?.race === race, peer.attempt?.kind.isResume == true, mayTalk(to: id)
         else { return }
-        dials[dial] = nil
+        won(race, with: link)
         link.belongs(to: peer)
         sendRequest(on: link, to: peer, now: now)
     }
@@ -161,7 +161,7 @@ extension SessionMachine {
     /// The hellos are exchanged: find out what the link is for.
     private func opened(_ link: Link, now: Moment) {
         guard let hello = link.machine.peerHello else { return }
-        guard isWelcome(hello.peer, for: link.dial.flatMap { dials[$0]?.purpose }) else {
+        guard isWelcome(hello.peer, for: race(of: link)?.purpose) else {
             return turnAway(link, .notPaired, now: now)
         }
         noteIncarnation(of: hello, now: now)
@@ -171,22 +171,21 @@ extension SessionMachine {
             return
         }
         guard let dial = link.dial else { return acceptedLinkOpened(link, hello: hello, now: now) }
-        guard let dialled = dials.removeValue(forKey: dial) else { return close(link, .cancelled) }
-        switch dialled.purpose {
+        guard let race = dials[dial] else { return close(link, .cancelled) }
+        if let expected = race.purpose.peer, hello.peer != expected {
+            let cause = NighError.Cause.wrongPeer(expected: expected, found: hello.peer)
+            close(link, .wrongPeer, because: cause)
+            return tryFailed(dial, error: NighError(.greeting, cause), now: now)
+        }
+        won(race, with: link)
+        switch race.purpose {
         case .address(let call): addressAnswered(call, link: link, hello: hello, now: now)
         case .introduction(let known): introduced(hello, at: known, on: link, now: now)
         case .peer(let id), .pairing(let id):
-            guard hello.peer == id else {
-                let cause = NighError.Cause.wrongPeer(expected: id, found: hello.peer)
-                close(link, .wrongPeer, because: cause)
-                return routeFailed(dialled.purpose, dial: dial, error: NighError(.greeting, cause), now: now)
-            }
-            guard let peer = peers[id], peer.attempt?.dial == dial || peer.pairing?.dial == dial else {
-                return close(link, .cancelled)
-            }
+            guard let peer = peers[id] else { return close(link, .cancelled) }
             link.belongs(to: peer)
             peer.name = hello.name
-            if case .pairing = dialled.purpose {
+            if case .pairing = race.purpose {
                 beginPairing(with: peer, on: link, now: now)
             } else {
                 sendRequest(on: link, to: peer, now: now)
@@ -194,13 +193,17 @@ extension SessionMachine {
         }
     }
 
+    /// The race that the link is run in; nil where it came in, and once the race is over.
+    private func race(of link: Link) -> DialRace? { link.dial.flatMap { dials[$0] } }
+
     /// The link is of no use to this session, whatever it was dialled for.
     private func turnAway(_ link: Link, _ cause: NighError.Cause, now: Moment) {
         close(link, .notPaired)
-        guard let dial = link.dial, let dialled = dials.removeValue(forKey: dial) else { return }
+        guard let race = race(of: link) else { return }
+        won(race, with: link)
         let error = NighError(
             .greeting, cause, transport: transports[link.transport].scheme, advice: "pair the two first")
-        routeFailed(dialled.purpose, dial: dial, error: error, now: now)
+        goOn(with: race, after: error, now: now)
     }
 
     private func acceptedLinkOpened(_ link: Link, hello: Hello, now: Moment) {
@@ -247,27 +250,22 @@ extension SessionMachine {
                 endInvitation(of: peer, cause: end.cause, code: .cancelled)
             }
         case .unsettled:
-            if let dial = link.dial, let unanswered = dials.removeValue(forKey: dial) {
+            if let dial = link.dial {
                 let error = NighError(.greeting, end.cause, transport: transports[link.transport].scheme)
-                routeFailed(unanswered.purpose, dial: dial, error: error, now: now)
+                tryFailed(dial, error: error, now: now)
             }
         case .finished: break
         }
     }
 
     private func askingLinkEnded(_ link: Link, _ end: LinkMachine.LinkEnd, now: Moment) {
-        guard let peer = link.peer, let attempt = peer.attempt, attempt.link === link, let dial = attempt.dial
-        else {
-            return
-        }
+        guard let peer = link.peer, let attempt = peer.attempt, attempt.link === link else { return }
         if end.saidByPeer, end.code == .superseded, attempt.kind == .move {
             // The peer moves by itself.
             return fail(attemptOf: peer, with: .superseded, now: now)
         }
         if end.saidByPeer, end.code == .superseded {
-            peer.attempt?.link = nil
-            peer.attempt?.dial = nil
-            peer.attempt?.requestSent = false
+            forgetAskingLink(of: peer)
             peer.attempt?.yieldsUntil =
                 now + Moment.Span(timings.firstRetry) + Moment.Span(timings.firstRetry)
             return watch(peer)
@@ -277,6 +275,6 @@ extension SessionMachine {
             return endConversation(of: peer, cause: end.cause, now: now)
         }
         let error = NighError(.inviting, end.cause, transport: transports[link.transport].scheme)
-        routeFailed(.peer(peer.id), dial: dial, error: error, now: now)
+        askingFailed(peer, with: error, now: now)
     }
 }

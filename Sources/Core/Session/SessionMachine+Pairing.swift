@@ -7,12 +7,11 @@ struct Pairing {
     let deadline: Moment
     /// The program's call, where this side asked.
     var token: CallToken?
-    var routesLeft: [RouteRecord] = []
-    var dial: DialID?
+    /// Looks for a link, where there was none.
+    var race: DialRace?
     /// Where it happens, and how far it is; nil until there is a link.
     var link: Link?
     var exchange: PairingExchange?
-    var failures: [NighError] = []
 }
 
 extension SessionMachine {
@@ -75,15 +74,13 @@ extension SessionMachine {
         guard let peer = peers[id] else { return refuse(.unknownPeer) }
         guard !isClosing else { return refuse(.closed) }
         guard !isPairing else { return refuse(.pairingRefused(.busy), "end that one first") }
-        var pairing = Pairing(deadline: now + Moment.Span(timings.pairing), token: token)
-        pairing.routesLeft = preferredRoutes(of: peer)
-        peer.pairing = pairing
+        let deadline = now + Moment.Span(timings.pairing)
+        peer.pairing = Pairing(deadline: deadline, token: token)
         watch(peer)
-        if let link = peer.link {
-            beginPairing(with: peer, on: link, now: now)
-        } else {
-            dialNextPairingRoute(of: peer, now: now)
-        }
+        if let link = peer.link { return beginPairing(with: peer, on: link, now: now) }
+        let race = race(for: .pairing(id), along: preferredRoutes(of: peer), until: deadline)
+        peer.pairing?.race = race
+        run(race, now: now)
     }
 
     /// One at a time: a person looks at one screen.
@@ -100,28 +97,6 @@ extension SessionMachine {
         carryOut(step, with: peer, now: now)
     }
 
-    // MARK: Finding a link
-
-    private func dialNextPairingRoute(of peer: PeerRecord, now: Moment) {
-        guard let pairing = peer.pairing else { return }
-        guard let route = pairing.routesLeft.first else {
-            let failures = pairing.failures
-            let cause = failures.isEmpty ? .noRoute : failures.count == 1 ? failures[0].cause : .allFailed
-            return endPairing(with: peer, cause, saying: nil)
-        }
-        peer.pairing?.routesLeft.removeFirst()
-        dial(
-            route.address, transport: route.transport, for: .pairing(peer.id), until: pairing.deadline,
-            now: now)
-    }
-
-    func pairingRouteFailed(_ id: PeerID, dial: DialID, error: NighError, now: Moment) {
-        guard let peer = peers[id], peer.pairing?.dial == dial else { return }
-        peer.pairing?.dial = nil
-        peer.pairing?.failures.append(error.about(peer.label))
-        dialNextPairingRoute(of: peer, now: now)
-    }
-
     /// There is a link to ask on.
     func beginPairing(with peer: PeerRecord, on link: Link, now: Moment) {
         guard var exchange = exchange(.asking, with: peer, on: link) else {
@@ -129,7 +104,6 @@ extension SessionMachine {
         }
         if link.purpose == .unsettled { link.purpose = .pairing }
         if let message = exchange.begin() { link.machine.send(message) }
-        peer.pairing?.dial = nil
         peer.pairing?.link = link
         peer.pairing?.exchange = exchange
         markDirty(link)
@@ -240,10 +214,10 @@ extension SessionMachine {
             link.machine.send(message)
             markDirty(link)
         }
-        if let dial = pairing.dial { takeBack(dial) }
+        if let race = pairing.race { stop(race) }
         if let link = pairing.link, link.purpose == .pairing { close(link, .cancelled) }
         statistics.refusals[cause.label, default: 0] += 1
-        let error = NighError(.pairing, cause, peer: peer.label, attempts: pairing.failures)
+        let error = NighError(.pairing, cause, peer: peer.label, attempts: pairing.race?.failures ?? [])
         output(.tell(.pairingEnded(snapshot(of: peer), cause: error)))
         if let token = pairing.token { output(.finish(token, .failure(error))) }
         if peer.isIdle { peers[peer.id] = nil }
@@ -254,8 +228,8 @@ extension SessionMachine {
         guard let pairing = peer.pairing else { return }
         peer.pairing?.link = nil
         peer.pairing?.exchange = nil
-        peer.pairing?.dial = nil
-        if let dial = pairing.dial { takeBack(dial) }
+        peer.pairing?.race = nil
+        if let race = pairing.race { stop(race) }
         if let link = pairing.link, link.purpose == .pairing { close(link, .superseded) }
     }
 

@@ -42,8 +42,12 @@ extension SessionMachine {
             peer.recovery?.retryAt = max(now, recovery.notBefore)
             return
         }
-        peer.attempt?.routesLeft.append(route)
-        peer.attempt?.routeDeadline = min(attempt.routeDeadline, now + Moment.Span(timings.nextRoute))
+        attempt.race.routes.append(route)
+        if races[attempt.race.number] != nil {
+            run(attempt.race, now: now)
+        } else if attempt.link != nil {
+            peer.attempt?.routeDeadline = min(attempt.routeDeadline, now + Moment.Span(timings.nextRoute))
+        }
     }
 
     /// Nobody is seen at the address any more.
@@ -66,7 +70,7 @@ extension SessionMachine {
     func removeRoutes(of peer: PeerRecord, where isGone: (RouteRecord) -> Bool) {
         guard peer.routes.contains(where: isGone) else { return }
         peer.routes.removeAll(where: isGone)
-        peer.attempt?.routesLeft.removeAll(where: isGone)
+        peer.attempt?.race.routes.removeAll(where: isGone)
         forgetBetterRoutes(of: peer)
         if peer.state == .available {
             settle(peer)

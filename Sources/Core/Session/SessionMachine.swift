@@ -29,7 +29,10 @@ final class SessionMachine {
     /// Where somebody may be whom nothing announces.
     var knownAddresses: [KnownAddress] = []
     var links: [UInt64: Link] = [:]
-    var dials: [DialID: Dial] = [:]
+    /// What is dialled, and for which race.
+    var dials: [DialID: DialRace] = [:]
+    /// Searches for a link that go on, by number.
+    var races: [UInt64: DialRace] = [:]
     var pings: [UInt64: (token: CallToken, link: Link, payload: [UInt8])] = [:]
     var statistics = SessionStatistics()
     var generator: SeededGenerator
@@ -58,6 +61,7 @@ final class SessionMachine {
         case link(UInt64)
         case peer(PeerID)
         case address(UInt64)
+        case race(UInt64)
         case largeChunks
     }
 
@@ -112,9 +116,12 @@ final class SessionMachine {
     // MARK: Pipes
 
     /// A pipe is open. The link to feed with what it brings, or nil when the pipe is to be closed at once.
-    func pipeOpened(transport: Int, dial: DialID?, now: Moment) -> Link? {
-        if let dial {
-            guard dials[dial] != nil else { return nil }
+    ///
+    /// - Parameter place: the other end's address, where it can be told.
+    func pipeOpened(transport: Int, dial: DialID?, at place: TransportAddress?, now: Moment) -> Link? {
+        let race = dial.flatMap { dials[$0] }
+        if dial != nil {
+            guard race != nil else { return nil }
         } else {
             statistics.pipesAccepted += 1
             guard !isClosing, hasRoomForStranger() else {
@@ -123,7 +130,7 @@ final class SessionMachine {
             }
         }
         var settings = LinkMachine.Settings(hello: hello, limits: limits, timings: timings, offer: offer)
-        if let dial, let id = dials[dial]?.purpose.peer {
+        if let id = race?.purpose.peer {
             settings.expected = id
             settings.ticket = peers[id]?.takeTicket()
         }
@@ -132,6 +139,7 @@ final class SessionMachine {
         links[link.number] = link
         markDirty(link)
         watch(link)
+        if let race { reached(place, by: link, in: race) }
         return link
     }
 
@@ -208,6 +216,10 @@ final class SessionMachine {
                 peerTimeArrived(peer, now: now)
                 if peers[id] === peer { watch(peer) }
             case .address(let number): addressTimeArrived(number, now: now)
+            case .race(let number):
+                guard let race = races[number], race.wakesAt <= now else { continue }
+                race.wakesAt = .never
+                run(race, now: now)
             case .largeChunks:
                 watchesLargeChunks = false
                 if largeChunks.giveUpUnused() { watchLargeChunks(now: now) }
@@ -222,6 +234,14 @@ final class SessionMachine {
         guard deadline < link.wakesAt else { return }
         link.wakesAt = deadline
         wakeups.add(.link(link.number), at: deadline)
+    }
+
+    /// Sees to it that the race is looked at when something of it is due.
+    func watch(_ race: DialRace) {
+        let deadline = deadline(of: race)
+        guard deadline < race.wakesAt else { return }
+        race.wakesAt = deadline
+        wakeups.add(.race(race.number), at: deadline)
     }
 
     /// Sees to it that the address is looked at again when that is due.
@@ -244,12 +264,15 @@ final class SessionMachine {
     /// Each link leaves its last deadline behind. That of few is no matter; a crowd that only comes and goes must not fill
     /// the memory with them.
     private func forgetStaleWakeups() {
-        guard wakeups.count > Self.staleWakeups + 2 * (links.count + peers.count + knownAddresses.count)
+        guard
+            wakeups.count > Self.staleWakeups + 2
+                * (links.count + peers.count + knownAddresses.count + races.count)
         else { return }
         wakeups.removeAll { wakeup, moment in
             switch wakeup {
             case .link(let number): links[number]?.wakesAt != moment
             case .peer(let id): peers[id]?.wakesAt != moment
+            case .race(let number): races[number]?.wakesAt != moment
             default: false
             }
         }
@@ -328,10 +351,10 @@ final class SessionMachine {
                 fail(attemptOf: peer, with: .timedOut, now: now)
             } else if attempt.yieldsUntil <= now {
                 peer.attempt?.yieldsUntil = .never
-                peer.attempt?.routesLeft = preferredRoutes(of: peer)
-                dialNextRoute(of: peer, now: now)
+                attempt.race.routes = preferredRoutes(of: peer)
+                run(attempt.race, now: now)
             } else if attempt.routeDeadline <= now {
-                giveUpRoute(of: peer, now: now)
+                giveUpAsking(peer, now: now)
             }
         } else if let recovery = peer.recovery, recovery.retryAt <= now {
             beginResuming(peer, now: now)

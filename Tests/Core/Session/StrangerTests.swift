@@ -49,7 +49,7 @@ import Testing
         }
 
         /// The link of one that knocks, or nil where it is sent away.
-        func knock() -> Link? { machine.pipeOpened(transport: 0, dial: nil, now: now) }
+        func knock() -> Link? { machine.pipeOpened(transport: 0, dial: nil, at: nil, now: now) }
 
         func say(_ bytes: [UInt8], on link: Link) {
             machine.received(ByteSlice(bytes), on: link, now: now)

@@ -1,0 +1,89 @@
+/// A search for one link: to a peer along its routes, or to whoever is at one address.
+///
+/// Anybody can announce an address under another's PeerID, or listen at an address that was somebody's. An open pipe therefore proves
+/// nothing: the race goes on until a link has proven who is at its other end. `SessionMachine` runs it; loop only.
+final class DialRace {
+    /// One dial of a transport, and the link it led to.
+    struct Try {
+        let dial: DialID
+        let route: RouteRecord
+        let startedAt: Moment
+        /// Whether the route may stand for several places that were not asked for yet.
+        var mayHidePlaces: Bool
+        /// Nil until the pipe is open.
+        var link: Link?
+    }
+
+    let number: UInt64
+    let purpose: DialPurpose
+    /// When a dial is given up at the latest.
+    let deadline: Moment
+    /// Not dialled yet, the best first.
+    var routes: [RouteRecord]
+    /// Places behind a route that was dialled, each to be dialled by itself.
+    var places: [RouteRecord] = []
+    /// Dials under way, the oldest first.
+    var tries: [Try] = []
+    /// Where this race has been, or is about to go.
+    var seen: Set<TransportAddress> = []
+    /// When the last route was dialled.
+    var lastRouteAt = Moment(nanoseconds: .min)
+    /// Until when the places behind a route are waited for; nil while no transport was asked for them.
+    var searchesUntil: Moment?
+    var failures: [NighError] = []
+    /// When the machine looks at it by itself.
+    var wakesAt = Moment.never
+
+    init(number: UInt64, purpose: DialPurpose, routes: [RouteRecord], deadline: Moment) {
+        self.number = number
+        self.purpose = purpose
+        self.routes = routes
+        self.deadline = deadline
+    }
+
+    /// Whether nothing is under way, or about to be.
+    var isAtRest: Bool { tries.isEmpty && places.isEmpty && searchesUntil == nil }
+
+    /// Why it found no link, in one cause.
+    var cause: NighError.Cause {
+        switch failures.count {
+        case 0: .noRoute
+        case 1: failures[0].cause
+        default: .allFailed
+        }
+    }
+
+    /// The same as an error about an address: the one failure, or all of them.
+    var failure: NighError {
+        if failures.count == 1 { return failures[0] }
+        return NighError(.connecting, cause, attempts: failures)
+    }
+}
+
+/// Why a race is run.
+enum DialPurpose {
+    case peer(PeerID)
+    /// Nobody knows yet who will answer at this address.
+    case address(AddressCall)
+    /// To learn who is there, and nothing else.
+    case introduction(KnownAddress)
+    /// The two are to be paired, and have no link yet.
+    case pairing(PeerID)
+
+    /// Whom it is meant for, where that is known.
+    var peer: PeerID? {
+        switch self {
+        case .peer(let id), .pairing(let id): id
+        case .address, .introduction: nil
+        }
+    }
+}
+
+/// A conversation asked for by address alone.
+struct AddressCall {
+    let token: CallToken
+    let address: TransportAddress
+    let transport: Int
+    let context: [UInt8]
+    let deadline: Moment
+}

@@ -1,0 +1,197 @@
+// How this session comes to a link: routes and the places behind them are dialled in turn and side by side, until one link has
+// proven who is at its other end.
+//
+// The next route begins when none is under way, or when the last one has proven nothing for `timings.nextRoute`. A pipe that was
+// open for as long without proof, or broke without it, has the transport asked for the places behind its route: those that
+// nobody has tried yet are dialled all at once, up to a limit. Nothing is given up for that: whoever is slow may still win.
+
+extension SessionMachine {
+    /// Dials of one race under way at once. Beyond it the oldest makes room for a place that waits, after `timings.nextRoute`.
+    static let dialsAtOnce = 16
+
+    func race(
+        for purpose: DialPurpose, along routes: [RouteRecord], until deadline: Moment
+    ) -> DialRace {
+        DialRace(number: nextNumber(), purpose: purpose, routes: routes, deadline: deadline)
+    }
+
+    // MARK: Running
+
+    /// Begins what is due; where nothing is left to begin and nothing under way, the race is lost.
+    func run(_ race: DialRace, now: Moment) {
+        races[race.number] = race
+        if let end = race.searchesUntil, end <= now { race.searchesUntil = nil }
+        findPlaces(behindSilentTriesOf: race, now: now)
+        makeRoom(in: race, now: now)
+        while race.tries.count < Self.dialsAtOnce, !race.places.isEmpty {
+            dial(race.places.removeFirst(), mayHidePlaces: false, in: race, now: now)
+        }
+        if race.tries.count < Self.dialsAtOnce, !race.routes.isEmpty, isRouteDue(in: race, now: now) {
+            race.lastRouteAt = now
+            dial(race.routes.removeFirst(), mayHidePlaces: true, in: race, now: now)
+        }
+        if race.isAtRest, race.routes.isEmpty { return lost(race, now: now) }
+        watch(race)
+    }
+
+    private func isRouteDue(in race: DialRace, now: Moment) -> Bool {
+        race.isAtRest || race.lastRouteAt + Moment.Span(timings.nextRoute) <= now
+    }
+
+    /// When something of the race is due.
+    func deadline(of race: DialRace) -> Moment {
+        let patience = Moment.Span(timings.nextRoute)
+        var deadline = race.searchesUntil ?? .never
+        let isFull = race.tries.count >= Self.dialsAtOnce
+        if !race.routes.isEmpty, !isFull { deadline = min(deadline, race.lastRouteAt + patience) }
+        if isFull, !race.places.isEmpty { deadline = min(deadline, race.tries[0].startedAt + patience) }
+        for attempt in race.tries where attempt.mayHidePlaces {
+            if let link = attempt.link { deadline = min(deadline, link.openedAt + patience) }
+        }
+        return deadline
+    }
+
+    private func dial(_ route: RouteRecord, mayHidePlaces: Bool, in race: DialRace, now: Moment) {
+        let dial = DialID(number: nextNumber())
+        dials[dial] = race
+        race.seen.insert(route.address)
+        race.tries.append(
+            DialRace.Try(dial: dial, route: route, startedAt: now, mayHidePlaces: mayHidePlaces))
+        statistics.dials += 1
+        let left = max((race.deadline - now).duration, .milliseconds(1))
+        output(.dial(dial, transport: route.transport, route.address, timeout: min(timings.dial, left)))
+    }
+
+    /// A dial of the race has led to a link. Who is there is still to be proven.
+    func reached(_ place: TransportAddress?, by link: Link, in race: DialRace) {
+        guard let index = race.tries.firstIndex(where: { $0.dial == link.dial }) else { return }
+        race.tries[index].link = link
+        if let place { race.seen.insert(place) }
+        watch(race)
+    }
+
+    private func makeRoom(in race: DialRace, now: Moment) {
+        let patience = Moment.Span(timings.nextRoute)
+        while race.tries.count >= Self.dialsAtOnce, !race.places.isEmpty,
+            race.tries[0].startedAt + patience <= now
+        {
+            let slow = race.tries.removeFirst()
+            takeBack(slow, code: .tooSlow)
+            note(NighError(.connecting, .timedOut), of: slow, in: race)
+        }
+    }
+
+    // MARK: Places
+
+    private func findPlaces(behindSilentTriesOf race: DialRace, now: Moment) {
+        let patience = Moment.Span(timings.nextRoute)
+        for index in race.tries.indices where race.tries[index].mayHidePlaces {
+            guard let link = race.tries[index].link, link.openedAt + patience <= now else { continue }
+            race.tries[index].mayHidePlaces = false
+            findPlaces(behind: race.tries[index].route, for: race, now: now)
+        }
+    }
+
+    private func findPlaces(behind route: RouteRecord, for race: DialRace, now: Moment) {
+        race.searchesUntil = now + Moment.Span(timings.nextRoute)
+        output(.findPlaces(race: race.number, transport: route.transport, route.address))
+    }
+
+    /// The transport has told which places are behind a route of the race.
+    func placesFound(_ places: [TransportAddress], race number: UInt64, transport: Int, now: Moment) {
+        guard let race = races[number] else { return }
+        race.searchesUntil = nil
+        for place in places.prefix(limits.placesPerRoute) where race.seen.insert(place).inserted {
+            race.places.append(RouteRecord(transport: transport, address: place))
+        }
+        run(race, now: now)
+    }
+
+    // MARK: Failures
+
+    /// A transport could not open a pipe.
+    func dialFailed(_ dial: DialID, error: NighError, now: Moment) {
+        guard dials[dial] != nil else { return }
+        statistics.dialsFailed[error.cause.label, default: 0] += 1
+        tryFailed(dial, error: error, now: now)
+    }
+
+    /// A dial led to no link, or to one that ended before anybody had proven who is there.
+    func tryFailed(_ dial: DialID, error: NighError, now: Moment) {
+        guard let race = dials.removeValue(forKey: dial),
+            let index = race.tries.firstIndex(where: { $0.dial == dial })
+        else { return }
+        let failed = race.tries.remove(at: index)
+        note(error, of: failed, in: race)
+        // Where no pipe opened, the transport has tried all places itself.
+        if failed.mayHidePlaces, failed.link != nil {
+            findPlaces(behind: failed.route, for: race, now: now)
+        }
+        run(race, now: now)
+    }
+
+    /// The link that the race had found was of no use after all: goes on with the routes that are left.
+    func goOn(with race: DialRace, after error: NighError, now: Moment) {
+        race.failures.append(error.about(label(of: race.purpose)))
+        run(race, now: now)
+    }
+
+    private func note(_ error: NighError, of failed: DialRace.Try, in race: DialRace) {
+        var error = error.about(label(of: race.purpose))
+        error.transport = error.transport ?? transports[failed.route.transport].scheme
+        race.failures.append(error)
+    }
+
+    private func label(of purpose: DialPurpose) -> String? {
+        switch purpose {
+        case .peer(let id), .pairing(let id): peers[id]?.label
+        case .address(let call): call.address.description
+        case .introduction(let known): known.address.description
+        }
+    }
+
+    // MARK: The end
+
+    /// `link` has proven who is there: takes back whatever else is under way. The routes that are left stay, in case the link is of
+    /// no use.
+    func won(_ race: DialRace, with link: Link) {
+        let others = race.tries.filter { $0.dial != link.dial }
+        if let dial = link.dial { dials[dial] = nil }
+        race.tries = others
+        stop(race, code: .superseded)
+    }
+
+    /// Takes back whatever the race has under way.
+    func stop(_ race: DialRace, code: LinkClose.Code = .cancelled) {
+        let tries = race.tries
+        race.tries = []
+        race.places = []
+        race.searchesUntil = nil
+        race.wakesAt = .never
+        races[race.number] = nil
+        for attempt in tries { takeBack(attempt, code: code) }
+    }
+
+    private func takeBack(_ attempt: DialRace.Try, code: LinkClose.Code) {
+        dials[attempt.dial] = nil
+        if let link = attempt.link {
+            close(link, code)
+        } else {
+            output(.cancelDial(attempt.dial, transport: attempt.route.transport))
+        }
+    }
+
+    private func lost(_ race: DialRace, now: Moment) {
+        stop(race)
+        switch race.purpose {
+        case .peer(let id):
+            guard let peer = peers[id], peer.attempt?.race === race else { return }
+            fail(attemptOf: peer, with: race.failures.isEmpty ? .allFailed : race.cause, now: now)
+        case .pairing(let id):
+            guard let peer = peers[id], peer.pairing?.race === race else { return }
+            endPairing(with: peer, race.cause, saying: nil)
+        case .address(let call): output(.finish(call.token, .failure(race.failure)))
+        case .introduction(let known): visitFailed(known, error: race.failure, now: now)
+        }
+    }
+}
