@@ -3,12 +3,20 @@
 /// Anybody can announce an address under another's PeerID, or listen at an address that was somebody's. An open pipe therefore proves
 /// nothing: the race goes on until a link has proven who is at its other end. `SessionMachine` runs it; loop only.
 final class DialRace {
+    /// Somewhere to dial: a route, or one of the places behind it.
+    struct Way {
+        let route: RouteRecord
+        let address: TransportAddress
+
+        var isPlace: Bool { address != route.address }
+    }
+
     /// One dial of a transport, and the link it led to.
     struct Try {
         let dial: DialID
-        let route: RouteRecord
+        let way: Way
         let startedAt: Moment
-        /// Whether the route may stand for several places that were not asked for yet.
+        /// Whether the way is a route that may stand for several places, and nobody has asked for them yet.
         var mayHidePlaces: Bool
         /// Nil until the pipe is open.
         var link: Link?
@@ -18,10 +26,12 @@ final class DialRace {
     let purpose: DialPurpose
     /// When a dial is given up at the latest.
     let deadline: Moment
+    /// Whether a conversation waits for the link: then dials that have proven nothing for a while do not hold up the next search.
+    let isHurried: Bool
     /// Not dialled yet, the best first.
     var routes: [RouteRecord]
     /// Places behind a route that was dialled, each to be dialled by itself.
-    var places: [RouteRecord] = []
+    var places: [Way] = []
     /// Dials under way, the oldest first.
     var tries: [Try] = []
     /// Where this race has been, or is about to go.
@@ -34,11 +44,14 @@ final class DialRace {
     /// When the machine looks at it by itself.
     var wakesAt = Moment.never
 
-    init(number: UInt64, purpose: DialPurpose, routes: [RouteRecord], deadline: Moment) {
+    init(
+        number: UInt64, purpose: DialPurpose, routes: [RouteRecord], deadline: Moment, isHurried: Bool
+    ) {
         self.number = number
         self.purpose = purpose
         self.routes = routes
         self.deadline = deadline
+        self.isHurried = isHurried
     }
 
     /// Whether nothing is under way, or about to be.

@@ -59,6 +59,8 @@ struct RouteRecord: Equatable {
     var quality: Double?
     /// Given by hand, not seen by discovery; kept as long as the conversation it led to.
     var isManual = false
+    /// Where the peer proved itself when it was dialled along this route last: the route's address, or a place behind it.
+    var provenAt: TransportAddress?
 }
 
 /// What the session machine keeps of a peer. Loop only.
@@ -199,8 +201,8 @@ struct CallToken: Hashable {
 enum Directive {
     case dial(DialID, transport: Int, TransportAddress, timeout: Duration)
     case cancelDial(DialID, transport: Int)
-    /// Ask the transport which places are behind an address, for a race.
-    case findPlaces(race: UInt64, transport: Int, TransportAddress)
+    /// Ask the transport which places are behind a route, for a race.
+    case findPlaces(race: UInt64, behind: RouteRecord)
     /// Read nothing from the link.
     case hold(Link)
     /// Read from it again, first what has come meanwhile.

@@ -320,8 +320,7 @@ final class SessionDriver: @unchecked Sendable {
         case .dial(let dial, let transport, let address, let timeout):
             transports[transport].dial(address, as: dial, timeout: timeout)
         case .cancelDial(let dial, let transport): transports[transport].cancelDial(dial)
-        case .findPlaces(let race, let transport, let address):
-            findPlaces(behind: address, for: race, by: transport)
+        case .findPlaces(let race, let route): findPlaces(behind: route, for: race)
         case .hold(let link): hold(link)
         case .release(let link): loop.execute { [access, link = link.number] in access.driver?.release(link) }
         case .close(let link): close(link)
@@ -338,12 +337,12 @@ final class SessionDriver: @unchecked Sendable {
         }
     }
 
-    private func findPlaces(behind address: TransportAddress, for race: UInt64, by transport: Int) {
-        transports[transport].places(behind: address) { [access] result in
+    private func findPlaces(behind route: RouteRecord, for race: UInt64) {
+        transports[route.transport].places(behind: route.address) { [access] result in
             guard let driver = access.driver else { return }
             let places = (try? result.get()) ?? []
             driver.inTurn {
-                driver.machine.placesFound(places, race: race, transport: transport, now: driver.loop.now)
+                driver.machine.placesFound(places, behind: route, race: race, now: driver.loop.now)
             }
         }
     }

@@ -102,7 +102,7 @@ extension SessionMachine {
             preferred.filter { $0.transport != recovery.lastResort }
             + preferred.filter { $0.transport == recovery.lastResort }
         guard !routes.isEmpty else { return pauseRecovery(of: peer, failures: [], now: now) }
-        let race = race(for: .peer(peer.id), along: routes, until: recovery.deadline)
+        let race = race(for: .peer(peer.id), along: routes, until: recovery.deadline, isHurried: true)
         peer.attempt = Attempt(kind: .resume, tokens: [], deadline: recovery.deadline, race: race)
         run(race, now: now)
         watch(peer)

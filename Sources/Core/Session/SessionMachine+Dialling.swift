@@ -3,16 +3,18 @@
 //
 // The next route begins when none is under way, or when the last one has proven nothing for `timings.nextRoute`. A pipe that was
 // open for as long without proof, or broke without it, has the transport asked for the places behind its route: those that
-// nobody has tried yet are dialled all at once, up to a limit. Nothing is given up for that: whoever is slow may still win.
+// nobody has tried yet are dialled all at once, up to a limit. Nothing is given up for that: whoever is slow may still win. A
+// place where the peer has proven itself before is dialled ahead of its route.
 
 extension SessionMachine {
     /// Dials of one race under way at once. Beyond it the oldest makes room for a place that waits, after `timings.nextRoute`.
     static let dialsAtOnce = 16
 
     func race(
-        for purpose: DialPurpose, along routes: [RouteRecord], until deadline: Moment
+        for purpose: DialPurpose, along routes: [RouteRecord], until deadline: Moment, isHurried: Bool = false
     ) -> DialRace {
-        DialRace(number: nextNumber(), purpose: purpose, routes: routes, deadline: deadline)
+        DialRace(
+            number: nextNumber(), purpose: purpose, routes: routes, deadline: deadline, isHurried: isHurried)
     }
 
     // MARK: Running
@@ -24,14 +26,34 @@ extension SessionMachine {
         findPlaces(behindSilentTriesOf: race, now: now)
         makeRoom(in: race, now: now)
         while race.tries.count < Self.dialsAtOnce, !race.places.isEmpty {
-            dial(race.places.removeFirst(), mayHidePlaces: false, in: race, now: now)
+            dial(race.places.removeFirst(), in: race, now: now)
         }
         if race.tries.count < Self.dialsAtOnce, !race.routes.isEmpty, isRouteDue(in: race, now: now) {
             race.lastRouteAt = now
-            dial(race.routes.removeFirst(), mayHidePlaces: true, in: race, now: now)
+            dialNextRoute(of: race, now: now)
         }
-        if race.isAtRest, race.routes.isEmpty { return lost(race, now: now) }
+        if race.routes.isEmpty, race.isAtRest || staysSilentUntil(race) <= now {
+            return lost(race, now: now)
+        }
         watch(race)
+    }
+
+    private func dialNextRoute(of race: DialRace, now: Moment) {
+        let route = race.routes[0]
+        if let place = route.provenAt, place != route.address, !race.seen.contains(place) {
+            return dial(DialRace.Way(route: route, address: place), in: race, now: now)
+        }
+        race.routes.removeFirst()
+        dial(DialRace.Way(route: route, address: route.address), in: race, now: now)
+    }
+
+    /// When a race for a conversation that waits is lost although dials are under way: some have failed, and the others prove
+    /// nothing.
+    private func staysSilentUntil(_ race: DialRace) -> Moment {
+        guard race.isHurried, !race.failures.isEmpty, race.routes.isEmpty, race.places.isEmpty,
+            race.searchesUntil == nil, let youngest = race.tries.last
+        else { return .never }
+        return youngest.startedAt + Moment.Span(timings.nextRoute)
     }
 
     private func isRouteDue(in race: DialRace, now: Moment) -> Bool {
@@ -41,7 +63,7 @@ extension SessionMachine {
     /// When something of the race is due.
     func deadline(of race: DialRace) -> Moment {
         let patience = Moment.Span(timings.nextRoute)
-        var deadline = race.searchesUntil ?? .never
+        var deadline = min(race.searchesUntil ?? .never, staysSilentUntil(race))
         let isFull = race.tries.count >= Self.dialsAtOnce
         if !race.routes.isEmpty, !isFull { deadline = min(deadline, race.lastRouteAt + patience) }
         if isFull, !race.places.isEmpty { deadline = min(deadline, race.tries[0].startedAt + patience) }
@@ -51,15 +73,14 @@ extension SessionMachine {
         return deadline
     }
 
-    private func dial(_ route: RouteRecord, mayHidePlaces: Bool, in race: DialRace, now: Moment) {
+    private func dial(_ way: DialRace.Way, in race: DialRace, now: Moment) {
         let dial = DialID(number: nextNumber())
         dials[dial] = race
-        race.seen.insert(route.address)
-        race.tries.append(
-            DialRace.Try(dial: dial, route: route, startedAt: now, mayHidePlaces: mayHidePlaces))
+        race.seen.insert(way.address)
+        race.tries.append(DialRace.Try(dial: dial, way: way, startedAt: now, mayHidePlaces: !way.isPlace))
         statistics.dials += 1
         let left = max((race.deadline - now).duration, .milliseconds(1))
-        output(.dial(dial, transport: route.transport, route.address, timeout: min(timings.dial, left)))
+        output(.dial(dial, transport: way.route.transport, way.address, timeout: min(timings.dial, left)))
     }
 
     /// A dial of the race has led to a link. Who is there is still to be proven.
@@ -88,21 +109,23 @@ extension SessionMachine {
         for index in race.tries.indices where race.tries[index].mayHidePlaces {
             guard let link = race.tries[index].link, link.openedAt + patience <= now else { continue }
             race.tries[index].mayHidePlaces = false
-            findPlaces(behind: race.tries[index].route, for: race, now: now)
+            findPlaces(behind: race.tries[index].way.route, for: race, now: now)
         }
     }
 
     private func findPlaces(behind route: RouteRecord, for race: DialRace, now: Moment) {
         race.searchesUntil = now + Moment.Span(timings.nextRoute)
-        output(.findPlaces(race: race.number, transport: route.transport, route.address))
+        output(.findPlaces(race: race.number, behind: route))
     }
 
     /// The transport has told which places are behind a route of the race.
-    func placesFound(_ places: [TransportAddress], race number: UInt64, transport: Int, now: Moment) {
+    func placesFound(
+        _ places: [TransportAddress], behind route: RouteRecord, race number: UInt64, now: Moment
+    ) {
         guard let race = races[number] else { return }
         race.searchesUntil = nil
         for place in places.prefix(limits.placesPerRoute) where race.seen.insert(place).inserted {
-            race.places.append(RouteRecord(transport: transport, address: place))
+            race.places.append(DialRace.Way(route: route, address: place))
         }
         run(race, now: now)
     }
@@ -124,8 +147,9 @@ extension SessionMachine {
         let failed = race.tries.remove(at: index)
         note(error, of: failed, in: race)
         // Where no pipe opened, the transport has tried all places itself.
-        if failed.mayHidePlaces, failed.link != nil {
-            findPlaces(behind: failed.route, for: race, now: now)
+        if failed.link != nil {
+            if failed.mayHidePlaces { findPlaces(behind: failed.way.route, for: race, now: now) }
+            note(failed.way, isProven: false, in: race)
         }
         run(race, now: now)
     }
@@ -138,8 +162,17 @@ extension SessionMachine {
 
     private func note(_ error: NighError, of failed: DialRace.Try, in race: DialRace) {
         var error = error.about(label(of: race.purpose))
-        error.transport = error.transport ?? transports[failed.route.transport].scheme
+        error.transport = error.transport ?? transports[failed.way.route.transport].scheme
         race.failures.append(error)
+    }
+
+    /// The peer has proven itself there, or somebody answered there without proof.
+    private func note(_ way: DialRace.Way, isProven: Bool, in race: DialRace) {
+        guard let id = race.purpose.peer, let peer = peers[id],
+            let index = peer.routes.firstIndex(where: { $0.address == way.route.address }),
+            isProven || peer.routes[index].provenAt == way.address
+        else { return }
+        peer.routes[index].provenAt = isProven ? way.address : nil
     }
 
     private func label(of purpose: DialPurpose) -> String? {
@@ -155,9 +188,11 @@ extension SessionMachine {
     /// `link` has proven who is there: takes back whatever else is under way. The routes that are left stay, in case the link is of
     /// no use.
     func won(_ race: DialRace, with link: Link) {
-        let others = race.tries.filter { $0.dial != link.dial }
-        if let dial = link.dial { dials[dial] = nil }
-        race.tries = others
+        if let index = race.tries.firstIndex(where: { $0.dial == link.dial }) {
+            let winner = race.tries.remove(at: index)
+            dials[winner.dial] = nil
+            note(winner.way, isProven: true, in: race)
+        }
         stop(race, code: .superseded)
     }
 
@@ -177,12 +212,12 @@ extension SessionMachine {
         if let link = attempt.link {
             close(link, code)
         } else {
-            output(.cancelDial(attempt.dial, transport: attempt.route.transport))
+            output(.cancelDial(attempt.dial, transport: attempt.way.route.transport))
         }
     }
 
     private func lost(_ race: DialRace, now: Moment) {
-        stop(race)
+        stop(race, code: .tooSlow)
         switch race.purpose {
         case .peer(let id):
             guard let peer = peers[id], peer.attempt?.race === race else { return }

@@ -82,7 +82,8 @@ extension SessionMachine {
     /// All records in an order that does not depend on hashing, so that a seed replays.
     var sortedPeers: [PeerRecord] { peers.values.sorted { $0.id < $1.id } }
 
-    /// The routes of a peer, the one to try first in front: by the transport's priority, then by quality.
+    /// The routes of a peer, the one to try first in front: by the transport's priority, then those where the peer has proven
+    /// itself, then by quality.
     func preferredRoutes(of peer: PeerRecord) -> [RouteRecord] {
         guard peer.routes.count > 1 else { return peer.routes }
         return peer.routes.enumerated().sorted { left, right in
@@ -90,6 +91,8 @@ extension SessionMachine {
                 transports[left.element.transport].priority, transports[right.element.transport].priority
             )
             if priorities.0 != priorities.1 { return priorities.0 < priorities.1 }
+            let isProven = (left.element.provenAt != nil, right.element.provenAt != nil)
+            if isProven.0 != isProven.1 { return isProven.0 }
             let qualities = (left.element.quality ?? 0.5, right.element.quality ?? 0.5)
             if qualities.0 != qualities.1 { return qualities.0 > qualities.1 }
             return left.offset < right.offset

@@ -123,6 +123,8 @@ public struct WorldCounts: Sendable, Equatable {
     public var blocks = 0
     /// Partitions.
     public var partitions = 0
+    /// Strangers that announced themselves as inhabitants.
+    public var impostors = 0
     /// Sessions killed.
     public var kills = 0
     /// Sessions started anew after a kill or close.
@@ -139,7 +141,7 @@ public struct WorldCounts: Sendable, Equatable {
             \.worlds, \.sessions, \.milliseconds, \.work, \.invitations, \.conversations, \.reconnects,
             \.interruptions, \.messagesSent, \.messagesReceived, \.bytesReceived, \.messagesResent,
             \.unreliableSent, \.unreliableReceived, \.refusedSends, \.cuts, \.blocks, \.partitions, \.kills,
-            \.restarts, \.pings, \.pairings, \.moves, \.damagedLinks,
+            \.restarts, \.pings, \.pairings, \.moves, \.damagedLinks, \.impostors,
         ]
         for field in fields { left[keyPath: field] += right[keyPath: field] }
     }

@@ -26,6 +26,9 @@ final class Inhabitant {
 ///
 /// `@unchecked Sendable`: confined to the thread that runs the world.
 final class Life: @unchecked Sendable {
+    /// What all of them offer and look for.
+    static let service: ServiceName = "world"
+
     struct Call {
         let what: String
         let deadline: Moment
@@ -107,7 +110,7 @@ final class Life: @unchecked Sendable {
             [self.address]
                 + (spare == nil ? [] : [TransportAddress(scheme: Self.spareScheme, value: address)]))
         var configuration = SessionConfiguration(
-            service: "world", name: DisplayName(fitting: "peer \(owner.index)"), role: member.role)
+            service: Self.service, name: DisplayName(fitting: "peer \(owner.index)"), role: member.role)
         configuration.seed = world.generator.next()
         configuration.security = world.plan.security
         configuration.acceptsPairing = true

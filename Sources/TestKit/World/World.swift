@@ -12,6 +12,8 @@ public final class World: @unchecked Sendable {
     static let longestTimeout = 12_000
     /// In one world of so many, everything is encrypted.
     private static let encryptedEvery: UInt64 = 4
+    /// In one of so many, strangers announce themselves as inhabitants.
+    private static let impostorsEvery: UInt64 = 5
     /// In one of so many, everybody can be reached in two ways.
     private static let spareWaysEvery: UInt64 = 3
     /// How many lines a finding brings along.
@@ -28,6 +30,7 @@ public final class World: @unchecked Sendable {
     var log: WorldLog
     var ledger = MessageLedger()
     var counts = WorldCounts()
+    var impostors: [Impostor] = []
     /// The better of two ways can be dialled.
     var betterWaysAreOpen: Bool
     /// The users have stopped doing things by themselves, and nothing breaks any more.
@@ -56,6 +59,7 @@ public final class World: @unchecked Sendable {
         var plan = WorldPlan(
             &generator, security: seed.isMultiple(of: Self.encryptedEvery) ? .encrypted : .none)
         if seed % Self.spareWaysEvery == 1 { plan.addSpareWays(&generator) }
+        if seed % Self.impostorsEvery == 2 { plan.addImpostors(&generator) }
         self.init(seed: seed, plan: plan, generator: generator, keepingLog: keepingLog)
     }
 
@@ -174,6 +178,7 @@ public final class World: @unchecked Sendable {
         }
         scheduleWeather()
         scheduleBetterWays()
+        scheduleImpostors()
         scheduleChecks()
         run(for: plan.active)
         guard finding == nil else { return end() }
@@ -227,6 +232,7 @@ public final class World: @unchecked Sendable {
     private func heal() {
         isQuiet = true
         note(.phase, "everything is mended")
+        removeImpostors()
         for inhabitant in inhabitants {
             guard let life = inhabitant.life else { continue }
             life.spare?.control.unblock()
@@ -261,6 +267,7 @@ public final class World: @unchecked Sendable {
     /// Lets go of everything that would keep the world alive.
     func end() {
         for inhabitant in inhabitants { if inhabitant.life != nil { inhabitant.life?.kill() } }
+        removeImpostors()
         agenda.removeAll()
         try? loop.run(for: .seconds(30))
     }

@@ -50,6 +50,8 @@ struct WorldPlan {
     var hasSpareWays = false
     /// In a calm world with spare ways: so many milliseconds after its beginning the better one can be dialled.
     var betterWaysOpenAt = 0
+    /// How many strangers at most announce themselves as inhabitants.
+    var impostors = 0
     /// Whether limits are so narrow that not everybody can be connected, or known, to everybody.
     let isNarrow: Bool
 
@@ -106,6 +108,11 @@ struct WorldPlan {
                 Moment.Span(timings.dial) + Moment.Span(timings.handshake) + patience + patience + patience)
         }
         settling += (longest + .seconds(5)).duration
+    }
+
+    /// Where conversations must last there is one at a time, so that it cannot use up the time that a way back may take.
+    mutating func addImpostors(_ generator: inout SeededGenerator) {
+        impostors = kind == .storm ? generator.number(1...4) : 1
     }
 
     private static func member(

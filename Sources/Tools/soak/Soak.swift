@@ -104,7 +104,8 @@ enum Soak {
             \(rounded(Double(counts.milliseconds) / 3_600_000)) virtual hours, \(counts.work) pieces of work
             \(counts.sessions) sessions, \(counts.kills) killed, \(counts.restarts) started anew
             \(counts.invitations) invitations, \(counts.conversations / 2) conversations
-            \(counts.cuts) cuts, \(counts.blocks) blocks and stalls, \(counts.partitions) partitions
+            \(counts.cuts) cuts, \(counts.blocks) blocks and stalls, \(counts.partitions) partitions, \
+            \(counts.impostors) impostors
             \(counts.damagedLinks) encrypted links ended by wrong bits
             \(counts.interruptions) interruptions seen, \(counts.reconnects) mended, \
             \(counts.moves) moves to a better way

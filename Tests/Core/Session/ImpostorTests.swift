@@ -31,14 +31,26 @@ import Testing
         return guest
     }
 
+    /// One that announces `peer`, or listens only.
+    private func impostor(
+        _ manner: Impostor.Manner, at name: String = "impostor", announcing peer: PeerID? = nil
+    ) -> Impostor {
+        Impostor(
+            manner, at: name,
+            announcing: Advertisement(
+                service: peer == nil ? "elsewhere" : "test",
+                peer: peer ?? Identity.ephemeral(seed: 999).peerID, name: DisplayName(fitting: name)),
+            hub: place.hub, loop: place.loop)
+    }
+
     private func impostors(_ count: Int, _ manner: Impostor.Manner) -> [Impostor] {
-        (0..<count).map { Impostor(manner, at: "impostor-\($0)", announcing: nil, in: place) }
+        (0..<count).map { impostor(manner, at: "impostor-\($0)") }
     }
 
     @Test(arguments: Impostor.Manner.allCases)
     func aForgedAnnouncementDoesNotHideThePeer(_ manner: Impostor.Manner) throws {
         let id = Identity.ephemeral(seed: 77).peerID
-        let impostor = Impostor(manner, at: "impostor", announcing: id, in: place)
+        let impostor = impostor(manner, announcing: id)
         let guest = place.join("Guest", role: .client)
         try place.run(.seconds(1))
         let host = place.join("Host", role: .server, seed: 77)
@@ -52,7 +64,7 @@ import Testing
 
     @Test(arguments: Impostor.Manner.allCases)
     func aForgedPlaceBehindTheRouteDoesNotHideThePeer(_ manner: Impostor.Manner) throws {
-        let impostor = Impostor(manner, at: "impostor", announcing: nil, in: place)
+        let impostor = impostor(manner)
         let host = place.join("Host", role: .server)
         let guest = try guest(seeing: host.id) { [impostor.address, host.address] }
         guest.invite(host)
@@ -123,7 +135,7 @@ import Testing
 
     @Test func aConversationFindsItsWayBackPastAnImpostor() throws {
         let host = place.join("Host", role: .server)
-        let impostor = Impostor(.silent, at: "impostor", announcing: nil, in: place)
+        let impostor = impostor(.silent)
         nonisolated(unsafe) var isForged = false  // the loop is virtual: one thread
         let guest = try guest(seeing: host.id) { (isForged ? [impostor.address] : []) + [host.address] }
         guest.invite(host)
@@ -138,7 +150,7 @@ import Testing
     }
 
     @Test func twoArePairedPastAnImpostor() throws {
-        let impostor = Impostor(.silent, at: "impostor", announcing: nil, in: place)
+        let impostor = impostor(.silent)
         let host = place.join("Host", role: .server)
         host.session.setAcceptingPairing(true)
         let guest = try guest(seeing: host.id) { [impostor.address, host.address] }
@@ -160,5 +172,60 @@ import Testing
         #expect(impostors.allSatisfy { $0.opened == $0.closed })
         let machine = guest.session.driver.machine
         #expect(machine.races.isEmpty && machine.dials.isEmpty && machine.links.isEmpty)
+    }
+
+    /// It was found past an impostor once, which costs time; the next link needs none.
+    @Test func whereThePeerHasProvenItselfIsDialledFirst() throws {
+        let impostor = impostor(.silent)
+        let host = place.join("Host", role: .server)
+        let guest = try guest(seeing: host.id) { [impostor.address, host.address] }
+        guest.invite(host)
+        try place.run(.seconds(3))
+        try #require(guest.state(of: host.id) == .connected && impostor.opened == 1)
+        guest.faults.cut()
+        try place.run(.milliseconds(100))
+        #expect(guest.state(of: host.id) == .connected && impostor.opened == 1)
+    }
+
+    /// Where it was, somebody else answers now.
+    @Test func aPlaceThatProvesNothingAnyMoreIsNoLongerFirst() throws {
+        let first = place.join("Host", role: .server, seed: 77)
+        var places = [first.address]
+        let guest = try guest(seeing: first.id) { places }
+        guest.invite(first)
+        try place.run(.seconds(1))
+        try #require(guest.state(of: first.id) == .connected)
+        first.session.die()
+        let second = place.join("Host", role: .server, seed: 77)
+        let impostor = impostor(.closing, at: first.address.value)
+        places.append(second.address)
+        try place.run(.seconds(20))
+        for visits in 1...2 {
+            guest.invite(second)
+            try place.run(.seconds(3))
+            #expect(guest.state(of: second.id) == .connected)
+            #expect(impostor.opened > 0 && impostor.opened <= visits)
+            guest.session.disconnect(second.id)
+            try place.run(.seconds(3))
+        }
+    }
+
+    /// One that holds a dial up does not keep the conversation from trying the honest route again.
+    @Test func aConversationDoesNotWaitForASilentRouteBeforeItTriesTheOtherAgain() throws {
+        let host = place.join("Host", role: .server, seed: 77)
+        let guest = place.join("Guest", role: .client)
+        try place.run(.seconds(1))
+        guest.invite(host)
+        try place.run(.seconds(1))
+        let impostor = impostor(.silent, announcing: host.id)
+        try place.run(.seconds(1))
+        try #require(guest.peer(host.id)?.routes.count == 2)
+        guest.faults.block(.address(host.address), .both, dials: .refuse)
+        guest.faults.cut()
+        try place.run(.seconds(1))
+        #expect(impostor.opened == 1)
+        guest.faults.unblock()
+        try place.run(.seconds(4))
+        #expect(guest.state(of: host.id) == .connected)
     }
 }

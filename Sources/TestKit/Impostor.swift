@@ -1,0 +1,91 @@
+import NighCore
+import NighMemory
+
+/// Listens where somebody else is expected, and proves nothing.
+///
+/// `@unchecked Sendable`: everything happens on the one virtual loop.
+package final class Impostor: TransportEvents, PipeHandler, @unchecked Sendable {
+    package enum Manner: CaseIterable, Sendable {
+        case silent
+        /// Closes each pipe at once.
+        case closing
+        /// Says something that is no preface.
+        case babbling
+        /// Sends back what it gets.
+        case echoing
+        /// Says the preface, and no more.
+        case stalling
+    }
+
+    /// Version 1, encrypted or not.
+    private static let preface: [UInt8] = [0x4E, 0x49, 0x47, 0x48, 1, 3, 0, 0]
+
+    package let address: TransportAddress
+    private let manner: Manner
+    private let transport: MemoryTransport
+    private var pipes: [any Pipe] = []
+    /// How many pipes have come, and how many of those were closed again.
+    package var opened: Int { pipes.count }
+    package private(set) var closed = 0
+
+    /// It announces `advertisement`; with another's PeerID, or of another service where it only listens.
+    package init(
+        _ manner: Manner, at name: String, announcing advertisement: Advertisement, hub: MemoryHub,
+        loop: any EventLoop
+    ) {
+        self.manner = manner
+        address = TransportAddress(scheme: "memory", value: name)
+        transport = MemoryTransport(hub: hub, address: name)
+        transport.start(on: loop, events: self)
+        transport.advertise(advertisement)
+    }
+
+    /// Is gone, with all its pipes.
+    package func leave() {
+        transport.shutdown()
+        pipes = []
+    }
+
+    package func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
+        pipes.append(pipe)
+        pipe.start(handler: self)
+        switch manner {
+        case .silent, .echoing: break
+        case .closing:
+            closed += 1
+            pipe.close(.now)
+        case .babbling: say("220 welcome to something else\r\n".utf8, on: pipe)
+        case .stalling: say(Self.preface, on: pipe)
+        }
+    }
+
+    private func say(_ bytes: some Sequence<UInt8>, on pipe: any Pipe) {
+        var queue = ByteQueue()
+        queue.append(ByteSlice(Array(bytes)))
+        pipe.write(&queue)
+    }
+
+    package func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
+        if manner == .echoing { say(bytes.bytes, on: pipe) }
+    }
+
+    package func pipeEnded(_ pipe: any Pipe) { end(pipe) }
+    package func pipeClosed(_ pipe: any Pipe, error: NighError?) { end(pipe) }
+
+    private func end(_ pipe: any Pipe) {
+        closed += 1
+        pipe.close(.now)
+    }
+
+    package func pipeBecameWritable(_ pipe: any Pipe) {}
+    package func routeFound(_ sighting: Sighting, by transport: any Transport) {}
+    package func routeChanged(_ sighting: Sighting, by transport: any Transport) {}
+    package func routeLost(_ address: TransportAddress, by transport: any Transport) {}
+    package func addressKnown(_ address: TransportAddress, by transport: any Transport) {}
+    package func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {}
+    package func advertised(as name: DisplayName, by transport: any Transport) {}
+    package func advertisingFailed(_ error: NighError, by transport: any Transport) {}
+    package func browsingFailed(_ error: NighError, by transport: any Transport) {}
+    package func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {}
+    package func transportChanged(_ condition: TransportCondition, by transport: any Transport) {}
+}

@@ -1,0 +1,37 @@
+import NighCore
+
+// In some worlds strangers announce the inhabitants' PeerIDs at addresses of their own, and prove nothing. They make meeting take longer,
+// and nothing else: all rules hold as in any other world.
+
+extension World {
+    func scheduleImpostors() {
+        guard plan.impostors > 0 else { return }
+        later(generator.milliseconds(100...4_000)) { [self] in
+            guard !isQuiet else { return }
+            changeImpostors()
+            scheduleImpostors()
+        }
+    }
+
+    /// One more comes, or where there are as many as the plan has, one goes.
+    private func changeImpostors() {
+        guard impostors.count < plan.impostors else {
+            let gone = impostors.remove(at: generator.number(0...impostors.count - 1))
+            note(.weather, "\(gone.address) is gone")
+            return gone.leave()
+        }
+        guard let victim = generator.pick(inhabitants), let manner = generator.pick(Impostor.Manner.allCases)
+        else { return }
+        let name = "impostor-\(counts.impostors)"
+        counts.impostors += 1
+        note(.weather, "\(name) announces \(victim.index), \(manner)")
+        let advertisement = Advertisement(
+            service: Life.service, peer: victim.identity.peerID, name: DisplayName(fitting: name))
+        impostors.append(Impostor(manner, at: name, announcing: advertisement, hub: hub, loop: loop))
+    }
+
+    func removeImpostors() {
+        for impostor in impostors { impostor.leave() }
+        impostors = []
+    }
+}
