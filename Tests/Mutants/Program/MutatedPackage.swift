@@ -22,10 +22,10 @@ struct MutatedPackage {
     ]
     private static let copied = [
         "Sources/Core", "Sources/TestKit", "Sources/Transports/COpenSSL", "Sources/Transports/Memory",
-        "Sources/Tools/soak", "Tests/Core",
+        "Sources/Tools/ProgramLife", "Sources/Tools/soak", "Tests/Core",
     ]
     /// Pages that tests compare the code with.
-    private static let pages = ["docs/LIMITS.md", "docs/transport-rules.md"]
+    private static let pages = ["docs/LIMITS.md", "docs/PROTOCOL.md", "docs/transport-rules.md"]
 
     private let sources: [String: [UInt8]]
     /// All places there are, in an order that the seed decides.
@@ -138,7 +138,9 @@ struct MutatedPackage {
                 .target(name: "NighMemory", dependencies: ["NighCore"], path: "Sources/Transports/Memory"),
                 .target(
                     name: "NighTestKit", dependencies: ["COpenSSL", "NighCore", "NighMemory"], path: "Sources/TestKit"),
-                .executableTarget(name: "soak", dependencies: ["NighTestKit"], path: "Sources/Tools/soak"),
+                .target(name: "ProgramLife", dependencies: ["NighCore"], path: "Sources/Tools/ProgramLife"),
+                .executableTarget(
+                    name: "soak", dependencies: ["NighTestKit", "ProgramLife"], path: "Sources/Tools/soak"),
                 .testTarget(
                     name: "CoreTests", dependencies: ["COpenSSL", "NighCore", "NighMemory", "NighTestKit"],
                     path: "Tests/Core"),
