@@ -57,6 +57,9 @@ final class DialRace {
     /// Whether nothing is under way, or about to be.
     var isAtRest: Bool { tries.isEmpty && places.isEmpty && searchesUntil == nil }
 
+    /// Whether there is somewhere to go that nobody has dialled yet.
+    var isWaiting: Bool { !routes.isEmpty || !places.isEmpty }
+
     /// Why it found no link, in one cause.
     var cause: NighError.Cause {
         switch failures.count {

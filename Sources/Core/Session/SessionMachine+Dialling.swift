@@ -7,7 +7,7 @@
 // place where the peer has proven itself before is dialled ahead of its route.
 
 extension SessionMachine {
-    /// Dials of one race under way at once. Beyond it the oldest makes room for a place that waits, after `timings.nextRoute`.
+    /// Dials of one race under way at once. Beyond it the oldest makes room for what waits, after `timings.nextRoute`.
     static let dialsAtOnce = 16
 
     func race(
@@ -25,12 +25,12 @@ extension SessionMachine {
         if let end = race.searchesUntil, end <= now { race.searchesUntil = nil }
         findPlaces(behindSilentTriesOf: race, now: now)
         makeRoom(in: race, now: now)
-        while race.tries.count < Self.dialsAtOnce, !race.places.isEmpty {
-            dial(race.places.removeFirst(), in: race, now: now)
-        }
         if race.tries.count < Self.dialsAtOnce, !race.routes.isEmpty, isRouteDue(in: race, now: now) {
             race.lastRouteAt = now
             dialNextRoute(of: race, now: now)
+        }
+        while race.tries.count < Self.dialsAtOnce, !race.places.isEmpty {
+            dial(race.places.removeFirst(), in: race, now: now)
         }
         if race.routes.isEmpty, race.isAtRest || staysSilentUntil(race) <= now {
             return lost(race, now: now)
@@ -66,7 +66,7 @@ extension SessionMachine {
         var deadline = min(race.searchesUntil ?? .never, staysSilentUntil(race))
         let isFull = race.tries.count >= Self.dialsAtOnce
         if !race.routes.isEmpty, !isFull { deadline = min(deadline, race.lastRouteAt + patience) }
-        if isFull, !race.places.isEmpty { deadline = min(deadline, race.tries[0].startedAt + patience) }
+        if isFull, race.isWaiting { deadline = min(deadline, race.tries[0].startedAt + patience) }
         for attempt in race.tries where attempt.mayHidePlaces {
             if let link = attempt.link { deadline = min(deadline, link.openedAt + patience) }
         }
@@ -93,9 +93,7 @@ extension SessionMachine {
 
     private func makeRoom(in race: DialRace, now: Moment) {
         let patience = Moment.Span(timings.nextRoute)
-        while race.tries.count >= Self.dialsAtOnce, !race.places.isEmpty,
-            race.tries[0].startedAt + patience <= now
-        {
+        while race.tries.count >= Self.dialsAtOnce, race.isWaiting, race.tries[0].startedAt + patience <= now {
             let slow = race.tries.removeFirst()
             takeBack(slow, code: .tooSlow)
             note(NighError(.connecting, .timedOut), of: slow, in: race)
