@@ -19,14 +19,14 @@ struct EmbeddedTests {
         second.browse()
         let seen = try await first.wait { $0.found["Second"] }
         #expect(seen.port == 4_002)
-        #expect(seen.text.value(of: "id") == Array("b".utf8))
-        #expect(seen.addresses.contains { $0.bytes == [127, 0, 0, 1] })
+        #expect(seen.id == "b")
+        #expect(seen.places[0].addresses.contains { $0.bytes == [127, 0, 0, 1] })
         #expect(!seen.isOwn)
         #expect(try await second.wait { $0.found["First"] }.port == 4_001)
         #expect(try await first.wait { $0.found["First"] }.isOwn)
         first.publish("First", port: 4_001, text: "changed")
         _ = try await second.wait {
-            $0.found["First"]?.text.value(of: "id") == Array("changed".utf8) ? true : nil
+            $0.found["First"]?.id == "changed" ? true : nil
         }
         #expect(second.losses == [], "a text changes in place")
         await second.end()
@@ -130,6 +130,15 @@ struct EmbeddedTests {
 
 /// `@unchecked Sendable`: used on one loop.
 private final class Holder<Value>: @unchecked Sendable { var value: Value? }
+
+extension DiscoveredService {
+    /// Nil while there are two, of which one is about to go.
+    fileprivate var port: UInt16? { places.count == 1 ? places[0].port : nil }
+
+    fileprivate var id: String? {
+        texts.count == 1 ? texts[0].value(of: "id").map { String(decoding: $0, as: UTF8.self) } : nil
+    }
+}
 
 /// A `ServiceDiscovery` on a loop of its own.
 ///

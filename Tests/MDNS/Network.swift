@@ -242,11 +242,16 @@ final class Network: ServiceDiscoveryEvents {
     }
 
     func serviceFoundOrChanged(_ service: DiscoveredService) {
-        let text = service.text.map { "\($0.key)=\(String(decoding: $0.value ?? [], as: UTF8.self))" }
+        let places = service.places.map { place in
+            "\(place.host):\(place.port) \(place.addresses.map(\.description).joined(separator: ","))"
+        }
+        let texts = service.texts.map { text in
+            text.map { "\($0.key)=\(String(decoding: $0.value ?? [], as: UTF8.self))" }
+                .joined(separator: ",")
+        }
         tell(
-            "found \(service.key.name)%\(service.key.interface) \(service.host):\(service.port) "
-                + "\(service.addresses.map(\.description).joined(separator: ",")) \(text.joined(separator: ","))"
-                + (service.isOwn ? " own" : ""))
+            "found \(service.key.name)%\(service.key.interface) \(places.joined(separator: " or ")) "
+                + texts.joined(separator: "|") + (service.isOwn ? " own" : ""))
     }
 
     func serviceLost(_ key: DiscoveredService.Key) { tell("lost \(key.name)%\(key.interface)") }

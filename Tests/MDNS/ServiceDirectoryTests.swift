@@ -30,9 +30,9 @@ struct ServiceDirectoryTests {
         #expect(try network.told() == ["found Puma%2 other.local:1 10.0.0.9 v=1"])
         // As Avahi does it: the new record first, the old one a second later.
         daemon.say("Puma._greet._tcp.local", .text, [3, 118, 61, 50])
-        #expect(try network.told() == ["found Puma%2 other.local:1 10.0.0.9 v=2"])
+        #expect(try network.told() == ["found Puma%2 other.local:1 10.0.0.9 v=2|v=1"])
         daemon.say("Puma._greet._tcp.local", .text, [3, 118, 61, 49], isPresent: false)
-        #expect(try network.told() == [])
+        #expect(try network.told() == ["found Puma%2 other.local:1 10.0.0.9 v=2"])
         daemon.announce("Puma", text: "v=2", isPresent: false)
         #expect(try network.told() == ["lost Puma%2"])
         #expect(daemon.watches.count == 1, "nothing of it is watched any more")
@@ -134,13 +134,88 @@ struct ServiceDirectoryTests {
                 "Puma._greet._tcp.local", .service,
                 ServiceRecord(port: port, host: DomainName(literal: "h\(port).local")).data)
         }
-        #expect(daemon.watches.count <= 3 + 2 * RecordSet.maximumPerInterface)
+        #expect(daemon.watches.count == 3 + 2 * ServiceDirectory.maximumPlaces)
         for last in 1...UInt8(200) { daemon.say("other.local", .address4, [10, 0, 1, last]) }
         _ = try network.told()
         #expect(
             network.discovery.diagnose().contains {
                 $0.finding.contains("beyond a limit") && $0.verdict == .warn
             })
+    }
+
+    // MARK: Forged records
+
+    private func forgeService(_ port: UInt16, _ host: String, isPresent: Bool = true) {
+        daemon.say(
+            "Puma._greet._tcp.local", .service,
+            ServiceRecord(port: port, host: DomainName(literal: host)).data, isPresent: isPresent)
+    }
+
+    @Test func aForgedHostStandsBesideTheTrueOneUntilItGoes() throws {
+        daemon.announce("Puma")
+        let alone = "found Puma%2 other.local:1 10.0.0.9 v=1"
+        #expect(try network.told() == [alone])
+        forgeService(2, "forged.local")
+        #expect(try network.told() == [], "nobody can be dialled without an address")
+        daemon.say("forged.local", .address4, [10, 0, 0, 66])
+        #expect(
+            try network.told()
+                == ["found Puma%2 forged.local:2 10.0.0.66 or other.local:1 10.0.0.9 v=1"])
+        forgeService(2, "forged.local", isPresent: false)
+        #expect(try network.told() == [alone])
+        #expect(daemon.watches.count == 5)
+    }
+
+    @Test func aForgedTextStandsBesideTheTrueOneUntilItGoes() throws {
+        daemon.announce("Puma")
+        _ = try network.told()
+        daemon.say("Puma._greet._tcp.local", .text, [3, 118, 61, 57])
+        #expect(try network.told() == ["found Puma%2 other.local:1 10.0.0.9 v=9|v=1"])
+        daemon.say("Puma._greet._tcp.local", .text, [3, 118, 61, 57], isPresent: false)
+        #expect(try network.told() == ["found Puma%2 other.local:1 10.0.0.9 v=1"])
+    }
+
+    @Test(arguments: [false, true])
+    func howeverManyRecordsAreForgedTheTrueOnesAreTold(isFirst: Bool) throws {
+        daemon.say("_greet._tcp.local", .pointer, DomainName(literal: "Puma._greet._tcp.local").wire)
+        if isFirst { daemon.announce("Puma") }
+        for number in UInt8(1)...100 {
+            forgeService(UInt16(number) + 100, "forged\(number).local")
+            daemon.say("forged\(number).local", .address4, [10, 0, 1, number])
+            daemon.say("Puma._greet._tcp.local", .text, [4, 120, 61, 48 + number / 10, 48 + number % 10])
+        }
+        if !isFirst { daemon.announce("Puma") }
+        let told = try #require(network.told().last)
+        let words = told.split(separator: " ")
+        #expect(words.contains("other.local:1"))
+        #expect(words.last?.split(separator: "|").contains("v=1") == true)
+        #expect(words.count { $0 == "or" } == ServiceDirectory.maximumPlaces - 1)
+        #expect(words.last?.split(separator: "|").count == ServiceDirectory.maximumTexts)
+    }
+
+    @Test(arguments: [false, true])
+    func howeverManyAddressesOfAHostAreForgedTheTrueOneIsTold(isFirst: Bool) throws {
+        if isFirst { daemon.announce("Puma", address: [10, 0, 9, 9]) }
+        daemon.say("_greet._tcp.local", .pointer, DomainName(literal: "Puma._greet._tcp.local").wire)
+        forgeService(1, "other.local")
+        for last in UInt8(1)...100 { daemon.say("other.local", .address4, [10, 0, 1, last]) }
+        if !isFirst { daemon.announce("Puma", address: [10, 0, 9, 9]) }
+        let told = try #require(network.told().last)
+        let addresses = told.split(separator: " ")[3].split(separator: ",")
+        #expect(addresses.contains("10.0.9.9"))
+        #expect(addresses.count == ServiceDirectory.maximumAddresses)
+    }
+
+    /// A record that names this very program would otherwise have the peer taken for this side itself.
+    @Test func nobodyBecomesOnesOwnByAForgedRecord() throws {
+        network.publish("Own")
+        try network.run(.seconds(1))
+        daemon.announce("Puma")
+        forgeService(4_000, "own.local")
+        daemon.say("own.local", .address4, [10, 0, 0, 1])
+        #expect(
+            try network.told().last
+                == "found Puma%2 own.local:4000 10.0.0.1 or other.local:1 10.0.0.9 v=1")
     }
 
     @Test func aWatchThatFailsIsTriedAgain() throws {

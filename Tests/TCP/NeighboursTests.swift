@@ -12,16 +12,34 @@ struct NeighboursTests {
         ([("v", "1"), ("id", peer.description)] + pairs).compactMap { TextEntry(key: $0.0, value: $0.1) }
     }
 
+    private func place(
+        _ addresses: [[UInt8]], port: UInt16 = 4000, on interface: UInt32 = 2
+    ) -> DiscoveredService.Place {
+        DiscoveredService.Place(
+            host: "somewhere.local", port: port,
+            addresses: addresses.compactMap { HostAddress(bytes: $0, interface: Int32(interface)) })
+    }
+
     private func service(
         _ name: String, _ text: [TextEntry], on interface: UInt32 = 2, port: UInt16 = 4000,
         addresses: [[UInt8]] = [[10, 0, 0, 7]], isOwn: Bool = false
     ) -> DiscoveredService {
         DiscoveredService(
-            key: DiscoveredService.Key(name: name, interface: interface), host: "somewhere.local", port: port,
-            text: text,
-            addresses: addresses.compactMap { HostAddress(bytes: $0, interface: Int32(interface)) },
-            isOwn: isOwn)
+            key: DiscoveredService.Key(name: name, interface: interface),
+            places: [place(addresses, port: port, on: interface)], texts: [text], isOwn: isOwn)
     }
+
+    /// An instance with forged records beside the true ones.
+    private func service(
+        _ name: String, texts: [[TextEntry]], places: [DiscoveredService.Place]? = nil
+    ) -> DiscoveredService {
+        DiscoveredService(
+            key: DiscoveredService.Key(name: name, interface: 2), places: places ?? [place([[10, 0, 0, 7]])],
+            texts: texts, isOwn: false)
+    }
+
+    /// Forty addresses at which nobody is.
+    private let forged = (1...40).map { [10, 9, 0, UInt8($0)] as [UInt8] }
 
     private func sighting(_ peer: PeerID, _ name: String, _ info: [String: String] = [:]) throws -> Sighting {
         Sighting(
@@ -30,11 +48,18 @@ struct NeighboursTests {
                 service: "game", peer: peer, name: DisplayName(fitting: name), info: try DiscoveryInfo(info)))
     }
 
-    private func hosts(_ neighbours: Neighbours, _ peer: PeerID, own: [String] = [], port: UInt16? = nil)
-        -> [String]
-    {
-        let own = Set(own.compactMap { SocketAddress(numeric: $0, port: 0)?.host })
-        return neighbours.addresses(of: peer, ownHosts: own, ownPort: port).map(\.hostDescription)
+    /// `own` are this machine's addresses on the interface 2, on which services are heard, `bridges` those on another one.
+    private func hosts(
+        _ neighbours: Neighbours, _ peer: PeerID, own: [String] = [], bridges: [String] = [],
+        port: UInt16? = nil
+    ) -> [String] {
+        var hosts: [SocketAddress.Host: Set<UInt32>] = [:]
+        for (texts, index) in [(own, 2 as UInt32), (bridges, 5)] {
+            for text in texts {
+                if let address = SocketAddress(numeric: text, port: 0) { hosts[address.host] = [index] }
+            }
+        }
+        return neighbours.addresses(of: peer, ownHosts: hosts, ownPort: port).map(\.hostDescription)
     }
 
     @Test func aPeerOnTwoInterfacesIsOne() throws {
@@ -146,12 +171,102 @@ struct NeighboursTests {
         let bridge: [UInt8] = [172, 17, 0, 1]
         _ = neighbours.saw(
             service("Puma", text(puma), addresses: [bridge, [10, 0, 0, 7]]), of: "game")
-        #expect(hosts(neighbours, puma, own: ["172.17.0.1", "10.0.0.1"]) == ["10.0.0.7"])
+        #expect(hosts(neighbours, puma, own: ["10.0.0.1"], bridges: ["172.17.0.1"]) == ["10.0.0.7"])
         // A program of this machine has no other addresses than this machine.
         _ = neighbours.saw(
-            service("Lynx", text(lynx), on: 1, addresses: [bridge, [127, 0, 0, 1]]), of: "game")
-        #expect(hosts(neighbours, lynx, own: ["172.17.0.1", "127.0.0.1"]) == ["127.0.0.1", "172.17.0.1"])
+            service("Lynx", text(lynx), addresses: [bridge, [10, 0, 0, 1]]), of: "game")
+        let own = hosts(neighbours, lynx, own: ["10.0.0.1"], bridges: ["172.17.0.1"])
+        #expect(own == ["172.17.0.1", "10.0.0.1"])
         // At one's own port nobody but oneself can be.
-        #expect(hosts(neighbours, lynx, own: ["172.17.0.1", "127.0.0.1"], port: 4000) == [])
+        #expect(hosts(neighbours, lynx, own: ["10.0.0.1"], bridges: ["172.17.0.1"], port: 4000) == [])
+    }
+
+    // MARK: Forged announcements
+
+    @Test func aForgedTextBesideTheTrueOneIsAnotherPeer() throws {
+        var neighbours = Neighbours()
+        _ = neighbours.saw(service("Puma", text(puma)), of: "game")
+        let both = neighbours.saw(service("Puma", texts: [text(lynx), text(puma)]), of: "game")
+        #expect(try both == [.found(sighting(lynx, "Puma"))])
+        #expect(hosts(neighbours, puma) == ["10.0.0.7"])
+        // Now the forged one is the older.
+        #expect(neighbours.saw(service("Puma", texts: [text(puma), text(lynx)]), of: "game") == [])
+        let alone = neighbours.saw(service("Puma", text(puma)), of: "game")
+        #expect(try alone == [.lost(sighting(lynx, "").address)])
+        #expect(try neighbours.lost(service("Puma", []).key) == [.lost(sighting(puma, "").address)])
+        #expect(neighbours.count == 0)
+    }
+
+    @Test func aForgedTextThatIsNoneHidesNobody() throws {
+        var neighbours = Neighbours(own: lynx)
+        let nonsense = [TextEntry(key: "v", value: "1")].compactMap { $0 }
+        let changes = neighbours.saw(service("Puma", texts: [nonsense, text(lynx), text(puma)]), of: "game")
+        #expect(try changes == [.found(sighting(puma, "Puma"))])
+        #expect(neighbours.ignoredCount == 0)
+        #expect(neighbours.told == [puma])
+    }
+
+    @Test(arguments: [false, true])
+    func aForgedAnnouncementWithManyAddressesPushesNoneOut(isFirst: Bool) {
+        var neighbours = Neighbours()
+        let true6 = [0xFE, 0x80] + [UInt8](repeating: 0, count: 13) + [7]
+        let lie = service("Evil", text(puma), addresses: forged)
+        if isFirst { _ = neighbours.saw(lie, of: "game") }
+        _ = neighbours.saw(service("Puma", text(puma), addresses: [true6, [10, 0, 0, 7]]), of: "game")
+        if !isFirst { _ = neighbours.saw(lie, of: "game") }
+        let found = hosts(neighbours, puma)
+        #expect(Set(found.prefix(4)).isSuperset(of: ["10.0.0.7"]))
+        #expect(found.prefix(4).contains { $0.hasPrefix("fe80::7") })
+        #expect(found.count == 42)
+        _ = neighbours.lost(lie.key)
+        #expect(hosts(neighbours, puma).count == 2)
+    }
+
+    @Test func aForgedHostOfTheSameInstancePushesNoneOut() {
+        var neighbours = Neighbours()
+        let places = [place(forged, port: 1), place([[10, 0, 0, 7]])]
+        _ = neighbours.saw(service("Puma", texts: [text(puma)], places: places), of: "game")
+        let found = neighbours.addresses(of: puma, ownHosts: [:], ownPort: nil).map(\.description)
+        #expect(found.prefix(3) == ["10.9.0.1:1", "10.0.0.7:4000", "10.9.0.2:1"])
+        #expect(found.count == 41)
+    }
+
+    @Test(arguments: [0, 100])
+    func manyForgedAnnouncementsPushNoneOut(before: Int) {
+        var neighbours = Neighbours()
+        for number in 0..<100 {
+            if number == before { _ = neighbours.saw(service("Puma", text(puma)), of: "game") }
+            _ = neighbours.saw(service("Evil \(number)", text(puma), addresses: forged), of: "game")
+        }
+        if before == 100 { _ = neighbours.saw(service("Puma", text(puma)), of: "game") }
+        #expect(hosts(neighbours, puma).prefix(2).contains("10.0.0.7"))
+    }
+
+    /// Neither is it taken for absent because nobody opens at the forged ones: it is knocked at where it is dialled.
+    @Test func aPeerOfThisMachineIsDialledWhereverElseItIsSaidToBe() {
+        var neighbours = Neighbours()
+        let own = ["10.0.0.1"]
+        let here: [UInt8] = [10, 0, 0, 1]
+        _ = neighbours.saw(service("Puma", text(puma), addresses: [here]), of: "game")
+        let lie = service("Evil", text(puma), addresses: forged)
+        _ = neighbours.saw(lie, of: "game")
+        #expect(hosts(neighbours, puma, own: own).prefix(2).contains("10.0.0.1"))
+        #expect(!hosts(neighbours, puma, own: own, port: 4000).contains("10.0.0.1"))
+        // Forged as addresses of its own host.
+        _ = neighbours.lost(lie.key)
+        _ = neighbours.saw(service("Puma", text(puma), addresses: forged.dropLast(9) + [here]), of: "game")
+        #expect(hosts(neighbours, puma, own: own).prefix(32).contains("10.0.0.1"))
+        #expect(!hosts(neighbours, puma, own: own, port: 4000).contains("10.0.0.1"))
+    }
+
+    @Test func whoDoesNotOpenIsNotBackBecauseAForgedPortGoes() throws {
+        var neighbours = Neighbours()
+        let places = [place(forged, port: 1), place([[10, 0, 0, 7]])]
+        _ = neighbours.saw(service("Puma", texts: [text(puma)], places: places), of: "game")
+        _ = neighbours.knocked(at: puma, opened: false)
+        #expect(neighbours.saw(service("Puma", text(puma)), of: "game") == [])
+        let anew = [place([[10, 0, 0, 7]], port: 4001), places[1]]
+        let back = neighbours.saw(service("Puma", texts: [text(puma)], places: anew), of: "game")
+        #expect(try back == [.found(sighting(puma, "Puma"))])
     }
 }

@@ -19,6 +19,12 @@ struct PeerFinderTests {
         func browsingFailed(_ error: NighError) {}
     }
 
+    private func place(_ last: UInt8) -> DiscoveredService.Place {
+        DiscoveredService.Place(
+            host: "h.local", port: 4000,
+            addresses: [HostAddress(bytes: [10, 0, 0, last], interface: 2)].compactMap { $0 })
+    }
+
     /// One instance that says it is another peer each time must not leave a growing crowd to be knocked at.
     @Test func onlyThoseStillAnnouncedAreKnockedAt() throws {
         let loop = UVEventLoop()
@@ -38,10 +44,8 @@ struct PeerFinderTests {
                 }
                 finder.serviceFoundOrChanged(
                     DiscoveredService(
-                        key: DiscoveredService.Key(name: "Puma", interface: 2), host: "h.local", port: 4000,
-                        text: text,
-                        addresses: [HostAddress(bytes: [10, 0, 0, 7], interface: 2)].compactMap { $0 },
-                        isOwn: false))
+                        key: DiscoveredService.Key(name: "Puma", interface: 2), places: [place(7)],
+                        texts: [text], isOwn: false))
             }
             finding.monitor.change { finding.knockedAt = finder.presence.count }
             finder.shutdown()
@@ -74,11 +78,8 @@ struct PeerFinderTests {
                 }
                 finder.serviceFoundOrChanged(
                     DiscoveredService(
-                        key: DiscoveredService.Key(name: "Puma \(number)", interface: 2), host: "h.local",
-                        port: 4000, text: text,
-                        addresses: [HostAddress(bytes: [10, 0, 0, UInt8(number)], interface: 2)].compactMap {
-                            $0
-                        }, isOwn: false))
+                        key: DiscoveredService.Key(name: "Puma \(number)", interface: 2),
+                        places: [place(UInt8(number))], texts: [text], isOwn: false))
             }
             finder.pipeEnded(to: nil, host: .v4(0x0A00_0000), saidSomething: false)
             finder.pipeEnded(to: nil, host: .v4(0x0A00_0001), saidSomething: true)

@@ -81,14 +81,22 @@ private final class DirectoryWatch: @unchecked Sendable {
     private func found(_ service: DiscoveredService) {
         if services[service.key] == service { findings.append("found again as it was: \(service)") }
         services[service.key] = service
-        if !(1...ServiceDirectory.maximumAddresses).contains(service.addresses.count) {
-            findings.append("\(service.addresses.count) addresses")
+        if !(1...ServiceDirectory.maximumPlaces).contains(service.places.count) {
+            findings.append("\(service.places.count) places")
         }
-        if service.port == 0 { findings.append("found without a port") }
-        if service.key.interface != UInt32(RecordNetwork.loopback),
-            service.addresses.contains(where: \.isLoopback)
-        {
-            findings.append("a loopback address from elsewhere")
+        if !(1...ServiceDirectory.maximumTexts).contains(service.texts.count) {
+            findings.append("\(service.texts.count) texts")
+        }
+        for place in service.places {
+            if !(1...ServiceDirectory.maximumAddresses).contains(place.addresses.count) {
+                findings.append("\(place.addresses.count) addresses")
+            }
+            if place.port == 0 { findings.append("found without a port") }
+            if service.key.interface != UInt32(RecordNetwork.loopback),
+                place.addresses.contains(where: \.isLoopback)
+            {
+                findings.append("a loopback address from elsewhere")
+            }
         }
     }
 
@@ -124,7 +132,9 @@ private final class DirectoryWatch: @unchecked Sendable {
     func check() throws {
         if let finding = findings.first ?? network.findings.first { throw Finding(finding) }
         if directory.count > network.instanceLimit { throw Finding("\(directory.count) instances") }
-        let most = 1 + directory.count * (2 + 2 * RecordNetwork.interfaces.count)
+        let most =
+            1 + directory.count
+            * (2 + 2 * ServiceDirectory.maximumPlaces * RecordNetwork.interfaces.count)
         if network.watches.count > most { throw Finding("\(network.watches.count) watches") }
         if type == nil, !network.watches.isEmpty { throw Finding("watches for nothing") }
     }
@@ -161,16 +171,12 @@ private final class DirectoryWatch: @unchecked Sendable {
 
     /// All that a service says but its name.
     private struct Content: Equatable {
-        let host: String
-        let port: UInt16
-        let text: [TextEntry]
-        let addresses: [HostAddress]
+        let places: [DiscoveredService.Place]
+        let texts: [[TextEntry]]
 
         init(_ service: DiscoveredService) {
-            host = service.host
-            port = service.port
-            text = service.text
-            addresses = service.addresses
+            places = service.places
+            texts = service.texts
         }
     }
 }

@@ -30,6 +30,13 @@ enum NeighbourTarget {
     }
 
     private static func announcement(_ mutator: inout Mutator) -> DiscoveredService {
+        let key = key(&mutator)
+        return DiscoveredService(
+            key: key, places: (0...mutator.number(below: 2)).map { _ in place(on: key.interface, &mutator) },
+            texts: (0...mutator.number(below: 2)).map { _ in text(&mutator) }, isOwn: mutator.oneIn(12))
+    }
+
+    private static func text(_ mutator: inout Mutator) -> [TextEntry] {
         let info = ["table": ["open", "shut"][mutator.number(below: 2)]]
         let advertisement = Advertisement(
             service: service, peer: mutator.pick(peers), name: DisplayName(fitting: "x"),
@@ -42,13 +49,16 @@ enum NeighbourTarget {
             }
             text = TextRecord(data: data) ?? text
         }
-        let key = key(&mutator)
+        return text.entries
+    }
+
+    private static func place(on interface: UInt32, _ mutator: inout Mutator) -> DiscoveredService.Place {
         let start = mutator.number(below: addresses.count)
-        return DiscoveredService(
-            key: key, host: "h.local", port: UInt16(1 + mutator.number(below: 3)), text: text.entries,
+        return DiscoveredService.Place(
+            host: "h.local", port: UInt16(1 + mutator.number(below: 3)),
             addresses: addresses[start...].compactMap {
-                HostAddress(bytes: $0, interface: Int32(key.interface))
-            }, isOwn: mutator.oneIn(12))
+                HostAddress(bytes: $0, interface: Int32(interface))
+            })
     }
 
     /// Believes what is told, and remembers what was announced in the plainest way.
@@ -56,7 +66,7 @@ enum NeighbourTarget {
         private var neighbours = Neighbours()
         private var told: [PeerID: Advertisement] = [:]
         /// In the order in which they were last announced.
-        private var announced: [(service: DiscoveredService, advertisement: Advertisement)] = []
+        private var announced: [(service: DiscoveredService, said: [PeerID: Advertisement])] = []
         private var absent: Set<PeerID> = []
 
         var own: PeerID? {
@@ -65,15 +75,22 @@ enum NeighbourTarget {
         }
 
         mutating func saw(_ service: DiscoveredService, _ name: ServiceName) throws {
-            let advertisement = try? AnnouncementText.advertisement(
-                in: service.text, of: name, by: service.key.name)
-            if let advertisement { try check(advertisement, in: service) }
+            var said: [PeerID: Advertisement] = [:]
+            for text in service.texts.reversed() {
+                let advertisement = try? AnnouncementText.advertisement(
+                    in: text, of: name, by: service.key.name)
+                guard let advertisement else { continue }
+                try check(advertisement, in: text)
+                if advertisement.peer != own { said[advertisement.peer] = advertisement }
+            }
             let before = announced.first { $0.service.key == service.key }
             announced.removeAll { $0.service.key == service.key }
-            if let advertisement, !service.isOwn, advertisement.peer != own {
-                let isSame = before?.advertisement.peer == advertisement.peer
-                if !isSame || before?.service.port != service.port { absent.remove(advertisement.peer) }
-                announced.append((service, advertisement))
+            if !service.isOwn, !said.isEmpty {
+                for peer in said.keys {
+                    let known = before?.said[peer] == nil ? [] : before?.service.places.map(\.port) ?? []
+                    if !service.places.allSatisfy({ known.contains($0.port) }) { absent.remove(peer) }
+                }
+                announced.append((service, said))
             }
             try believe(neighbours.saw(service, of: name))
         }
@@ -95,8 +112,8 @@ enum NeighbourTarget {
         }
 
         private func checkAddresses() throws {
-            for peer in Set(announced.map(\.advertisement.peer)) {
-                let addresses = neighbours.addresses(of: peer, ownHosts: [], ownPort: nil)
+            for peer in Set(announced.flatMap(\.said.keys)) {
+                let addresses = neighbours.addresses(of: peer, ownHosts: [:], ownPort: nil)
                 if addresses.isEmpty || Set(addresses).count != addresses.count {
                     throw Finding("\(addresses) of \(peer)")
                 }
@@ -107,12 +124,12 @@ enum NeighbourTarget {
         }
 
         private func isAnnounced(_ peer: PeerID) -> Bool {
-            announced.contains { $0.advertisement.peer == peer }
+            announced.contains { $0.said[peer] != nil }
         }
 
-        private func check(_ advertisement: Advertisement, in service: DiscoveredService) throws {
+        private func check(_ advertisement: Advertisement, in text: [TextEntry]) throws {
             if advertisement.info.byteCount > DiscoveryInfo.maximumByteCount { throw Finding("much info") }
-            let said = Set(service.text.map(\.key))
+            let said = Set(text.map(\.key))
             if !advertisement.info.pairs.keys.allSatisfy(said.contains) { throw Finding("info nobody gave") }
         }
 
@@ -145,14 +162,14 @@ enum NeighbourTarget {
 
         private func checkTold() throws {
             var expected: [PeerID: Advertisement] = [:]
-            for (_, advertisement) in announced where !absent.contains(advertisement.peer) {
-                expected[advertisement.peer] = advertisement
+            for (peer, advertisement) in announced.flatMap(\.said) where !absent.contains(peer) {
+                expected[peer] = advertisement
             }
             if told != expected { throw Finding("\(told) is told, where \(expected) is right") }
             if neighbours.told != told.keys.sorted() {
                 throw Finding("\(neighbours.told) is said to be told")
             }
-            let peers = Set(announced.map(\.advertisement.peer))
+            let peers = Set(announced.flatMap(\.said.keys))
             if neighbours.count != peers.count {
                 throw Finding("\(neighbours.count) peers of \(peers.count)")
             }

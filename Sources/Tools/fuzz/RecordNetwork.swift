@@ -169,7 +169,7 @@ final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
             })
     }
 
-    /// What is whole, put together in the plainest way; the newest record counts.
+    /// What is whole, put together in the plainest way.
     func services(of type: DomainName) -> [Place: DiscoveredService] {
         var services: [Place: DiscoveredService] = [:]
         for name in instances(of: type) {
@@ -182,10 +182,20 @@ final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
 
     private func service(_ name: DomainName, _ type: DomainName, _ interface: Int32) -> DiscoveredService? {
         let pointers = data(type, .pointer, interface).compactMap { DomainName(wire: $0) }
-        guard let spelling = pointers.first(where: { $0 == name }),
-            let service = data(name, .service, interface).lazy.compactMap(ServiceRecord.init(data:)).first,
-            let text = data(name, .text, interface).lazy.compactMap(TextRecord.init(data:)).first
-        else { return nil }
+        guard let spelling = pointers.first(where: { $0 == name }) else { return nil }
+        let places = data(name, .service, interface).filter { ServiceRecord(data: $0) != nil }
+            .ends(ServiceDirectory.maximumPlaces).compactMap(ServiceRecord.init(data:))
+            .compactMap { place($0, interface) }
+        let texts = data(name, .text, interface).filter { TextRecord(data: $0) != nil }
+            .ends(ServiceDirectory.maximumTexts).compactMap(TextRecord.init(data:))
+        guard !places.isEmpty, !texts.isEmpty else { return nil }
+        return DiscoveredService(
+            key: .init(
+                name: String(decoding: spelling.labels[0], as: UTF8.self), interface: UInt32(interface)),
+            places: places, texts: texts.map(\.entries), isOwn: false)
+    }
+
+    private func place(_ service: ServiceRecord, _ interface: Int32) -> DiscoveredService.Place? {
         let addresses = [RecordType.address4, .address6].flatMap { data(service.host, $0, interface) }
             .compactMap { HostAddress(bytes: $0, interface: interface) }
             .filter { interface == Self.loopback || !$0.isLoopback }
@@ -193,17 +203,14 @@ final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
         let sorted = Set(addresses).sorted {
             ($0.bytes.count, $0.bytes.description) < ($1.bytes.count, $1.bytes.description)
         }
-        return DiscoveredService(
-            key: .init(
-                name: String(decoding: spelling.labels[0], as: UTF8.self), interface: UInt32(interface)),
-            host: service.host.description, port: service.port, text: text.entries,
-            addresses: Array(sorted.prefix(ServiceDirectory.maximumAddresses)), isOwn: false)
+        return DiscoveredService.Place(host: service.host.description, port: service.port, addresses: sorted)
     }
 
-    /// The newest first.
+    /// The newest first, each once.
     private func data(_ name: DomainName, _ type: RecordType, _ interface: Int32) -> [[UInt8]] {
         let question = Question(name: name, type: type)
+        var seen: Set<[UInt8]> = []
         return records.reversed().filter { $0.question == question && $0.change.place.interface == interface }
-            .map(\.change.data)
+            .map(\.change.data).filter { seen.insert($0).inserted }
     }
 }

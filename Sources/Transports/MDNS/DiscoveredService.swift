@@ -64,27 +64,36 @@ public struct DiscoveredService: Hashable, Sendable {
         }
     }
 
+    /// A host and a port: what one SRV record says.
+    public struct Place: Hashable, Sendable {
+        /// The host's name, for a person.
+        public let host: String
+        /// Where it listens.
+        public let port: UInt16
+        /// How to reach the host on that interface; never empty, in a fixed order.
+        public let addresses: [HostAddress]
+
+        package init(host: String, port: UInt16, addresses: [HostAddress]) {
+            self.host = host
+            self.port = port
+            self.addresses = addresses
+        }
+    }
+
     /// Which service, and where it was seen.
     public let key: Key
-    /// The host's name, for a person.
-    public let host: String
-    /// Where it listens.
-    public let port: UInt16
-    /// What it says about itself.
-    public let text: [TextEntry]
-    /// How to reach the host on that interface; never empty, in a fixed order.
-    public let addresses: [HostAddress]
-    /// Whether this very `ServiceDiscovery` publishes it.
+    /// Where it listens; never empty, the newest first and the oldest next. There are several for a moment after a change, or
+    /// while somebody forges records. Nothing here says which of them is true.
+    public let places: [Place]
+    /// What it says about itself; never empty, in the same order, and several for the same reasons.
+    public let texts: [[TextEntry]]
+    /// Whether this very `ServiceDiscovery` publishes it, and nobody else does.
     public let isOwn: Bool
 
-    package init(
-        key: Key, host: String, port: UInt16, text: [TextEntry], addresses: [HostAddress], isOwn: Bool
-    ) {
+    package init(key: Key, places: [Place], texts: [[TextEntry]], isOwn: Bool) {
         self.key = key
-        self.host = host
-        self.port = port
-        self.text = text
-        self.addresses = addresses
+        self.places = places
+        self.texts = texts
         self.isOwn = isOwn
     }
 }

@@ -7,7 +7,7 @@ import NighCore
 package protocol DiscoveryBackend: AnyObject {
     var kind: DiscoveryCondition.Way { get }
 
-    /// How many instances may be followed at once: each takes up to four watches.
+    /// How many instances may be followed at once: each takes four watches, and two more for each forged host.
     var instanceLimit: Int { get }
 
     /// Begins; `backendUp` or `backendDown` follows.

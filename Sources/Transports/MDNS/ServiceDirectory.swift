@@ -27,7 +27,13 @@ package final class ServiceDirectory: @unchecked Sendable {
     static let memory = Moment.Span.seconds(30)
     /// The least time between two new starts because of instances that found no room.
     static let secondLook = Moment.Span.seconds(10)
-    package static let maximumAddresses = 16
+    /// The most SRV records of an instance that are followed on an interface. An honest instance has one, and a second one for a
+    /// moment after a change; others are forged.
+    package static let maximumPlaces = 4
+    /// The most TXT records of an instance that are told on an interface.
+    package static let maximumTexts = 4
+    /// The most addresses of a host that are told on an interface.
+    package static let maximumAddresses = 32
 
     private enum Target {
         case type
@@ -239,7 +245,7 @@ package final class ServiceDirectory: @unchecked Sendable {
         guard let instance = instances[name] else { return }
         var wanted: Set<DomainName> = []
         for interface in instance.services.interfaces {
-            if let service = service(of: instance, on: interface) { wanted.insert(service.host) }
+            wanted.formUnion(services(of: instance, on: interface).map(\.host))
         }
         instances[name]?.hosts = wanted
         for host in wanted.subtracting(instance.hosts) {
@@ -307,23 +313,31 @@ package final class ServiceDirectory: @unchecked Sendable {
 
     /// The service as far as it is complete.
     private func whole(_ instance: Instance, on interface: Int32) -> DiscoveredService? {
-        guard let service = service(of: instance, on: interface),
-            let text = instance.texts.newest(on: interface).lazy.compactMap(TextRecord.init(data:)).first,
-            let host = hosts[service.host]
-        else { return nil }
-        let addresses = host.addresses.newest(on: interface)
-            .compactMap { HostAddress(bytes: $0, interface: interface) }
-            .filter { interface == loopback || !$0.isLoopback }
-            .sorted { ($0.bytes.count, $0.bytes.description) < ($1.bytes.count, $1.bytes.description) }
-        guard !addresses.isEmpty else { return nil }
+        let services = services(of: instance, on: interface)
+        let places = services.compactMap { place(of: $0, on: interface) }
+        let texts = instance.texts.newest(on: interface).ends(Self.maximumTexts)
+            .compactMap(TextRecord.init(data:))
+        guard !places.isEmpty, !texts.isEmpty else { return nil }
         return DiscoveredService(
-            key: .init(name: instance.label, interface: UInt32(clamping: interface)),
-            host: service.host.description, port: service.port, text: text.entries,
-            addresses: Array(addresses.prefix(Self.maximumAddresses)), isOwn: isOwn(service))
+            key: .init(name: instance.label, interface: UInt32(clamping: interface)), places: places,
+            texts: texts.map(\.entries), isOwn: services.allSatisfy(isOwn))
     }
 
-    private func service(of instance: Instance, on interface: Int32) -> ServiceRecord? {
-        instance.services.newest(on: interface).lazy.compactMap(ServiceRecord.init(data:)).first
+    private func services(of instance: Instance, on interface: Int32) -> [ServiceRecord] {
+        instance.services.newest(on: interface).ends(Self.maximumPlaces)
+            .compactMap(ServiceRecord.init(data:))
+    }
+
+    /// Nil while no address of the host is known.
+    private func place(of service: ServiceRecord, on interface: Int32) -> DiscoveredService.Place? {
+        let addresses = (hosts[service.host]?.addresses.newest(on: interface) ?? [])
+            .compactMap { HostAddress(bytes: $0, interface: interface) }
+            .filter { interface == loopback || !$0.isLoopback }
+            .ends(Self.maximumAddresses)
+            .sorted { ($0.bytes.count, $0.bytes.description) < ($1.bytes.count, $1.bytes.description) }
+        guard !addresses.isEmpty else { return nil }
+        return DiscoveredService.Place(
+            host: service.host.description, port: service.port, addresses: addresses)
     }
 
     // MARK: Doubt

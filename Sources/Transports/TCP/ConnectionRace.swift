@@ -154,8 +154,7 @@ extension [SocketAddress] {
     /// In the order in which they are worth trying: the machine itself, then the two families in turn, IPv6 first, and
     /// link-local addresses behind the others of their family. None twice.
     var inOrderOfPromise: [SocketAddress] {
-        var seen: Set<SocketAddress> = []
-        let unique = filter { seen.insert($0).inserted }
+        let unique = unique
         func ranked(_ family: [SocketAddress]) -> [SocketAddress] {
             family.filter { !$0.isLinkLocal } + family.filter(\.isLinkLocal)
         }
@@ -169,5 +168,11 @@ extension [SocketAddress] {
             if index < four.count { ordered.append(four[index]) }
         }
         return ordered
+    }
+
+    /// None twice.
+    var unique: [SocketAddress] {
+        var seen: Set<SocketAddress> = []
+        return filter { seen.insert($0).inserted }
     }
 }

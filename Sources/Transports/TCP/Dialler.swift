@@ -12,6 +12,9 @@ final class Dialler: @unchecked Sendable {
         case failed(NighError)
     }
 
+    /// The most places that are told for an address.
+    static let placeLimit = 64
+
     private enum Key: Hashable {
         case dial(DialID)
         case knock(UInt64)
@@ -81,7 +84,7 @@ final class Dialler: @unchecked Sendable {
         begin(.knock(knockCount), attempt, to: .found(peer), timeout: timeout)
     }
 
-    /// The addresses that a dial of `address` would try, in its order.
+    /// The places that a dial of `address` would try, in its order, and up to `placeLimit` of them.
     func places(
         behind address: TransportAddress,
         found: @escaping @Sendable (Result<[TransportAddress], NighError>) -> Void
@@ -89,15 +92,19 @@ final class Dialler: @unchecked Sendable {
         do throws(NighError) {
             switch try TCPDestination(address) {
             case .number(let number): found(.success([number.transportAddress]))
-            case .found(let peer): found(.success(addresses(peer).map(\.transportAddress)))
+            case .found(let peer): found(.success(Self.places(addresses(peer))))
             case .name(let name, let port):
                 NameLookup.start(name, port: port, on: loop) { result in
-                    found(result.map { $0.inOrderOfPromise.map(\.transportAddress) })
+                    found(result.map { Self.places($0.inOrderOfPromise) })
                 }
             }
         } catch {
             found(.failure(error))
         }
+    }
+
+    private static func places(_ addresses: [SocketAddress]) -> [TransportAddress] {
+        addresses.prefix(placeLimit).map(\.transportAddress)
     }
 
     /// Gives all up; nothing is told.

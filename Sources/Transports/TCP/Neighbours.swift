@@ -6,8 +6,11 @@ import NighMDNS
 package struct Neighbours {
     private struct Announcement {
         let service: DiscoveredService
-        let advertisement: Advertisement
+        /// What it says of each peer that it names: one peer, unless somebody forges records of that instance.
+        let advertisements: [PeerID: Advertisement]
         let order: UInt64
+
+        var ports: Set<UInt16> { Set(service.places.map(\.port)) }
     }
 
     private struct Peer {
@@ -23,6 +26,8 @@ package struct Neighbours {
     /// How many announcements were ignored.
     package private(set) var ignoredCount = 0
     package static let ignoredRemembered = 16
+    /// The most announcements of a peer that are dialled. An honest peer has one on each interface; others are forged.
+    package static let announcementLimit = 16
 
     /// Who is never seen: this side itself.
     package var own: PeerID?
@@ -45,45 +50,63 @@ package struct Neighbours {
     /// Who is announced at that address.
     package func peers(at host: SocketAddress.Host) -> [PeerID] {
         let found = announcements.values.filter { announcement in
-            announcement.service.addresses.contains {
-                SocketAddress($0, port: announcement.service.port).host == host
+            announcement.service.places.contains { place in
+                place.addresses.contains { SocketAddress($0, port: place.port).host == host }
             }
         }
-        return Set(found.map(\.advertisement.peer)).sorted()
+        return Set(found.flatMap(\.advertisements.keys)).sorted()
     }
 
     /// `service` is announced, or announced otherwise than before.
     package mutating func saw(_ service: DiscoveredService, of name: ServiceName) -> [SightingChange] {
-        let before = announcements[service.key]
-        let advertisement: Advertisement
-        do throws(AnnouncementText.Problem) {
-            advertisement = try AnnouncementText.advertisement(
-                in: service.text, of: name, by: service.key.name)
-        } catch {
-            ignore(service.key.name, error)
-            return lost(service.key)
-        }
-        var changes: [SightingChange] = []
-        if let before, before.advertisement.peer != advertisement.peer { changes += lost(service.key) }
-        guard !service.isOwn, advertisement.peer != own else { return changes + lost(service.key) }
+        let advertisements = advertisements(in: service, of: name)
+        guard !advertisements.isEmpty else { return lost(service.key) }
         order += 1
-        announcements[service.key] = Announcement(
-            service: service, advertisement: advertisement, order: order)
-        var peer = peers[advertisement.peer] ?? Peer()
-        peer.keys.insert(service.key)
-        // Whoever did not open may do so at another port. What another peer had announced there says nothing about this one.
-        let known = before?.advertisement.peer == advertisement.peer ? before?.service.port : nil
-        if known != service.port { peer.isAbsent = false }
-        peers[advertisement.peer] = peer
-        return changes + tell(advertisement.peer)
+        return replace(
+            service.key,
+            with: Announcement(service: service, advertisements: advertisements, order: order))
     }
 
     /// The service is announced no more.
-    package mutating func lost(_ key: DiscoveredService.Key) -> [SightingChange] {
-        guard let announcement = announcements.removeValue(forKey: key) else { return [] }
-        let id = announcement.advertisement.peer
-        peers[id]?.keys.remove(key)
-        return tell(id)
+    package mutating func lost(_ key: DiscoveredService.Key) -> [SightingChange] { replace(key, with: nil) }
+
+    private mutating func replace(
+        _ key: DiscoveredService.Key, with new: Announcement?
+    ) -> [SightingChange] {
+        let old = announcements[key]
+        announcements[key] = new
+        let now = Set(new?.advertisements.keys.map(\.self) ?? [])
+        let gone = Set(old?.advertisements.keys.map(\.self) ?? []).subtracting(now)
+        for id in gone { peers[id]?.keys.remove(key) }
+        for id in now {
+            var peer = peers[id] ?? Peer()
+            peer.keys.insert(key)
+            // Whoever did not open may do so at another port. What another peer had announced there says nothing about this one.
+            let known = old.flatMap { $0.advertisements[id] == nil ? nil : $0.ports } ?? []
+            if let new, !new.ports.isSubset(of: known) { peer.isAbsent = false }
+            peers[id] = peer
+        }
+        return (gone.sorted() + now.sorted()).flatMap { tell($0) }
+    }
+
+    /// What the service says of peers other than this side. Where two texts name the same peer, the first counts.
+    private mutating func advertisements(
+        in service: DiscoveredService, of name: ServiceName
+    ) -> [PeerID: Advertisement] {
+        var found: [PeerID: Advertisement] = [:]
+        var problem: AnnouncementText.Problem?
+        for text in service.texts {
+            do throws(AnnouncementText.Problem) {
+                let advertisement = try AnnouncementText.advertisement(
+                    in: text, of: name, by: service.key.name)
+                if found[advertisement.peer] == nil { found[advertisement.peer] = advertisement }
+            } catch {
+                problem = problem ?? error
+            }
+        }
+        if found.isEmpty, let problem { ignore(service.key.name, problem) }
+        if let own { found[own] = nil }
+        return service.isOwn ? [:] : found
     }
 
     /// Somebody knocked: the peer opened, or it did not.
@@ -99,7 +122,7 @@ package struct Neighbours {
         let address = TCPDestination.address(of: id)
         let newest = peer.keys.compactMap { announcements[$0] }.max { $0.order < $1.order }
         if newest == nil { peers[id] = nil }
-        guard let advertisement = newest?.advertisement, !peer.isAbsent else {
+        guard let advertisement = newest?.advertisements[id], !peer.isAbsent else {
             peers[id]?.told = nil
             return peer.told == nil ? [] : [.lost(address)]
         }
@@ -117,23 +140,42 @@ package struct Neighbours {
 
     /// Where a peer can be dialled, the most promising first.
     ///
-    /// An address that this machine has as well (a bridge for containers has the same one everywhere) leads back to
-    /// this machine, so it is left out, unless the peer has no other: then it is a program of this machine.
+    /// Anybody can announce any peer. So announcements take turns: a forged one pushes the true addresses back by a few places at
+    /// most, however many addresses it has.
+    ///
+    /// An address that this machine has on another interface than the one where it was heard leads back to this machine: a
+    /// bridge for containers has the same address everywhere. It is left out, unless the peer has only addresses of this machine.
     ///
     /// - Parameters:
-    ///   - ownHosts: the addresses of this machine.
-    ///   - ownPort: where this very transport listens.
+    ///   - ownHosts: the addresses of this machine, and the interfaces that have them.
+    ///   - ownPort: where this very transport listens, which is never dialled.
     package func addresses(
-        of id: PeerID, ownHosts: Set<SocketAddress.Host>, ownPort: UInt16?
+        of id: PeerID, ownHosts: [SocketAddress.Host: Set<UInt32>], ownPort: UInt16?
     ) -> [SocketAddress] {
-        let services = (peers[id]?.keys ?? []).compactMap { announcements[$0] }
-            .sorted { $0.order > $1.order }.map(\.service)
-        let all = services.flatMap { service in
-            service.addresses.map { SocketAddress($0, port: service.port) }
+        func isHere(_ address: SocketAddress) -> Bool {
+            address.isLoopback || ownHosts[address.host] != nil
         }
-        let elsewhere = all.filter { !ownHosts.contains($0.host) && !$0.isLoopback }
-        guard elsewhere.isEmpty else { return elsewhere.inOrderOfPromise }
-        return all.filter { $0.port != ownPort }.inOrderOfPromise
+        let services = (peers[id]?.keys ?? []).compactMap { announcements[$0] }
+            .sorted { $0.order > $1.order }.ends(Self.announcementLimit).map(\.service)
+        let turns = services.map { service in
+            service.places.map { place in
+                place.addresses.map { SocketAddress($0, port: place.port) }.inOrderOfPromise.map { address in
+                    let isBridge = ownHosts[address.host]?.contains(service.key.interface) == false
+                    return (address: address, isBridge: isBridge)
+                }
+            }.inTurns()
+        }.inTurns().filter { !isHere($0.address) || $0.address.port != ownPort }
+        let isElsewhere = !turns.allSatisfy { isHere($0.address) }
+        return turns.filter { !isElsewhere || !$0.isBridge }.map(\.address).unique
+    }
+}
+
+extension Array {
+    /// The first of each, then the second of each, and so on.
+    fileprivate func inTurns<Member>() -> [Member] where Element == [Member] {
+        (0..<(map(\.count).max() ?? 0)).flatMap { turn in
+            compactMap { turn < $0.count ? $0[turn] : nil }
+        }
     }
 }
 

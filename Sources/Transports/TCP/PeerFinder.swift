@@ -81,7 +81,7 @@ final class PeerFinder: @unchecked Sendable {
 
     /// Where a peer can be dialled.
     func addresses(
-        of peer: PeerID, ownHosts: Set<SocketAddress.Host>, ownPort: UInt16?
+        of peer: PeerID, ownHosts: [SocketAddress.Host: Set<UInt32>], ownPort: UInt16?
     ) -> [SocketAddress] {
         neighbours.addresses(of: peer, ownHosts: ownHosts, ownPort: ownPort)
     }

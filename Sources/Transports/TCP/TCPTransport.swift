@@ -254,8 +254,9 @@ public final class TCPTransport: @unchecked Sendable {
 
     private func addresses(of peer: PeerID) -> [SocketAddress] {
         guard let running, let finder = running.finder else { return [] }
+        let own = Dictionary(grouping: running.network.assigned, by: \.address.host)
         return finder.addresses(
-            of: peer, ownHosts: Set(running.network.assigned.map(\.address.host)), ownPort: listener?.port)
+            of: peer, ownHosts: own.mapValues { Set($0.map(\.index)) }, ownPort: listener?.port)
     }
 }
 

@@ -1,0 +1,23 @@
+import NighCore
+import NighTestKit
+import NighUV
+import Testing
+
+@testable import NighTCP
+
+/// Where somebody is dialled who was found at several addresses.
+struct DiallerTests {
+    @Test func thePlacesBehindAPeerAreAllOfItsAddressesUpToSixtyFour() throws {
+        let loop = UVEventLoop()
+        defer { loop.shutdown() }
+        let peer = Identity.ephemeral().peerID
+        let many = (1...100).map { SocketAddress(.v4(0x0A00_0000 + UInt32($0)), port: 4000) }
+        let told: Result<[TransportAddress], NighError> = try Room.answer { told in
+            loop.execute {
+                let dialler = Dialler(on: loop, interface: "lo", addresses: { _ in many }) { _, _ in }
+                dialler.places(behind: TCPDestination.address(of: peer), found: told)
+            }
+        }
+        #expect(try told.get() == many.prefix(64).map(\.transportAddress))
+    }
+}

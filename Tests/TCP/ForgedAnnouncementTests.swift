@@ -1,0 +1,119 @@
+import NighCore
+import NighMemory
+import NighTestKit
+import NighUV
+import Testing
+
+@testable import NighMDNS
+@testable import NighTCP
+
+/// Somebody on the network announces the PeerID of a real peer at an address of their own. All of it is real: two sessions with an
+/// mDNS stack each, a socket that speaks mDNS, and nothing but the loopback interface between them.
+@Suite(.serialized)
+struct ForgedAnnouncementTests {
+    /// What is forged.
+    enum Lie: CaseIterable {
+        /// Another instance, at a port of this machine where nobody ever says a word.
+        case silentPort
+        /// Another instance, at a port of this machine where nobody listens.
+        case refusingPort
+        /// Another instance, on another machine.
+        case elsewhere
+        /// Another host of the peer's own instance.
+        case ownInstance
+    }
+
+    @Test(arguments: Lie.allCases)
+    func theTrueAddressStandsBesideTheForgedOne(lie: Lie) throws {
+        let service = try #require(ServiceName("t\(UInt32.random(in: .min ... .max))"))
+        let puma = try Neighbourhood("Puma", service, role: .server)
+        let lynx = try Neighbourhood("Lynx", service, role: .client)
+        defer { for one in [puma, lynx] { one.end() } }
+        let port = try #require(puma.probe.listening.first?.value.split(separator: ":").last)
+        try #require(try lynx.waits(for: puma.probe.id, at: ["127.0.0.1:\(port)"]))
+        let trap = PlainSocket()
+        // The kernel takes in who comes.
+        if lie != .refusingPort { trap.listen() }
+        let address: [UInt8] = lie == .elsewhere ? [192, 0, 2, 7] : [127, 0, 0, 1]
+        try lynx.hears(
+            of: puma.probe.id, service, named: lie == .ownInstance ? "Puma" : "Forged", at: address,
+            port: trap.port)
+        let forged = address.map(String.init).joined(separator: ".") + ":\(trap.port)"
+        #expect(try lynx.waits(for: puma.probe.id, at: ["127.0.0.1:\(port)", forged]))
+    }
+}
+
+/// A session that finds and is found on loopback.
+private struct Neighbourhood {
+    let probe: SessionProbe
+    private let transport: TCPTransport
+    private let loop: UVEventLoop
+
+    init(_ name: String, _ service: ServiceName, role: SessionRole) throws {
+        loop = UVEventLoop()
+        transport = TCPTransport(TCPOptions(interface: "lo", discovery: .embedded))
+        let faulty = FaultyTransport(transport)
+        let session = Session(
+            SessionConfiguration(service: service, name: DisplayName(fitting: name), role: role),
+            identity: .ephemeral(), transports: [faulty], loop: loop)
+        probe = SessionProbe(number: 1, session: session, faults: faulty.control)
+        probe.start(reading: .handler, accepting: true)
+        if role == .server { try #require(probe.wait { !$0.listening.isEmpty }) }
+    }
+
+    /// Whether a dial of the peer comes to try all of these; looks every five milliseconds.
+    func waits(for peer: PeerID, at places: Set<String>) throws -> Bool {
+        for _ in 0..<4_000 {
+            let found: Result<[TransportAddress], NighError> = try Room.answer { told in
+                loop.execute {
+                    loop.schedule(at: loop.now + .milliseconds(5)) {
+                        transport.places(behind: TCPDestination.address(of: peer), found: told)
+                    }
+                }
+            }
+            if try places.isSubset(of: found.get().map(\.value)) { return true }
+        }
+        return false
+    }
+
+    /// Somebody says, once and to all, that the peer is there too.
+    func hears(
+        of peer: PeerID, _ service: ServiceName, named name: String, at address: [UInt8], port: UInt16
+    ) throws {
+        let type = ServiceType(tcp: service).domain
+        let instance = try #require(DomainName(labels: [Array(name.utf8)])?.below(type))
+        let host = DomainName(literal: "forged-\(port).local")
+        let advertisement = Advertisement(service: service, peer: peer, name: DisplayName(fitting: name))
+        let text = TextRecord(entries: AnnouncementText.entries(of: advertisement))
+        let records: [(DomainName, RecordType, [UInt8])] = [
+            (type, .pointer, instance.wire),
+            (instance, .service, ServiceRecord(port: port, host: host).data), (instance, .text, text.data),
+            (host, .address4, address),
+        ]
+        // An answer with so many records that nobody has asked for.
+        var words: [UInt8] = [0, 0, 0x84, 0, 0, 0, 0, UInt8(records.count), 0, 0, 0, 0]
+        for (name, type, data) in records {
+            words += name.wire + [0, UInt8(type.rawValue), 0, 1]
+            words += [0, 0, 0, UInt8(Publication.timeToLive), 0, UInt8(data.count)] + data
+        }
+        let isSaid = try Room.answer { [words] (told: @escaping @Sendable (Bool) -> Void) in
+            loop.execute {
+                let interface = NetworkInterface.usable(named: "lo").first
+                // Bound to the port of mDNS, as whoever answers has to be.
+                let socket = interface.flatMap {
+                    MulticastSocket(.listening, on: $0, version: 4, loop: loop, heard: { _ in })
+                }
+                socket?.speak(words)
+                told(socket != nil && socket?.failure == nil)
+            }
+        }
+        try #require(isSaid)
+    }
+
+    func end() {
+        _ = try? Room.answer { (told: @escaping @Sendable (Bool) -> Void) in
+            probe.session.close { told(true) }
+        }
+        loop.shutdown()
+    }
+}
