@@ -24,7 +24,7 @@ struct ForgedAnnouncementTests {
     }
 
     @Test(arguments: Lie.allCases)
-    func theTrueAddressStandsBesideTheForgedOne(lie: Lie) throws {
+    func aForgedAnnouncementDoesNotKeepThemApart(lie: Lie) throws {
         let service = try #require(ServiceName("t\(UInt32.random(in: .min ... .max))"))
         let puma = try Neighbourhood("Puma", service, role: .server)
         let lynx = try Neighbourhood("Lynx", service, role: .client)
@@ -40,6 +40,8 @@ struct ForgedAnnouncementTests {
             port: trap.port)
         let forged = address.map(String.init).joined(separator: ".") + ":\(trap.port)"
         #expect(try lynx.waits(for: puma.probe.id, at: ["127.0.0.1:\(port)", forged]))
+        lynx.probe.session.invite(puma.probe.id) { _ in }
+        #expect(lynx.probe.wait { $0.state(of: puma.probe.id) == .connected })
     }
 }
 
