@@ -89,15 +89,25 @@ import Testing
 private struct RoundTripWatch {
     private let one: SessionProbe
     private let other: SessionProbe
-    private let threads: [pid_t]
+    /// Where the kernel tells of the two threads.
+    private let threads: [String]
 
     init(from one: SessionProbe, to other: SessionProbe) throws {
         self.one = one
         self.other = other
         threads = try [one, other].map { probe in
             let loop = probe.session.loop
-            return try Room.answer { told in loop.execute { told(gettid()) } }
+            return try Room.answer { told in loop.execute { told(Self.thread()) } }
         }
+    }
+
+    /// The calling thread's folder.
+    private static func thread() -> String {
+        var name = [UInt8](repeating: 0, count: 64)
+        let count = name.withUnsafeMutableBytes { bytes in
+            readlink("/proc/thread-self", bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
+        }
+        return "/proc/" + String(decoding: name.prefix(max(count, 0)), as: UTF8.self)
     }
 
     func roundTrip() throws -> Duration {
@@ -115,7 +125,7 @@ private struct RoundTripWatch {
     /// How long the threads have been ready to run, and were not running.
     private func waited() throws -> Duration {
         try threads.reduce(.zero) { sum, thread in
-            let file = try #require(fopen("/proc/self/task/\(thread)/schedstat", "r"))
+            let file = try #require(fopen(thread + "/schedstat", "r"))
             defer { fclose(file) }
             var line = [CChar](repeating: 0, count: 128)
             try #require(fgets(&line, Int32(line.count), file) != nil)
