@@ -103,11 +103,10 @@ private struct RoundTripWatch {
 
     /// The calling thread's folder.
     private static func thread() -> String {
-        var name = [UInt8](repeating: 0, count: 64)
-        let count = name.withUnsafeMutableBytes { bytes in
-            readlink("/proc/thread-self", bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
-        }
-        return "/proc/" + String(decoding: name.prefix(max(count, 0)), as: UTF8.self)
+        var name = [CChar](repeating: 0, count: 64)
+        let count = readlink("/proc/thread-self", &name, name.count)
+        let bytes = name.prefix(max(count, 0)).map(UInt8.init(bitPattern:))
+        return "/proc/" + String(decoding: bytes, as: UTF8.self)
     }
 
     func roundTrip() throws -> Duration {
