@@ -34,6 +34,7 @@ struct ProgramTests {
     @Test(arguments: [
         ("exit 0", nil), ("echo '✘ Test a() recorded an issue'; sleep 60", "✘ Test a() recorded an issue"),
         ("echo 'seed 3: order: gone'; exit 1", "seed 3: order: gone"),
+        ("kill -ABRT $$", "it crashes"), ("kill -KILL $$", "it goes round for ever"),
         ("test $NIGH_MUTANT = 5", nil), ("test $NIGH_MUTANT = 6", "status 1"),
     ])
     func aTrialEndsAtTheFirstFailure(_ command: String, _ words: String?) throws {

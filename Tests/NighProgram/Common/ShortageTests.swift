@@ -9,7 +9,8 @@ import Testing
     private let user = NighUser()
 
     private static let calls = [
-        ["nigh", "host"], ["nigh", "discover"], ["nigh", "ping", "Nobody", "--wait", "1s"], ["nigh", "chat"],
+        ["nigh", "host"], ["nigh", "discover"], ["nigh", "ping", "Nobody", "--wait", "1s"],
+        ["nigh", "chat", "-v"],
         ["fourinarow", "host", "--plain"],
     ]
 
@@ -35,8 +36,12 @@ import Testing
                 } else if call[1] == "ping" {
                     #expect(try child.end().status == 1)
                 } else if call[1] != "discover" {
-                    // It is there once it has said who it is.
-                    if call[1] != "chat" { try child.line(with: " ") }
+                    // It is there once it has said who it is, or where.
+                    if call[1] == "chat" {
+                        try child.error(with: "listens at")
+                    } else {
+                        try child.line(with: " ")
+                    }
                     child.send(SIGINT)
                     #expect(try child.end().status == 0, "\(count) \(call)")
                 }
