@@ -313,7 +313,7 @@ public final class Session: Sendable {
 
     /// What has happened so far, by cause. Called on the loop `whenDone` runs at once, else soon and there.
     public func statistics(whenDone: @escaping @Sendable (SessionStatistics) -> Void) {
-        onLoop { whenDone($0.machine.statisticsSnapshot()) }
+        onLoop { whenDone($0.statistics()) }
     }
 
     /// What has happened so far, by cause.

@@ -225,6 +225,19 @@ final class SessionDriver: @unchecked Sendable {
         }
     }
 
+    /// What has happened so far. What the program has read counts at once, not only when there is enough of it to tell
+    /// the peer.
+    func statistics() -> SessionStatistics {
+        inTurn {
+            for peer in machine.sortedPeers {
+                if let conversation = peer.conversation {
+                    machine.wasRead(conversation.port.takeRead(), from: peer)
+                }
+            }
+        }
+        return machine.statisticsSnapshot()
+    }
+
     /// Runs an input to the machine, and what follows from it when this is the outermost one.
     @inline(__always)
     func inTurn(_ input: () -> Void) {

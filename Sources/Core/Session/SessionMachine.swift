@@ -424,7 +424,8 @@ final class SessionMachine {
                     counts.unreliableDropped += link.unreliableDropped
                 }
                 result.peers[peer.id] = counts
-            } else if let last = peer.lastStatistics {
+            } else if var last = peer.lastStatistics {
+                last.bytesUnread = peer.unreadLeft
                 result.peers[peer.id] = last
             }
         }

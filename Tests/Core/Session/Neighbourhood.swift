@@ -62,7 +62,12 @@ extension SessionProbe {
             scheme: "memory", value: Self.addressName(session.configuration.name.description, number))
     }
 
-    var statistics: SessionStatistics { session.driver.machine.statisticsSnapshot() }
+    /// To be read on the loop, where it is told at once.
+    var statistics: SessionStatistics {
+        nonisolated(unsafe) var told = SessionStatistics()
+        session.statistics { told = $0 }
+        return told
+    }
 
     // MARK: Calls whose outcome goes to `outcomes`
 

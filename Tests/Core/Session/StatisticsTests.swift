@@ -37,6 +37,50 @@ import Testing
         #expect(read == (reading == .inbox ? 8 : 0))
     }
 
+    @Test("What was read counts as read at once, also when it is too little to tell the peer of")
+    func reading() throws {
+        let (puma, lynx) = try place.pair(.inbox)
+        for _ in 0..<10 { try puma.session.trySend([UInt8](repeating: 1, count: 100), to: lynx.id) }
+        try place.run(.seconds(1))
+        let all = 10 * (100 + FrameHeader.byteCount)
+        #expect(lynx.statistics.peers[puma.id]?.bytesUnread == all)
+        while lynx.session.messages.poll() != nil {}
+        #expect(lynx.statistics.peers[puma.id]?.bytesUnread == 0)
+    }
+
+    @Test("What is read after the end of a conversation is not unread any longer")
+    func readingLate() throws {
+        let (puma, lynx) = try place.pair(.inbox)
+        try sendSome(puma.session, to: lynx.id)
+        puma.session.disconnect(lynx.id)
+        try place.run(.seconds(1))
+        #expect(lynx.state(of: puma.id) == .available)
+        #expect(lynx.statistics.peers[puma.id]?.bytesUnread == 35_310 + 24 + 8 * 4)
+        while lynx.session.messages.poll() != nil {}
+        try place.loop.runQueued()
+        #expect(lynx.statistics.peers[puma.id]?.bytesUnread == 0)
+    }
+
+    @Test("Asking for statistics between reads keeps no sender waiting")
+    func askingWhileReading() throws {
+        let (puma, lynx) = try place.pair(.inbox) { $0.limits.receiveWindow = 16 << 10 }
+        var sent = 0
+        var read = 0
+        while read < 400 {
+            while sent < 400,
+                (try? puma.session.trySend([UInt8](repeating: 1, count: 1_000), to: lynx.id)) != nil
+            {
+                sent += 1
+            }
+            try place.run(.milliseconds(10))
+            let message = try #require(
+                lynx.session.messages.poll(), "\(read) were read, and nothing more comes")
+            #expect(message.bytes.count == 1_000)
+            read += 1
+            #expect(lynx.statistics.peers[puma.id]?.bytesUnread ?? -1 >= 0)
+        }
+    }
+
     @Test func whatGoesASecondTimeIsCountedOnceMore() throws {
         let (puma, lynx) = try place.pair()
         puma.faults.stall(.all, .outgoing)
