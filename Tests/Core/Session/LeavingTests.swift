@@ -55,6 +55,46 @@ import Testing
         #expect(lynx.texts == ["last words"])
     }
 
+    /// How long `puma` takes to close, with `goodbye` of 200 ms and `linger` of 100 ms.
+    private func closingTime(
+        _ security: SessionSecurity, sending count: Int = 0,
+        stalling: (SessionProbe, SessionProbe) -> Void
+    ) throws -> Moment.Span? {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair {
+            $0.timings.goodbye = .milliseconds(200)
+            $0.timings.linger = .milliseconds(100)
+            $0.security = security
+        }
+        stalling(puma, lynx)
+        for _ in 0..<count { try puma.session.trySend([UInt8](repeating: 1, count: 100), to: lynx.id) }
+        let (loop, begun) = (place.loop, place.loop.now)
+        nonisolated(unsafe) var closed: Moment?  // the loop is virtual: one thread
+        puma.session.close { closed = loop.now }
+        try place.run(.seconds(5))
+        return closed.map { $0 - begun }
+    }
+
+    @Test(
+        "A goodbye that cannot leave the process is waited for as long as it may take, and no longer",
+        arguments: [SessionSecurity.encrypted, .none])
+    func goodbyeHeldUp(security: SessionSecurity) throws {
+        let idle = try closingTime(security) { puma, _ in puma.faults.stall(.all, .outgoing) }
+        #expect(idle == .milliseconds(200))
+        // First the messages have the time they have anyway.
+        let busy = try closingTime(security, sending: 10) { puma, _ in puma.faults.stall(.all, .outgoing) }
+        #expect(busy == .milliseconds(300))
+    }
+
+    @Test(
+        "A goodbye that has left the process is not waited for, whatever holds it up behind that",
+        arguments: [SessionSecurity.encrypted, .none])
+    func goodbyeOnItsWay(security: SessionSecurity) throws {
+        let time = try #require(
+            try closingTime(security) { _, lynx in lynx.faults.stall(.all, .incoming) })
+        #expect(time <= .milliseconds(5))
+    }
+
     @Test func whoLetsGoOfASessionIsToldNothingMore() throws {
         let place = Neighbourhood()
         let lynx = place.join("Lynx")
