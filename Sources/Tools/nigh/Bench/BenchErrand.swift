@@ -26,7 +26,8 @@ struct BenchErrand: Errand {
         OutputOptions.options, SessionOptions.options, BenchErrand.planOptions, BenchErrand.reportOptions,
         Option(
             "wait", .duration(in: .milliseconds(100) ... .seconds(86_400)), default: .seconds(20),
-            "for how long the peer is looked for, and its answer to the invitation waited for"),
+            "for how long the peer is looked for, called again while it is not reached, and its answer waited for"
+        ),
         Operand("PEER", .peer, "who is at the other end"),
         examples: [
             Example("Puma", "up, down, and both at once, five seconds each"),
@@ -90,7 +91,7 @@ struct BenchErrand: Errand {
         do {
             let choice = choice, patience = patience
             let peer = try await interruption.cancels {
-                let peer = try await mine.connect(to: choice, for: .bench, within: patience)
+                let peer = try await mine.connect(to: choice, for: .bench, .init(span: patience))
                 await mine.onLoop { client.value = BenchClient($0, peer: peer, results: results) }
                 return peer
             }

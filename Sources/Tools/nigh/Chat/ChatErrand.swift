@@ -27,7 +27,8 @@ struct ChatErrand: Errand {
         Operand(optional: "PEER", .peer, "whom to invite"), OutputOptions.options, SessionOptions.options,
         Option(
             "wait", .duration(in: .seconds(1)...(.seconds(86_400))), default: .seconds(30),
-            "for how long PEER is looked for, and may take to answer"),
+            "for how long PEER is looked for, called again while it is not reached, and its answer waited for"
+        ),
         examples: [
             Example("", "waits"),
             Example("puma", "invites the device called puma"),
@@ -48,7 +49,7 @@ struct ChatErrand: Errand {
         var first: Peer?
         if let peer {
             first = try await interruption.cancels { [patience] in
-                try await session.connect(to: peer, for: .chat, within: patience)
+                try await session.connect(to: peer, for: .chat, .init(span: patience))
             }
         }
         let front: any ChatFront = isAtTerminal ? try TerminalChatFront() : PlainChatFront()

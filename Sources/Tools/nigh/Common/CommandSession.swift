@@ -23,7 +23,7 @@ final class CommandSession: @unchecked Sendable {
     private let options: SessionOptions
     private let purposes: [Purpose]
     private let takesAnything: Bool
-    private let results: Results
+    let results: Results
     private let recorder: LinkRecorder?
     /// Everybody seen or connected now. Loop only.
     private(set) var peers: [PeerID: Peer] = [:]
@@ -34,8 +34,9 @@ final class CommandSession: @unchecked Sendable {
     /// only.
     var onWarning: (PeerWarning) -> Void
     private var warned: Set<PeerID> = []
-    private var searches: [UInt64: PeerSearch] = [:]
-    private var searchCount: UInt64 = 0
+    private var searches: [PeerSearch] = []
+    /// The calls that go on now. Loop only.
+    var calls: [ObjectIdentifier: OngoingCall] = [:]
 
     /// Nothing happens before `start`. Fails for transports that cannot be made, and for an identity that cannot be read.
     ///
@@ -136,7 +137,8 @@ final class CommandSession: @unchecked Sendable {
         default: break
         }
         onEvent?(event)
-        for search in Array(searches.values) { look(search) }
+        for search in searches { look(search) }
+        for call in Array(calls.values) { call.look(at: peers) }
     }
 
     /// Warns of a peer that is about to be talked to. Once a conversation has begun, its key counts as known.
@@ -171,49 +173,43 @@ final class CommandSession: @unchecked Sendable {
     /// For how long a transport may be down before it is believed that it stays so.
     private static let patienceWithGround = Moment.Span.seconds(1)
 
-    private final class PeerSearch {
-        let number: UInt64
+    /// `@unchecked Sendable`: what changes is touched on the loop alone.
+    private final class PeerSearch: @unchecked Sendable {
         let choice: PeerChoice
         let purpose: Purpose?
-        let done: @Sendable (Result<Peer, any Error>) -> Void
+        var whenOver: ((Result<Peer, any Error>) -> Void)?
+        var result: Result<Peer, any Error>?
 
-        init(
-            _ number: UInt64, _ choice: PeerChoice, _ purpose: Purpose?,
-            _ done: @escaping @Sendable (Result<Peer, any Error>) -> Void
-        ) {
-            self.number = number
+        init(_ choice: PeerChoice, _ purpose: Purpose?) {
             self.choice = choice
             self.purpose = purpose
-            self.done = done
         }
     }
 
     /// Waits until somebody is seen who is meant by `choice`, and does not say that they are there for other than `purpose`. Fails
-    /// when nobody is in time, when several are, or when no transport works. Cancelling the task ends it.
-    func find(_ choice: PeerChoice, for purpose: Purpose? = nil, within patience: Duration) async throws
-        -> Peer
+    /// when nobody is by the deadline, when several are, or when no transport works. Cancelling the task ends it.
+    func find(_ choice: PeerChoice, for purpose: Purpose? = nil, until deadline: Moment) async throws -> Peer
     {
-        let number = await onLoop { mine in
-            mine.searchCount += 1
-            return mine.searchCount
-        }
+        let search = PeerSearch(choice, purpose)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 loop.execute { [self] in
-                    let search = PeerSearch(number, choice, purpose) { continuation.resume(with: $0) }
-                    searches[number] = search
-                    if Task.isCancelled { return end(number, .failure(CancellationError())) }
+                    // It may have been cancelled before it began.
+                    if let result = search.result { return continuation.resume(with: result) }
+                    search.whenOver = { continuation.resume(with: $0) }
+                    searches.append(search)
                     look(search)
                     loop.schedule(at: loop.now + Self.patienceWithGround) { [self] in
-                        if let groundlessness { end(number, .failure(groundlessness)) }
+                        if let groundlessness { end(search, .failure(groundlessness)) }
                     }
-                    loop.schedule(at: loop.now + Moment.Span(patience)) { [self] in
-                        end(number, .failure(groundlessness ?? notFound(choice)))
+                    guard deadline < .never else { return }
+                    loop.schedule(at: deadline) { [self] in
+                        end(search, .failure(groundlessness ?? notFound(choice)))
                     }
                 }
             }
         } onCancel: {
-            loop.execute { [self] in end(number, .failure(CancellationError())) }
+            loop.execute { [self] in end(search, .failure(CancellationError())) }
         }
     }
 
@@ -226,8 +222,12 @@ final class CommandSession: @unchecked Sendable {
                 "\(seen); `nigh discover \(options.service)` shows who is there, `nigh doctor` what is wrong")
     }
 
-    private func end(_ number: UInt64, _ result: Result<Peer, any Error>) {
-        searches.removeValue(forKey: number)?.done(result)
+    private func end(_ search: PeerSearch, _ result: Result<Peer, any Error>) {
+        guard search.result == nil else { return }
+        search.result = result
+        searches.removeAll { $0 === search }
+        search.whenOver?(result)
+        search.whenOver = nil
     }
 
     private func look(_ search: PeerSearch) {
@@ -238,36 +238,13 @@ final class CommandSession: @unchecked Sendable {
         guard meant.count == 1 else {
             let names = meant.map { "\($0.name) (\($0.id.short))" }.sorted().joined(separator: ", ")
             return end(
-                search.number,
+                search,
                 .failure(
                     NighError(
                         .browsing, .invalid("choice \"\(search.choice)\": it means \(names)"),
                         advice: "name one by how its PeerID begins")))
         }
-        end(search.number, .success(first))
-    }
-
-    /// Finds whom `choice` means and begins a conversation for `purpose`. Cancelling the task ends it.
-    func connect(to choice: PeerChoice, for purpose: Purpose, within patience: Duration) async throws -> Peer
-    {
-        let id: PeerID
-        switch choice {
-        case .address(let address):
-            guard transports.contains(where: { $0.scheme == address.scheme }) else {
-                throw NighError(
-                    .connecting, .noRoute, peer: "\(address)", transport: address.scheme,
-                    advice: "name its transport: --transport \(address.scheme)")
-            }
-            id = try await session.invite(at: address, context: purpose.context, timeout: patience)
-        case .named:
-            let peer = try await find(choice, for: purpose, within: patience)
-            id = peer.id
-            try await session.invite(id, context: purpose.context, timeout: patience)
-        }
-        guard let peer = await onLoop({ $0.peers[id] }) else {
-            throw NighError(.conversing, .linkLost, peer: id.short)
-        }
-        return peer
+        end(search, .success(first))
     }
 
     /// Runs `body` on the loop and returns what it comes to.

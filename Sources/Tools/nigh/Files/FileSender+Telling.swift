@@ -68,16 +68,3 @@ extension FileFailure {
             "\(name) \(what)\(stop.words.isEmpty ? "" : ": \(stop.words)")\(advice)", stop.reason)
     }
 }
-
-extension NighError {
-    /// Whether it may be otherwise when it is tried again. A peer that refuses without naming a time has said no.
-    var mayPass: Bool {
-        switch cause {
-        case .refused, .unreachable, .timedOut, .linkLost, .reset, .silent, .notConnected, .unknownPeer,
-            .noRoute, .restarted, .peerLeft, .unknownConversation, .superseded, .system, .allFailed:
-            true
-        case .declined, .full, .busy: retryAfter != nil
-        default: false
-        }
-    }
-}

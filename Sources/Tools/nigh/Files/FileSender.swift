@@ -71,6 +71,8 @@ actor FileSender {
 
     /// How often it looks at the clock.
     private static let look = Moment.Span.milliseconds(200)
+    /// Before a peer is looked for again whose conversation has ended.
+    private static let pauseAfterConversation = Moment.Span.milliseconds(250)
 
     init(
         _ plan: Plan, _ file: SentFile, over session: CommandSession, on thread: ThreadEventLoop,
@@ -111,46 +113,38 @@ actor FileSender {
 
     /// Begins conversations until the file is through, or nothing has moved for too long.
     private func insist() async throws {
-        var pause = Moment.Span.milliseconds(250)
         while true {
-            do {
-                let peer = try await connect()
-                pause = .milliseconds(250)
-                switch await converse(with: peer) {
-                case .over(.delivered): return
-                case .over(.stopped(let stop)):
-                    throw FileFailure.stopped(
-                        stop, by: peer.name.description, goesOn: file.isSeekable)
-                case .over(.gaveUp(let stop)): throw outcome.error ?? FileFailure(stop.words, stop.reason)
-                case .lost(let error):
-                    guard file.restart() else {
-                        throw FileFailure(
-                            "\(error.map(\.description) ?? "the conversation ended"); "
-                                + "what comes from a pipe cannot be sent again from its beginning")
-                    }
-                    note("ended", error)
-                    remark = "gone; looking for it"
+            let peer = try await connect()
+            switch await converse(with: peer) {
+            case .over(.delivered): return
+            case .over(.stopped(let stop)):
+                throw FileFailure.stopped(stop, by: peer.name.description, goesOn: file.isSeekable)
+            case .over(.gaveUp(let stop)): throw outcome.error ?? FileFailure(stop.words, stop.reason)
+            case .lost(let error):
+                guard file.restart() else {
+                    throw FileFailure(
+                        "\(error.map(\.description) ?? "the conversation ended"); "
+                            + "what comes from a pipe cannot be sent again from its beginning")
                 }
-            } catch let error as NighError where !isInterrupted && error.mayPass && !isTooLate {
-                if let named = error.retryAfter {
-                    pause = max(pause, Moment.Span(named))
-                    // Waiting for longer than nothing may move helps nobody.
-                    if thread.now + pause >= advancedAt + Moment.Span(plan.giveUp) { throw error }
-                }
-                remark = "\(error.cause); trying again"
+                note("ended", error)
+                remark = "gone; looking for it"
             }
-            try await sleep(pause)
-            pause = min(pause + pause, .seconds(4))
+            try await sleep(Self.pauseAfterConversation)
         }
     }
 
     private var isTooLate: Bool { thread.now - advancedAt >= Moment.Span(plan.giveUp) }
 
     private func connect() async throws -> Peer {
-        let patience = max(
-            Moment.Span(plan.giveUp).duration - (thread.now - advancedAt).duration, .seconds(1))
+        // Waiting for longer than nothing may move helps nobody.
+        let left = max(Moment.Span(plan.giveUp).duration - (thread.now - advancedAt).duration, .seconds(1))
         let connecting = Task { [session, choice = plan.choice] in
-            try await session.connect(to: choice, for: .send, within: patience)
+            try await session.connect(to: choice, for: .send, .init(span: left, includesAddresses: true)) {
+                error in
+                self.thread.execute {
+                    self.assumeIsolated { $0.remark = "\(error.cause); trying again" }
+                }
+            }
         }
         self.connecting = connecting
         defer { self.connecting = nil }

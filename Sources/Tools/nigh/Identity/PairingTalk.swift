@@ -11,6 +11,8 @@ final class PairingTalk: @unchecked Sendable {
     private let results: Results
     private var waiting: CheckedContinuation<Peer, any Error>?
     private var outcome: Result<Peer, any Error>?
+    /// This side is asking somebody.
+    private var asking: Task<Void, Never>?
 
     static let digitsKind = Results.Kind("digits", plural: "digits")
 
@@ -28,12 +30,14 @@ final class PairingTalk: @unchecked Sendable {
             mine.loop.execute { [self] in end(.failure(Interrupted())) }
         }
         if let choice {
-            let finding = Task { [self] in
-                do { try await ask(choice, within: patience) } catch {
-                    mine.loop.execute { [self] in end(.failure(error)) }
+            mine.loop.execute { [self] in
+                asking = Task {
+                    do { try await ask(choice, within: patience) } catch {
+                        // Once there are digits, what becomes of them is told as events.
+                        mine.loop.execute { [self] in if !isBusy { end(.failure(error)) } }
+                    }
                 }
             }
-            interruption.onRequest { finding.cancel() }
         } else {
             mine.loop.execute { [self] in
                 mine.loop.schedule(at: mine.loop.now + Moment.Span(patience)) { [self] in
@@ -61,21 +65,23 @@ final class PairingTalk: @unchecked Sendable {
     private var isBusy = false
 
     private func ask(_ choice: PeerChoice, within patience: Duration) async throws {
-        switch choice {
-        case .named:
-            let peer = try await mine.find(choice, for: .pair, within: patience)
-            try await mine.session.pair(peer.id)
-        case .address(let address):
-            // Who is there is known once there is a conversation.
-            let id = try await mine.session.invite(
-                at: address, context: Purpose.pair.context, timeout: patience)
-            try await mine.session.pair(id)
+        let session = mine.session
+        try await mine.call(choice, for: .pair, .init(span: patience)) { target, timeout in
+            switch target {
+            case .peer(let id): try await session.pair(id)
+            case .address(let address):
+                // Who is there is known once there is a conversation.
+                let id = try await session.invite(
+                    at: address, context: Purpose.pair.context, timeout: timeout)
+                try await session.pair(id)
+            }
         }
     }
 
     private func end(_ result: Result<Peer, any Error>) {
         outcome = outcome ?? result
         guard let outcome else { return }
+        asking?.cancel()
         waiting?.resume(with: outcome)
         waiting = nil
     }
@@ -85,6 +91,8 @@ final class PairingTalk: @unchecked Sendable {
         case .pairing(let peer, let code): show(code, of: peer)
         case .paired(let peer): end(.success(peer))
         case .pairingEnded(let peer, let cause):
+            // Nobody has seen anything of it: this side may ask again, or tells by itself why it does not.
+            guard isBusy || asking == nil else { return }
             isBusy = false
             results.remark("no pairing with \(peer.name): \(cause)")
             end(.failure(cause))
@@ -95,6 +103,8 @@ final class PairingTalk: @unchecked Sendable {
 
     private func show(_ code: PairingCode, of peer: Peer) {
         isBusy = true
+        // Asked for a second time, neither of the two would go on.
+        asking?.cancel()
         results.live.show([])
         results.tell(
             Self.digitsKind,

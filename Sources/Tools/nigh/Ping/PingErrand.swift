@@ -11,7 +11,7 @@ struct PingErrand: Errand {
     let choice: PeerChoice
     let plan: PingPlan
     let thresholds: PingThresholds
-    /// For how long the peer is looked for; nil for as long as it takes.
+    /// For how long the peer is looked for and called; nil for as long as it takes.
     let patience: Duration?
 
     static let description = Command<any Errand>(
@@ -32,7 +32,8 @@ struct PingErrand: Errand {
         PingErrand.planOptions, PingErrand.thresholdOptions,
         Option(
             "wait", .duration(in: .milliseconds(100) ... .seconds(86_400)), default: .seconds(20),
-            "for how long the peer is looked for, and its answer to the invitation waited for"),
+            "for how long the peer is looked for, called again while it is not reached, and its answer waited for"
+        ),
         Operand("PEER", .peer, "who is asked"),
         examples: [
             Example("Puma", "whoever is called Puma, once a second until Ctrl-C"),
@@ -92,7 +93,10 @@ struct PingErrand: Errand {
         mine.start(onEvent: { pinger.took($0) })
         let peer: Peer
         do {
-            peer = try await interruption.cancels { try await connect(mine) }
+            let calling = CommandSession.CallPatience(span: patience, includesAddresses: patience == nil)
+            peer = try await interruption.cancels { [choice] in
+                try await mine.connect(to: choice, for: .ping, calling)
+            }
         } catch {
             await mine.close()
             throw interruption.isRequested ? CancellationError() : error
@@ -126,24 +130,6 @@ struct PingErrand: Errand {
         ]
     }
 
-    /// Before the peer is looked for again.
-    private static let pauseBetweenAttempts = Duration.milliseconds(500)
-    /// For how long one attempt of many may take.
-    private static let patienceWithAttempt = Duration.seconds(30)
-
-    private func connect(_ mine: CommandSession) async throws -> Peer {
-        guard patience == nil else {
-            return try await mine.connect(to: choice, for: .ping, within: patience ?? .zero)
-        }
-        while true {
-            do {
-                return try await mine.connect(to: choice, for: .ping, within: Self.patienceWithAttempt)
-            } catch let error as NighError where !isForGood(error) {
-                try await Task.sleep(for: max(Self.pauseBetweenAttempts, error.retryAfter ?? .zero))
-            }
-        }
-    }
-
     private func sumUp(_ tally: PingTally, about peer: Peer, leftOut: Int, _ results: Results) -> ExitStatus {
         let missed = tally.received > 0 ? thresholds.missed(by: tally) : []
         results.sumUp(
@@ -154,17 +140,5 @@ struct PingErrand: Errand {
             words: ["" as Line] + tally.words(about: peer) + missed.map { Line("missed: ", .bad) + Line($0) })
         guard tally.received > 0 else { return .failed }
         return missed.isEmpty ? .well : .missed
-    }
-
-    /// Whether asking again cannot help: what was asked for is wrong, or the peer wants something else.
-    private func isForGood(_ error: NighError) -> Bool {
-        switch error.cause {
-        case .invalid, .selfDial, .sameIdentity, .wrongService, .noCommonSecurity, .noCommonVersion,
-            .notPaired, .insecure, .cancelled, .contractBroken:
-            true
-        case .declined: error.retryAfter == nil
-        case .noRoute: if case .address = choice { true } else { false }
-        default: false
-        }
     }
 }

@@ -15,7 +15,7 @@ final class Pinger: @unchecked Sendable {
     static let mostItemsKept = 1_000
     /// What is shown at a terminal is drawn no more often.
     private static let pauseBetweenDrawings = Moment.Span.milliseconds(100)
-    /// Before a peer that is gone is asked again, and before the next ping where one follows the other and one was lost.
+    /// Before the next ping, where one follows the other and one was lost.
     private static let pauseAfterFailure = Moment.Span.milliseconds(250)
     private static let patienceWithInvitation = Duration.seconds(10)
 
@@ -34,6 +34,10 @@ final class Pinger: @unchecked Sendable {
     private(set) var itemsLeftOut = 0
     private var drawnAt: Moment?
     private var isRejoining = false
+    /// When a peer that is gone is called again.
+    private var calls = RepeatedCall(from: .never, until: .never)
+    /// Until then it is not.
+    private var callTimer: LoopTimer?
     private var isFinished = false
     private var whenDone: (@Sendable (PingTally) -> Void)?
 
@@ -158,12 +162,14 @@ final class Pinger: @unchecked Sendable {
             self.peer = peer
             guard !isFinished else { return }
             moved(peer, from: before, cause: cause)
+            rejoinSooner()
         case .peerChanged(let peer) where peer.id == self.peer?.id:
             let before = self.peer?.transport
             self.peer = peer
             if !isFinished, peer.state == .connected, let transport = peer.transport, transport != before {
                 tellChange("moved", to: peer, words: "it goes on over \(transport)")
             }
+            rejoinSooner()
         default: break
         }
     }
@@ -180,6 +186,7 @@ final class Pinger: @unchecked Sendable {
             tellChange("reconnected", to: peer, words: "there is a link again, over \(peer.transport ?? "?")")
         case .disconnected:
             tellChange("gone", to: peer, cause: cause, words: "the conversation is over\(reason(cause))")
+            calls = RepeatedCall(from: loop.now, until: .never)
             rejoin()
         default: break
         }
@@ -191,6 +198,7 @@ final class Pinger: @unchecked Sendable {
     private func rejoin() {
         guard !isRejoining, !isFinished, let peer else { return }
         isRejoining = true
+        calls.begins(along: addresses(of: peer), at: loop.now)
         let done: @Sendable (Result<PeerID, NighError>) -> Void = { [self] in rejoined($0) }
         let context = Purpose.ping.context
         // After what is going on now: the session is just telling that the one before has ended.
@@ -205,16 +213,35 @@ final class Pinger: @unchecked Sendable {
         }
     }
 
+    /// The ways to the peer, where they say something: an address is called itself, whoever is seen elsewhere.
+    private func addresses(of peer: Peer) -> [TransportAddress] {
+        if case .address = choice { [] } else { peer.routes.map(\.address) }
+    }
+
+    /// Waits no longer where there is another way to the peer.
+    private func rejoinSooner() {
+        guard let peer, let sooner = calls.nextCall(along: addresses(of: peer), at: loop.now),
+            callTimer != nil
+        else { return }
+        rejoin(at: sooner)
+    }
+
+    private func rejoin(at moment: Moment) {
+        if let callTimer { loop.cancel(callTimer) }
+        callTimer = loop.schedule(at: moment) { [self] in
+            callTimer = nil
+            rejoin()
+        }
+    }
+
     private func rejoined(_ result: Result<PeerID, NighError>) {
         isRejoining = false
         guard !isFinished else { return }
         guard case .success(let id) = result, let peer = mine.peers[id] else {
-            var pause = Self.pauseAfterFailure
-            if case .failure(let error) = result, let named = error.retryAfter {
-                pause = max(pause, Moment.Span(named))
-            }
-            loop.schedule(at: loop.now + pause) { [self] in rejoin() }
-            return
+            var next: Moment?
+            if case .failure(let error) = result { next = calls.nextCall(after: error, at: loop.now) }
+            // Also after a no: whoever says it may be somebody else by then.
+            return rejoin(at: next ?? loop.now + calls.pause())
         }
         self.peer = peer
         tally.rejoins += 1

@@ -11,7 +11,7 @@ struct LiveTrace: Sendable {
     let results: Results
     let interruption: Interruption
 
-    /// For how long somebody is looked for, or waited for.
+    /// For how long somebody is looked for and called.
     private static let patience = Duration.seconds(30)
 
     func run() async throws -> ExitStatus {
@@ -64,7 +64,7 @@ struct LiveTrace: Sendable {
         do {
             try await interruption.cancels {
                 if let peer {
-                    _ = try await session.connect(to: peer, for: .ping, within: Self.patience)
+                    _ = try await session.connect(to: peer, for: .ping, .init(span: Self.patience))
                 }
                 if let duration {
                     try await Task.sleep(for: duration)

@@ -1,0 +1,207 @@
+import Nigh
+import NighCore
+
+/// Calls somebody until there is an answer: looks for them where only a name or PeerID is known, and calls again while
+/// they are not reached.
+extension CommandSession {
+    /// Who is called.
+    enum CallTarget: Sendable {
+        case peer(PeerID)
+        case address(TransportAddress)
+    }
+
+    /// How long a command goes on calling.
+    struct CallPatience: Sendable {
+        /// For finding the peer, reaching it and its answer together; nil for as long as it takes.
+        var span: Duration?
+        /// Whether an address is called again, too. Without that it is called once: nobody has to be found there, so
+        /// that nobody listens is an answer.
+        var includesAddresses = false
+    }
+
+    /// One call of several may take so long where there is no bound for all of them.
+    private static let longestCall = Moment.Span.seconds(30)
+    /// One call of several is given so long even where there is hardly any time left.
+    private static let shortestCall = Moment.Span.seconds(1)
+
+    /// Finds whom `choice` means and begins a conversation for `purpose`; see `call`.
+    func connect(
+        to choice: PeerChoice, for purpose: Purpose, _ patience: CallPatience,
+        whenFailed: (@Sendable (NighError) -> Void)? = nil
+    ) async throws -> Peer {
+        try await call(choice, for: purpose, patience, whenFailed: whenFailed) { [self] target, timeout in
+            let id: PeerID
+            switch target {
+            case .peer(let peer):
+                id = peer
+                try await session.invite(id, context: purpose.context, timeout: timeout)
+            case .address(let address):
+                id = try await session.invite(at: address, context: purpose.context, timeout: timeout)
+            }
+            guard let peer = await onLoop({ $0.peers[id] }) else {
+                throw NighError(.conversing, .linkLost, peer: id.short)
+            }
+            return peer
+        }
+    }
+
+    /// Finds whom `choice` means and makes `attempt`, again and again while it fails because the peer was not reached,
+    /// or wants to be called later. Fails with the last failure once the patience is over, and at once with what the
+    /// peer has answered. Cancelling the task ends it.
+    ///
+    /// - Parameter whenFailed: told of each failure that another attempt follows; without it a person at a terminal is.
+    func call<Outcome: Sendable>(
+        _ choice: PeerChoice, for purpose: Purpose, _ patience: CallPatience,
+        whenFailed: (@Sendable (NighError) -> Void)? = nil,
+        _ attempt: @escaping @Sendable (CallTarget, _ timeout: Duration) async throws -> Outcome
+    ) async throws -> Outcome {
+        let call = await onLoop { $0.beginCall(for: patience.span.map(Moment.Span.init)) }
+        defer { loop.execute { [self] in calls[ObjectIdentifier(call)] = nil } }
+        var lastFailure: NighError?
+        while true {
+            let target: CallTarget
+            do {
+                target = try await self.target(choice, for: purpose, until: call.deadline)
+            } catch let error as NighError where error.cause == .unknownPeer {
+                // It was there before.
+                guard let lastFailure else { throw error }
+                throw await onLoop { call.failure(lastFailure, at: $0.loop.now) }
+            }
+            let timeout = await onLoop { mine in
+                call.begins(target, mine.peers)
+                return mine.timeout(of: call, within: patience.span.map(Moment.Span.init))
+            }
+            do {
+                let outcome = try await attempt(target, timeout.duration)
+                if lastFailure != nil, whenFailed == nil { results.live.show([]) }
+                return outcome
+            } catch let error as NighError {
+                let isCalledOnce = if case .address = target { !patience.includesAddresses } else { false }
+                guard !isCalledOnce, !Task.isCancelled else { throw error }
+                let (next, failure) = await onLoop { mine in
+                    let now = mine.loop.now
+                    return (call.nextCall(after: error, at: now), call.failure(error, at: now))
+                }
+                guard let next else { throw failure }
+                lastFailure = error
+                if let whenFailed { whenFailed(error) } else { tell(error, about: choice) }
+                try await pause(call, until: next)
+            }
+        }
+    }
+
+    private func tell(_ error: NighError, about choice: PeerChoice) {
+        results.live.show([Line("\(choice) is not reached: \(error.cause); trying again", .faint)])
+    }
+
+    private func target(_ choice: PeerChoice, for purpose: Purpose, until deadline: Moment) async throws
+        -> CallTarget
+    {
+        switch choice {
+        case .address(let address):
+            guard transports.contains(where: { $0.scheme == address.scheme }) else {
+                throw NighError(
+                    .connecting, .noRoute, peer: "\(address)", transport: address.scheme,
+                    advice: "name its transport: --transport \(address.scheme)")
+            }
+            return .address(address)
+        case .named: return .peer(try await find(choice, for: purpose, until: deadline).id)
+        }
+    }
+
+    /// Loop only.
+    private func beginCall(for span: Moment.Span?) -> OngoingCall {
+        let call = OngoingCall(
+            RepeatedCall(from: loop.now, until: span.map { loop.now + $0 } ?? .never), on: loop)
+        calls[ObjectIdentifier(call)] = call
+        return call
+    }
+
+    /// Loop only.
+    private func timeout(of call: OngoingCall, within span: Moment.Span?) -> Moment.Span {
+        guard let span else { return Self.longestCall }
+        return max(call.deadline - loop.now, min(span, Self.shortestCall))
+    }
+
+    private func pause(_ call: OngoingCall, until next: Moment) async throws {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                loop.execute { [self] in
+                    call.pause(until: next) { continuation.resume(with: $0) }
+                    call.look(at: peers)
+                }
+            }
+        } onCancel: {
+            loop.execute { call.cancel() }
+        }
+    }
+}
+
+/// A call that goes on, with the pause between two attempts.
+///
+/// `@unchecked Sendable`: all but `deadline`, a constant, is touched on the session's loop alone.
+final class OngoingCall: @unchecked Sendable {
+    let deadline: Moment
+    private let loop: UVEventLoop
+    private var repeated: RepeatedCall
+    private var peer: PeerID?
+    private var timer: LoopTimer?
+    private var whenOver: ((Result<Void, any Error>) -> Void)?
+    private var isCancelled = false
+
+    init(_ repeated: RepeatedCall, on loop: UVEventLoop) {
+        self.repeated = repeated
+        self.loop = loop
+        deadline = repeated.deadline
+    }
+
+    /// An attempt begins.
+    func begins(_ target: CommandSession.CallTarget, _ peers: [PeerID: Peer]) {
+        if case .peer(let id) = target { peer = id }
+        repeated.begins(along: addresses(peers), at: loop.now)
+    }
+
+    func nextCall(after error: NighError, at now: Moment) -> Moment? {
+        repeated.nextCall(after: error, at: now)
+    }
+
+    func failure(_ error: NighError, at now: Moment) -> NighError { repeated.failure(error, at: now) }
+
+    /// Waits until then, or until there is another way to the peer.
+    func pause(until moment: Moment, _ whenOver: @escaping (Result<Void, any Error>) -> Void) {
+        guard !isCancelled else { return whenOver(.failure(CancellationError())) }
+        self.whenOver = whenOver
+        setTimer(moment)
+    }
+
+    private func setTimer(_ moment: Moment) {
+        if let timer { loop.cancel(timer) }
+        timer = loop.schedule(at: moment) { [self] in endPause(.success(())) }
+    }
+
+    /// Ends the pause there is, or the next.
+    func cancel() {
+        isCancelled = true
+        endPause(.failure(CancellationError()))
+    }
+
+    private func endPause(_ result: Result<Void, any Error>) {
+        guard let whenOver else { return }
+        self.whenOver = nil
+        if let timer { loop.cancel(timer) }
+        timer = nil
+        whenOver(result)
+    }
+
+    /// Something may be otherwise about the peer.
+    func look(at peers: [PeerID: Peer]) {
+        guard let sooner = repeated.nextCall(along: addresses(peers), at: loop.now), whenOver != nil else {
+            return
+        }
+        setTimer(sooner)
+    }
+
+    private func addresses(_ peers: [PeerID: Peer]) -> [TransportAddress] {
+        peer.flatMap { peers[$0] }?.routes.map(\.address) ?? []
+    }
+}
