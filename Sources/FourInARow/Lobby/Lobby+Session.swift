@@ -31,6 +31,7 @@ extension Lobby {
 
     private func changed(_ peer: Peer) {
         peers[peer.id] = peer
+        askSooner(peer.id)
         guard let before = people[peer.id] else { return tell() }
         people[peer.id]?.name = peer.name.description
         people[peer.id]?.transport = peer.transport ?? before.transport
@@ -41,6 +42,7 @@ extension Lobby {
 
     private func moved(_ peer: Peer, from before: PeerState, _ cause: NighError?) {
         peers[peer.id] = peer.state == .unavailable ? nil : peer
+        askSooner(peer.id)
         switch (before, peer.state) {
         case (_, .connecting):
             let wasAskedAbout = awaited[peer.id] == .seat && !takesEverybody

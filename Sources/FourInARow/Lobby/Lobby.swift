@@ -26,6 +26,8 @@ public final class Lobby: @unchecked Sendable {
     private static let welcomePatience = Moment.Span.seconds(10)
     /// So long the person over there may take to answer.
     private static let answerPatience = Duration.seconds(90)
+    /// So long a host who is not reached is called again.
+    private static let reachPatience = Moment.Span.seconds(30)
 
     /// Where one is, with what belongs to it.
     enum Stand {
@@ -44,6 +46,21 @@ public final class Lobby: @unchecked Sendable {
         var host: PeerID?
         /// False while the last conversation with that host is still being ended.
         var hasAsked = true
+        /// When a host who is not reached is called again.
+        var calls: RepeatedCall
+        /// Until then it is not.
+        var callTimer: LoopTimer?
+        /// Why the host was not reached, while they were to be seen.
+        var failure: NighError?
+
+        /// What to tell where the last call ended with `error`: that nobody is seen any more says less than the failure
+        /// before.
+        func reason(_ error: NighError) -> NighError {
+            switch error.cause {
+            case .noRoute, .unknownPeer: failure ?? error
+            default: error
+            }
+        }
     }
 
     /// The session. It is this object's: nobody else starts or closes it.
@@ -170,11 +187,16 @@ public final class Lobby: @unchecked Sendable {
         case .connected, .reconnecting, .disconnected: journey.hasAsked = false
         case .unavailable, .available, .connecting, nil: journey.hasAsked = true
         }
+        if journey.hasAsked { journey.calls.begins(along: routes(to: host), at: loop.now) }
         stand = .joining(journey)
         guard journey.hasAsked else { return }
         session.invite(host, context: journey.wish.bytes, timeout: Self.answerPatience) {
             [weak self, number = journey.number] in self?.arrived($0, number)
         }
+    }
+
+    private func routes(to host: PeerID) -> [TransportAddress] {
+        peers[host]?.routes.map(\.address) ?? []
     }
 
     /// Asks whoever hosts at that address, without discovery.
@@ -191,7 +213,8 @@ public final class Lobby: @unchecked Sendable {
     private func depart(to name: String, as wish: TableWish, host: PeerID?) -> UInt64 {
         leaveQuietly()
         journeys += 1
-        stand = .joining(Journey(number: journeys, name: name, wish: wish, host: host))
+        let calls = RepeatedCall(from: loop.now, until: loop.now + Self.reachPatience)
+        stand = .joining(Journey(number: journeys, name: name, wish: wish, host: host, calls: calls))
         tell()
         return journeys
     }
@@ -205,13 +228,43 @@ public final class Lobby: @unchecked Sendable {
         }
         switch result {
         case .failure(let error):
-            stand = .lobby
-            tell(.couldNotJoin(name: journey.name, error))
+            // That nobody hosts at an address is an answer.
+            guard journey.host != nil, let next = journey.calls.nextCall(after: error, at: loop.now) else {
+                stand = .lobby
+                return tell(.couldNotJoin(name: journey.name, journey.reason(error)))
+            }
+            let isFirst = journey.failure == nil
+            journey.failure = journey.reason(error)
+            stand = .joining(journey)
+            askAgain(at: next)
+            if isFirst { tell(.notReachedYet(name: journey.name, error)) }
         case .success(let host):
             journey.host = host
             stand = .joining(journey)
             loop.schedule(at: loop.now + Self.welcomePatience) { [weak self] in self?.giveUp(number) }
         }
+    }
+
+    private func askAgain(at moment: Moment) {
+        guard case .joining(var journey) = stand else { return }
+        if let timer = journey.callTimer { loop.cancel(timer) }
+        journey.callTimer = loop.schedule(at: moment) { [weak self, number = journey.number] in
+            guard let self, !isClosing, case .joining(var journey) = stand, journey.number == number else {
+                return
+            }
+            journey.callTimer = nil
+            stand = .joining(journey)
+            ask()
+        }
+        stand = .joining(journey)
+    }
+
+    /// Something may be otherwise about the ways to a host who was not reached.
+    func askSooner(_ host: PeerID) {
+        guard case .joining(var journey) = stand, journey.host == host else { return }
+        let sooner = journey.calls.nextCall(along: routes(to: host), at: loop.now)
+        stand = .joining(journey)
+        if let sooner, journey.callTimer != nil { askAgain(at: sooner) }
     }
 
     private func giveUp(_ number: UInt64) {

@@ -128,6 +128,8 @@ public enum LobbyNews: Hashable, Sendable {
     case cameBack(Person)
     /// The conversation goes on over another transport.
     case changedTransport(Person, from: String)
+    /// Whoever is called that is not reached, which is told once, and is called again.
+    case notReachedYet(name: String, NighError)
     /// One could not come to the table of whoever is called that: declined, not reached.
     case couldNotJoin(name: String, NighError)
     /// The table one was at is there no more: its host has left, or is lost.

@@ -258,6 +258,73 @@ struct LobbyTests {
             lynx.news.contains { if case .couldNotJoin("memory://nobody", _) = $0 { true } else { false } })
     }
 
+    /// A table that is seen, and a player whose dials to it are refused.
+    private func unreachable(_ company: Company) throws -> (host: Company.Player, guest: Company.Player) {
+        let (puma, lynx) = (company.player("Puma"), company.player("Lynx"))
+        puma.lobby.host(acceptsAll: true)
+        try #require(try company.wait(until: { !lynx.view.tables.isEmpty }))
+        lynx.air.control.block(dials: .refuse)
+        lynx.lobby.join(puma.id, as: .seat)
+        return (puma, lynx)
+    }
+
+    private func countNotReached(_ player: Company.Player) -> Int {
+        player.news.count { if case .notReachedYet("Puma", _) = $0 { true } else { false } }
+    }
+
+    @Test("A host who is not reached is asked again, which is told once")
+    func askingAgain() throws {
+        let company = Company()
+        let (puma, lynx) = try unreachable(company)
+        try company.pass(.seconds(10))
+        #expect(lynx.view.place == .joining(name: "Puma", .seat))
+        #expect(countNotReached(lynx) == 1)
+        lynx.air.control.unblock()
+        #expect(try company.wait(3, until: { lynx.table?.game != nil && puma.table?.guest != nil }))
+        #expect(!lynx.news.contains { if case .couldNotJoin = $0 { true } else { false } })
+    }
+
+    @Test("A host who is not reached for half a minute is given up, with the reason")
+    func neverReached() throws {
+        let company = Company()
+        let (_, lynx) = try unreachable(company)
+        try company.pass(.seconds(29))
+        #expect(lynx.view.place == .joining(name: "Puma", .seat))
+        try company.pass(.seconds(2))
+        #expect(lynx.view.place == .lobby)
+        guard case .couldNotJoin("Puma", let error)? = lynx.news.last else {
+            Issue.record("\(lynx.news.suffix(2))")
+            return
+        }
+        #expect(error.cause == .refused)
+    }
+
+    @Test("Whoever is on the way to a host who is not reached may think better of it")
+    func leavingTheWay() throws {
+        let company = Company()
+        let (puma, lynx) = try unreachable(company)
+        try company.pass(.seconds(5))
+        lynx.lobby.leave()
+        lynx.air.control.unblock()
+        try company.pass(.seconds(40))
+        #expect(lynx.view.place == .lobby && puma.table?.guest == nil)
+        #expect(!lynx.news.contains { if case .couldNotJoin = $0 { true } else { false } })
+    }
+
+    @Test("A host who goes meanwhile and comes back is asked at once")
+    func backMeanwhile() throws {
+        let company = Company()
+        let (puma, lynx) = try unreachable(company)
+        try company.pass(.seconds(6))
+        puma.lobby.session.setAdvertising(false)
+        try company.pass(.milliseconds(100))
+        #expect(lynx.view.tables.isEmpty)
+        lynx.air.control.unblock()
+        puma.lobby.session.setAdvertising(true)
+        // The next call would have been later.
+        #expect(try company.wait(1, until: { lynx.table?.game != nil }))
+    }
+
     @Test("Whoever leaves a table may come back to it at once")
     func leavingAndComingBack() throws {
         let company = Company()

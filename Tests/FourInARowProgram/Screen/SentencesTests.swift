@@ -102,6 +102,17 @@ struct SentencesTests {
                 == "could not get to the table of Lynx: nobody listens there; is the program still running?")
     }
 
+    @Test("A host who is not reached is said to be tried again")
+    func notReached() {
+        let refused = NighError(.connecting, .refused, advice: "is the program still running?")
+        let all = NighError(.inviting, .allFailed, attempts: [refused, NighError(.connecting, .timedOut)])
+        for error in [refused, all] {
+            #expect(
+                lobby(.notReachedYet(name: "Lynx", error))
+                    == "Lynx does not answer yet: nobody listens there; trying again")
+        }
+    }
+
     @Test("A table that is there no more was closed, or its host is lost, or cannot be believed")
     func closing() {
         #expect(lobby(.tableClosed(name: "Puma", nil)) == "Puma has closed the table")
@@ -157,6 +168,7 @@ struct SentencesTests {
         let news: [LobbyNews] = [
             .asked(Asker(id: Scene.lynx, name: evil, transport: "tcp")),
             .couldNotJoin(name: evil, NighError(.inviting, .declined(evil))),
+            .notReachedYet(name: evil, NighError(.connecting, .unavailable(evil))),
             .tableClosed(name: evil, nil), .advertised(scheme: "tcp", name: evil),
             .trouble(NighError(.starting, .unavailable(evil), peer: evil, advice: evil)),
         ]

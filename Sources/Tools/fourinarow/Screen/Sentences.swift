@@ -44,6 +44,8 @@ enum Sentences {
             let isPlaying = view.place.sitting?.table.isPlaying ?? false
             return isPlaying
                 ? "the game goes on over \(transport)" : "\(person.name) is reached over \(transport) now"
+        case .notReachedYet(let name, let error):
+            return "\(name) does not answer yet: \(cause(error)); trying again"
         case .couldNotJoin(let name, let error): return refusal(by: name, error)
         case .tableClosed(let name, let error): return closing(by: name, error)
         case .hostMisbehaved(let name, let breach):
