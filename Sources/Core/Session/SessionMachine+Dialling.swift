@@ -93,7 +93,8 @@ extension SessionMachine {
 
     private func makeRoom(in race: DialRace, now: Moment) {
         let patience = Moment.Span(timings.nextRoute)
-        while race.tries.count >= Self.dialsAtOnce, race.isWaiting, race.tries[0].startedAt + patience <= now {
+        while race.tries.count >= Self.dialsAtOnce, race.isWaiting, race.tries[0].startedAt + patience <= now
+        {
             let slow = race.tries.removeFirst()
             takeBack(slow, code: .tooSlow)
             note(NighError(.connecting, .timedOut), of: slow, in: race)

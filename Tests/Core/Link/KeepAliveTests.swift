@@ -154,6 +154,22 @@ import Testing
 }
 
 @Suite struct ControlWriterTests {
+    /// A chunk of 64 bytes is filled up to its last seven; the next frame has eight.
+    @Test func aFrameThatLacksOneByteOfRoomGetsAChunkOfItsOwn() {
+        var writer = ControlWriter(chunkSize: 64, keepAtMost: 1)
+        var frames = ByteQueue()
+        writer.write(.unreliable, payload: [0xAA])
+        for _ in 0..<13 { frames.append(writer.header(.message, payloadLength: 1)) }
+        frames.append(writer.loose(.begin, number: 0x0102_0304))
+        writer.drain(into: &frames)
+        var bytes: [UInt8] = []
+        while let slice = frames.popFirst() { bytes += slice.bytes }
+        let header: [UInt8] = [0, 0, 1, FrameType.message.rawValue]
+        let begin: [UInt8] = [0, 0, 4, FrameType.begin.rawValue, 1, 2, 3, 4]
+        let unreliable: [UInt8] = [0, 0, 1, FrameType.unreliable.rawValue, 0xAA]
+        #expect(bytes == Array(repeatElement(header, count: 13).joined()) + begin + unreliable)
+    }
+
     @Test func framesComeOutInOrder() {
         var writer = ControlWriter()
         writer.write(.ping, payload: [1, 2])

@@ -365,4 +365,29 @@ import Testing
         }
         #expect([.wrongService("other"), .wrongService("test"), .wrongService("")].contains(error.cause))
     }
+
+    @Test func anInvitationThatNobodyAnswersLastsHalfAMinute() throws {
+        let place = Neighbourhood()
+        let puma = place.join("Puma")
+        let lynx = place.join("Lynx", accepting: false)
+        try place.run(.seconds(1))
+        puma.invite(lynx)
+        try place.run(.milliseconds(29_999))
+        #expect(puma.outcomes.isEmpty)
+        try place.run(.milliseconds(2))
+        #expect(puma.failure?.cause == .timedOut)
+    }
+
+    @Test func eachDialThatFailsIsCountedOnce() throws {
+        let place = Neighbourhood()
+        let puma = place.join("Puma")
+        let lynx = place.join("Lynx")
+        try place.run(.seconds(1))
+        puma.faults.block(dials: .refuse)
+        for _ in 1...3 {
+            puma.invite(lynx)
+            try place.run(.seconds(1))
+        }
+        #expect(puma.statistics.dialsFailed == ["refused": 3])
+    }
 }

@@ -199,6 +199,40 @@ import Testing
         #expect(seen.count == count * 100)
         for number in UInt8(0)..<100 { #expect(seen.count { $0 == number } == count) }
     }
+
+    @Test func theLoopIsWokenOnceForAllThatIsPutOnTheListMeanwhile() throws {
+        let others = (0..<3).map { _ in
+            PeerPort(peer: peer, limits: SessionLimits(), peerHello: Frames.hello())
+        }
+        for other in others { attention.wants(other) }
+        try loop.runQueued()
+        #expect(woken.value.load(ordering: .relaxed) == 1)
+        var listed: ContiguousArray<PeerPort> = []
+        attention.take(into: &listed)
+        #expect(listed.count == 3)
+        attention.wants(others[0])
+        try loop.runQueued()
+        #expect(woken.value.load(ordering: .relaxed) == 2)
+    }
+
+    @Test func whatSeveralThreadsPollEachGetsOnce() async {
+        let inbox = inbox()
+        let rounds = 200
+        for _ in 0..<rounds { inbox.append(numbers(0..<200)) }
+        let counts = await withTaskGroup(of: [Int].self) { group in
+            for _ in 0..<4 {
+                group.addTask { @concurrent in
+                    var counts = [Int](repeating: 0, count: 256)
+                    while let message = inbox.poll() { counts[Int(message.payload.bytes[0])] += 1 }
+                    return counts
+                }
+            }
+            var sum = [Int](repeating: 0, count: 256)
+            for await counts in group { for index in sum.indices { sum[index] += counts[index] } }
+            return sum
+        }
+        #expect(counts.prefix(200).allSatisfy { $0 == rounds })
+    }
 }
 
 extension MessageInbox {

@@ -82,4 +82,26 @@ import Testing
             #expect(decline.payload[9..<13] == [0, 0, UInt8(seconds >> 8), UInt8(seconds & 0xFF)])
         }
     }
+
+    @Test(
+        "A resume that is not answered is given up after two seconds for another route, and without one is waited for"
+    )
+    func noAnswer() throws {
+        for hasOther in [false, true] {
+            let peer = try ScriptedPeer()
+            try peer.beginConversation()
+            if hasOther {
+                let advertisement = Advertisement(
+                    service: "test", peer: ScriptedPeer.peer, name: ScriptedPeer.hello.name)
+                peer.transport.events?.routeFound(
+                    Sighting(address: ScriptedTransport.address("elsewhere"), advertisement: advertisement),
+                    by: peer.transport)
+            }
+            try peer.losesLinkAndAsks()
+            try peer.run(.milliseconds(1_999))
+            #expect(peer.dials.count == 2)
+            try peer.run(.milliseconds(1))
+            #expect(peer.dials.count == (hasOther ? 3 : 2))
+        }
+    }
 }

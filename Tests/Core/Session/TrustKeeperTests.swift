@@ -172,4 +172,19 @@ import Testing
         await puma.session.close()
         await lynx.session.close()
     }
+
+    @Test func whoWasTalkedToIsInTheFileWhenTheSessionHasClosed() async throws {
+        let folder = TemporaryFolder()
+        let hub = MemoryHub()
+        let loop = ThreadEventLoop()
+        defer { loop.shutdown() }
+        let puma = session("Puma", hub, loop, trust: try TrustStore(path: folder.path + "/puma"))
+        let lynx = session("Lynx", hub, loop, trust: try TrustStore(path: folder.path + "/lynx"))
+        _ = await puma.first { if case .stateChanged(let peer, .unavailable, _) = $0 { peer } else { nil } }
+        try await puma.session.invite(lynx.session.id)
+        await puma.session.close()
+        await lynx.session.close()
+        let trust = try TrustStore(path: folder.path + "/puma")
+        #expect(trust.trust(in: lynx.session.id, called: DisplayName(fitting: "Lynx")) == .known)
+    }
 }
