@@ -44,7 +44,19 @@ extension SessionMachine {
             return dial(DialRace.Way(route: route, address: place), in: race, now: now)
         }
         race.routes.removeFirst()
+        giveUp(dialsOf: route.address, in: race)
         dial(DialRace.Way(route: route, address: route.address), in: race, now: now)
+    }
+
+    /// A route that was seen anew is dialled anew, and not twice at once: the dial under way may have lost its way for good.
+    private func giveUp(dialsOf address: TransportAddress, in race: DialRace) {
+        for slow in race.tries where slow.way.address == address { giveUp(slow, in: race) }
+    }
+
+    private func giveUp(_ slow: DialRace.Try, in race: DialRace) {
+        race.tries.removeAll { $0.dial == slow.dial }
+        takeBack(slow, code: .tooSlow)
+        note(NighError(.connecting, .timedOut), of: slow, in: race)
     }
 
     /// When a race for a conversation that waits is lost although dials are under way: some have failed, and the others prove
@@ -95,9 +107,7 @@ extension SessionMachine {
         let patience = Moment.Span(timings.nextRoute)
         while race.tries.count >= Self.dialsAtOnce, race.isWaiting, race.tries[0].startedAt + patience <= now
         {
-            let slow = race.tries.removeFirst()
-            takeBack(slow, code: .tooSlow)
-            note(NighError(.connecting, .timedOut), of: slow, in: race)
+            giveUp(race.tries[0], in: race)
         }
     }
 

@@ -44,7 +44,9 @@ extension SessionMachine {
         }
         attempt.race.routes.append(route)
         if races[attempt.race.number] != nil {
-            run(attempt.race, now: now)
+            // What is under way may still lead there first.
+            attempt.race.lastRouteAt = now
+            watch(attempt.race)
         } else if attempt.link != nil {
             peer.attempt?.routeDeadline = min(attempt.routeDeadline, now + Moment.Span(timings.nextRoute))
         }

@@ -104,4 +104,26 @@ import Testing
             #expect(peer.dials.count == (hasOther ? 3 : 2))
         }
     }
+
+    @Test(
+        "A route that is seen anew while it is dialled is dialled anew after two seconds, and never twice at once"
+    )
+    func seenAnew() throws {
+        let peer = try ScriptedPeer()
+        try peer.beginConversation()
+        let advertisement = Advertisement(
+            service: "test", peer: ScriptedPeer.peer, name: ScriptedPeer.hello.name)
+        let sighting = Sighting(address: ScriptedPeer.address, advertisement: advertisement)
+        peer.transport.events?.routeFound(sighting, by: peer.transport)
+        try peer.cut()
+        try peer.run(.seconds(1))
+        peer.transport.events?.routeLost(sighting.address, by: peer.transport)
+        peer.transport.events?.routeFound(sighting, by: peer.transport)
+        try peer.run(.milliseconds(1_999))
+        #expect(peer.dials.count == 2)
+        try peer.run(.milliseconds(1))
+        #expect(peer.dials.count == 3)
+        let second = try #require(peer.dials.dropLast().last)
+        #expect(peer.transport.calls.dropLast().last == "cancelDial \(second.number)")
+    }
 }
