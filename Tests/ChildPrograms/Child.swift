@@ -65,7 +65,7 @@ package final class Child {
 
     /// Has a program start with its signals as a shell leaves them. The threads that tests run on block nearly all, and
     /// a program would inherit that: one that kills itself would go on.
-    private static func startWithPlainSignals(_ attributes: inout posix_spawnattr_t) {
+    static func startWithPlainSignals(_ attributes: inout posix_spawnattr_t) {
         var signals = sigset_t()
         sigemptyset(&signals)
         posix_spawnattr_setsigmask(&attributes, &signals)

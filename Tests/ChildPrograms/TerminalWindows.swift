@@ -124,10 +124,15 @@ package final class TerminalWindows {
         posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
         if output >= 0 { posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO) }
         posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO)
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        // Or what runs in a window would not hear that the window is gone.
+        Child.startWithPlainSignals(&attributes)
         var strings = command.map { strdup($0) } + [nil]
         defer { for string in strings { free(string) } }
         var process = pid_t()
-        let status = posix_spawnp(&process, command[0], &actions, nil, &strings, environ)
+        let status = posix_spawnp(&process, command[0], &actions, &attributes, &strings, environ)
         guard status == 0 else { throw Failure(description: "\(command[0]) does not start: \(status)") }
         return process
     }
