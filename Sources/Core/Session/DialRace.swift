@@ -1,4 +1,4 @@
-/// A search for one link: to a peer along its routes, or to whoever is at one address.
+/// A search for one link: to a peer along its routes, or to the unknown peer at an address.
 ///
 /// Anybody can announce an address under another's PeerID, or listen at an address that was somebody's. An open pipe therefore proves
 /// nothing: the race goes on until a link has proven who is at its other end. `SessionMachine` runs it; loop only.

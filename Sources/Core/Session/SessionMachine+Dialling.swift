@@ -3,8 +3,8 @@
 //
 // The next route begins when none is under way, or when the last one has proven nothing for `timings.nextRoute`. A pipe that was
 // open for as long without proof, or broke without it, has the transport asked for the places behind its route: those that
-// nobody has tried yet are dialled all at once, up to a limit. Nothing is given up for that: whoever is slow may still win. A
-// place where the peer has proven itself before is dialled ahead of its route.
+// nobody has tried yet are dialled all at once, up to a limit. The dials under way go on meanwhile, and a slow one may still win.
+// A place where the peer has proven itself before is dialled ahead of its route.
 
 extension SessionMachine {
     /// Dials of one race under way at once. Beyond it the oldest makes room for what waits, after `timings.nextRoute`.

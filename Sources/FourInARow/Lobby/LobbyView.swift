@@ -128,7 +128,7 @@ public enum LobbyNews: Hashable, Sendable {
     case cameBack(Person)
     /// The conversation goes on over another transport.
     case changedTransport(Person, from: String)
-    /// Whoever is called that is not reached, which is told once, and is called again.
+    /// The host of that name was not reached, and is called again. Reported once a journey.
     case notReachedYet(name: String, NighError)
     /// One could not come to the table of whoever is called that: declined, not reached.
     case couldNotJoin(name: String, NighError)

@@ -13,7 +13,7 @@ extension World {
         }
     }
 
-    /// One more comes, or where there are as many as the plan has, one goes.
+    /// Adds an impostor. When the plan's number of them is there, removes one instead.
     private func changeImpostors() {
         guard impostors.count < plan.impostors else {
             let gone = impostors.remove(at: generator.number(0...impostors.count - 1))

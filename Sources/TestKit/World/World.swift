@@ -12,7 +12,7 @@ public final class World: @unchecked Sendable {
     static let longestTimeout = 12_000
     /// In one world of so many, everything is encrypted.
     private static let encryptedEvery: UInt64 = 4
-    /// In one of so many, strangers announce themselves as inhabitants.
+    /// One world in this many has strangers that announce themselves as inhabitants.
     private static let impostorsEvery: UInt64 = 5
     /// In one of so many, everybody can be reached in two ways.
     private static let spareWaysEvery: UInt64 = 3
