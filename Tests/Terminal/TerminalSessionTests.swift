@@ -1,4 +1,6 @@
+import Dispatch
 import Glibc
+import Synchronization
 import Testing
 
 @testable import Terminal
@@ -16,7 +18,7 @@ import Testing
         }
     }
 
-    private func canvas(_ size: TerminalSize, _ text: String) -> Canvas {
+    private static func canvas(_ size: TerminalSize, _ text: String) -> Canvas {
         var canvas = Canvas(size)
         canvas.write(text, at: CellPosition(column: 0, row: 0))
         return canvas
@@ -47,7 +49,7 @@ import Testing
         let session = try session(on: terminal, log, mouse: false)
         defer { session.restore() }
         #expect(session.size == TerminalSize(columns: 40, rows: 10))
-        session.paint(canvas(session.size, "Your turn"))
+        session.paint { Self.canvas($0, "Your turn") }
         try terminal.awaitText("Your turn")
         terminal.type("é\u{3}\u{1B}[<0;2;3M")
         #expect(
@@ -66,13 +68,13 @@ import Testing
         let log = EventLog()
         let session = try session(on: terminal, log)
         defer { session.restore() }
-        session.paint(canvas(session.size, "before"))
+        session.paint { Self.canvas($0, "before") }
         let start = try terminal.awaitText("before")
         terminal.resize(columns: 4, rows: 2)
         kill(getpid(), SIGWINCH)
         #expect(log.await(1) == [.resized(TerminalSize(columns: 4, rows: 2))])
         #expect(session.size == TerminalSize(columns: 4, rows: 2))
-        session.paint(canvas(TerminalSize(columns: 40, rows: 10), "before"))
+        session.paint { _ in Self.canvas(TerminalSize(columns: 40, rows: 10), "before") }
         try terminal.awaitText("\u{1B}[2J\u{1B}[Hbefo\u{1B}", since: start)
     }
 
@@ -86,7 +88,7 @@ import Testing
         try #require(session.size == TerminalSize.most)
         #expect(Canvas(TerminalSize(columns: side, rows: side)).size == TerminalSize.most)
         #expect(Canvas(TerminalSize(columns: side, rows: 2)).size == TerminalSize(columns: 640, rows: 2))
-        session.paint(canvas(TerminalSize(columns: 40, rows: 2), "Your turn"))
+        session.paint { _ in Self.canvas(TerminalSize(columns: 40, rows: 2), "Your turn") }
         try terminal.awaitText("Your turn")
     }
 
@@ -98,15 +100,37 @@ import Testing
         var canvas = Canvas(session.size)
         for letter in "abcdefghijklmnopqrstuvwxyz" {
             canvas.fill(canvas.area, with: letter)
-            session.paint(canvas)
+            session.paint { [canvas] _ in canvas }
         }
         canvas.write("END", at: CellPosition(column: 197, row: 49))
-        session.paint(canvas)
+        session.paint { [canvas] _ in canvas }
         try terminal.awaitText("END")
         var shown = TinyTerminal(session.size)
         let text = String(decoding: terminal.seen.dropFirst(Self.modes.taking.utf8.count), as: UTF8.self)
         shown.take(Array(text.utf8))
         #expect(Difference.first(between: shown, and: canvas) == nil)
+    }
+
+    /// Two threads of a program change what is to be seen, and paint; the picture of one must not hide what the other has changed.
+    @Test("What is shown is what there is when the terminal takes it, not what there was when it was painted")
+    func newest() throws {
+        let terminal = try PseudoTerminal(columns: 400, rows: 250)
+        let session = try session(on: terminal, EventLog())
+        defer { session.restore() }
+        // More than a terminal takes that nobody reads.
+        let hasBegun = DispatchSemaphore(value: 0)
+        let age = Atomic(1)
+        session.paint { size in
+            var canvas = Canvas(size)
+            canvas.fill(canvas.area, with: "x")
+            hasBegun.signal()
+            return canvas
+        }
+        hasBegun.wait()
+        session.paint { size in Self.canvas(size, "picture \(age.load(ordering: .relaxed))") }
+        age.store(2, ordering: .relaxed)
+        try terminal.awaitText("picture 2")
+        #expect(!String(decoding: terminal.seen, as: UTF8.self).contains("picture 1"))
     }
 
     @Test("A terminal that takes nothing is given back at once all the same")
@@ -116,7 +140,7 @@ import Testing
         let session = try session(on: terminal, EventLog())
         var canvas = Canvas(session.size)
         canvas.fill(canvas.area, with: "x")
-        session.paint(canvas)
+        session.paint { [canvas] _ in canvas }
         try terminal.awaitText("xxx")
         session.restore()
         #expect(terminal.settings == before)
@@ -129,7 +153,7 @@ import Testing
         let session = try session(on: terminal, log)
         terminal.closeWindow()
         #expect(log.await(1) == [.gone])
-        session.paint(canvas(session.size, "nobody"))
+        session.paint { Self.canvas($0, "nobody") }
         kill(getpid(), SIGWINCH)
         session.restore()
         #expect(log.all == [.gone])

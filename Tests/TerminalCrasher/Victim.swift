@@ -73,7 +73,7 @@ struct Victim {
     private static func show(_ size: TerminalSize, _ session: TerminalSession?) {
         var canvas = Canvas(size)
         canvas.write("ready:\(size.columns)x\(size.rows)", at: CellPosition(column: 0, row: 0), .bold)
-        session?.paint(canvas)
+        session?.paint { [canvas] _ in canvas }
     }
 
     private static func obey(_ key: Unicode.Scalar, _ session: TerminalSession?) {

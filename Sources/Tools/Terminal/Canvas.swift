@@ -1,6 +1,6 @@
 /// A screen as it should look: a grid of cells, and where the cursor is.
 ///
-/// Programs draw a new one whenever something has changed and hand it to ``TerminalSession/paint(_:)``, or to a ``Painter``. Drawing
+/// Programs draw a new one whenever something has changed, in ``TerminalSession/paint(_:)``, or hand it to a ``Painter``. Drawing
 /// never fails: what lies outside is cut off, and no text can do more than be seen (``CellText``).
 public struct Canvas: Hashable, Sendable {
     /// What stands in one place.

@@ -4,7 +4,7 @@ import NighCore
 
 /// A terminal taken over: all keys come here as they are pressed, and a ``Canvas`` is what it shows.
 ///
-/// A program makes one when it begins to draw, hands over canvases from any thread, and calls ``restore()`` when it leaves. It never blocks
+/// A program makes one when it begins to draw, asks from any thread to be drawn anew, and calls ``restore()`` when it leaves. It never blocks
 /// the caller: a thread of its own reads and writes. The terminal is given back whatever happens, at `exit()` and at crashes too; only
 /// `_exit()` and SIGKILL leave no time for it. There is one in a process at a time.
 ///
@@ -19,13 +19,13 @@ public final class TerminalSession: @unchecked Sendable {
 
     private let lock = Lock()
     private var currentSize: TerminalSize
-    /// What is to be shown and is not yet being written.
-    private var wanted: Canvas?
+    /// Draws what is to be shown, and whether that was asked for since it was last drawn.
+    private var draw: (@Sendable (TerminalSize) -> Canvas)?
+    private var isStale = false
     private var isLeaving = false
 
     private var painter: Painter
     private var decoder = KeyDecoder()
-    private var latest: Canvas?
     private var unwritten: ArraySlice<UInt8> = []
     private var isGone = false
     /// When a lone ESC is taken for the key.
@@ -70,12 +70,17 @@ public final class TerminalSession: @unchecked Sendable {
     /// How many cells the terminal has. Any thread.
     public var size: TerminalSize { lock.withLock { currentSize } }
 
-    /// Has the terminal show this, as soon as it can: of several that come faster than it draws, the last one. What does not fit is
-    /// cut off. Any thread; returns at once.
-    public func paint(_ canvas: Canvas) {
+    /// Has the terminal show what `draw` draws, as soon as it can: of several that come faster than the terminal takes them, the last
+    /// one. What does not fit is cut off. Any thread; returns at once.
+    ///
+    /// - Parameter draw: called with the terminal's size on the session's thread, when the terminal takes what is drawn, and again after the
+    ///   program was stopped. So whoever draws what is true by then never shows an older picture after a newer one, from however many
+    ///   threads it is painted. It must not wait for whoever calls ``restore()``.
+    public func paint(_ draw: @escaping @Sendable (TerminalSize) -> Canvas) {
         let mustWake = lock.withLock {
-            defer { wanted = canvas }
-            return wanted == nil
+            self.draw = draw
+            defer { isStale = true }
+            return !isStale
         }
         if mustWake { line.wake() }
     }
@@ -121,13 +126,12 @@ public final class TerminalSession: @unchecked Sendable {
     /// Begins to write what is wanted, unless something else is being written.
     private func compose() {
         guard unwritten.isEmpty, !isGone, cterminal_is_taken() else { return }
-        let (canvas, size) = lock.withLock {
-            defer { wanted = nil }
-            return (wanted, currentSize)
+        let (draw, size) = lock.withLock {
+            defer { isStale = false }
+            return (isStale ? self.draw : nil, currentSize)
         }
-        guard let canvas else { return }
-        latest = canvas
-        unwritten = painter.paint(canvas.cut(to: size))[...]
+        guard let draw else { return }
+        unwritten = painter.paint(draw(size).cut(to: size))[...]
         write()
     }
 
@@ -183,7 +187,7 @@ public final class TerminalSession: @unchecked Sendable {
         guard line.isInForeground else { return cterminal_leave_alone() }
         guard cterminal_take() == 0 else { return leaveGone() }
         painter.forget()
-        lock.withLock { wanted = wanted ?? latest }
+        lock.withLock { isStale = draw != nil }
         measure()
     }
 

@@ -80,20 +80,21 @@ final class ScreenFront: Front, @unchecked Sendable {
     }
 
     private func paint() {
+        guard let terminal = lock.withLock({ isStopped ? nil : self.terminal }) else { return }
         let now = loop.now
-        let painting = lock.withLock { () -> (TerminalSession, Canvas)? in
-            guard !isStopped, let terminal = self.terminal, let screen else { return nil }
-            return (terminal, screen.canvas(terminal.size, now: now))
-        }
-        guard let painting else { return }
-        painting.0.paint(painting.1)
-        loop.execute { [weak self] in self?.paintLater() }
+        terminal.paint { [weak self] size in self?.canvas(size) ?? Canvas(size) }
+        loop.execute { [weak self] in self?.paintLater(after: now) }
     }
 
-    private func paintLater() {
+    private func canvas(_ size: TerminalSize) -> Canvas {
+        lock.withLock { screen }?.canvas(size, now: loop.now) ?? Canvas(size)
+    }
+
+    /// Has what will have changed by itself since `moment` painted in time.
+    private func paintLater(after moment: Moment) {
         if let timer { loop.cancel(timer) }
         timer = nil
-        let next = lock.withLock { isStopped ? nil : screen?.nextChange(after: loop.now) }
+        let next = lock.withLock { isStopped ? nil : screen?.nextChange(after: moment) }
         guard let next else { return }
         timer = loop.schedule(at: next) { [weak self] in
             self?.timer = nil

@@ -119,11 +119,11 @@ final class TerminalChatFront: ChatFront, @unchecked Sendable {
     }
 
     private func paint() {
-        let painting = lock.withLock { () -> (TerminalSession, Canvas)? in
-            guard let terminal else { return nil }
-            return (terminal, Self.canvas(terminal.size, log, editor))
-        }
-        if let painting { painting.0.paint(painting.1) }
+        lock.withLock { terminal }?.paint { [weak self] size in self?.canvas(size) ?? Canvas(size) }
+    }
+
+    private func canvas(_ size: TerminalSize) -> Canvas {
+        lock.withLock { Self.canvas(size, log, editor) }
     }
 
     /// What it looks like: the end of the log, and below it the line that is being typed.
