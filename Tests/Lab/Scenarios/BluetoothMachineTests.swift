@@ -1,3 +1,4 @@
+import class ChildPrograms.Permits
 import Glibc
 import Testing
 
@@ -131,29 +132,33 @@ import Testing
     }
 
     @Test func twoMachinesMeetOnOneAirWhichCanBeStilledAndCut() async throws {
-        let air = try await BluetoothAir()
-        let options = ["--discoverable", "--air", air.socket]
-        let server = try Self.machine(options, ["\(Self.folder)/probes/rfcomm", "serve", "hci0"])
-        try await until("somebody serves") { server.output.contains("serving ") }
-        let address = try #require(server.output.split { $0.isWhitespace }.last)
-        let client = try Self.machine(
-            options, ["\(Self.folder)/probes/rfcomm", "call", "hci0", String(address)])
-        try await until("numbers come back") { client.output.contains("\n3 came back") }
-        #expect(try await air.tell("users").contains("0 \(address) 1; 1 "))
+        try await Permits.machines.run {
+            let air = try await BluetoothAir()
+            let options = ["--discoverable", "--air", air.socket]
+            let server = try Self.machine(options, ["\(Self.folder)/probes/rfcomm", "serve", "hci0"])
+            try await until("somebody serves: \(server.output)") { server.output.contains("serving ") }
+            let address = try #require(server.output.split { $0.isWhitespace }.last)
+            let client = try Self.machine(
+                options, ["\(Self.folder)/probes/rfcomm", "call", "hci0", String(address)])
+            try await until("numbers come back: \(client.output)\(server.output)") {
+                client.output.contains("\n3 came back")
+            }
+            #expect(try await air.tell("users").contains("0 \(address) 1; 1 "))
 
-        #expect(try await air.tell("hold") == "ok\n")
-        try await until("nothing comes back") { client.output.contains("silent after ") }
-        #expect(try await air.tell("release") == "ok\n")
-        let before = client.output.utf8.count
-        try await until("numbers come back again") {
-            client.output.utf8.dropFirst(before).split(separator: UInt8(ascii: "\n")).count > 3
+            #expect(try await air.tell("hold") == "ok\n")
+            try await until("nothing comes back") { client.output.contains("silent after ") }
+            #expect(try await air.tell("release") == "ok\n")
+            let before = client.output.utf8.count
+            try await until("numbers come back again: \(client.output)") {
+                client.output.utf8.dropFirst(before).split(separator: UInt8(ascii: "\n")).count > 3
+            }
+
+            #expect(try await air.tell("cut") == "ok\n")
+            #expect(await client.end(within: .seconds(10)) == .exited(0))
+            #expect(await server.end(within: .seconds(10)) == .exited(0))
+            #expect(client.output.contains("ended by ETIMEDOUT"), "\(client.output)")
+            #expect(server.output.contains("ended by ETIMEDOUT"), "\(server.output)")
         }
-
-        #expect(try await air.tell("cut") == "ok\n")
-        #expect(await client.end(within: .seconds(10)) == .exited(0))
-        #expect(await server.end(within: .seconds(10)) == .exited(0))
-        #expect(client.output.contains("ended by ETIMEDOUT"), "\(client.output)")
-        #expect(server.output.contains("ended by ETIMEDOUT"), "\(server.output)")
     }
 
     /// No process, and no folder of its own.

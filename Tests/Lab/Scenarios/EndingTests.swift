@@ -53,14 +53,16 @@ import Testing
     }
 }
 
-/// Looks again until `condition` holds, for half a minute as `Pace` counts: that processes are gone is nothing one is told.
+/// Looks again until `condition` holds, for half a minute as `Pace` counts: that processes are gone is nothing one is
+/// told. `words` are put together when that was in vain, so that they can say what there was instead.
 func until(
-    _ words: String, sourceLocation: SourceLocation = #_sourceLocation, _ condition: () -> Bool
+    _ words: @autoclosure () -> String, sourceLocation: SourceLocation = #_sourceLocation,
+    _ condition: () -> Bool
 ) async throws {
     let pace = Pace()
     while !condition() {
         try #require(
-            pace.spent < .seconds(30), "waited in vain until \(words)", sourceLocation: sourceLocation)
+            pace.spent < .seconds(30), "waited in vain until \(words())", sourceLocation: sourceLocation)
         try await Task.sleep(for: .milliseconds(20))
         pace.advance()
     }
