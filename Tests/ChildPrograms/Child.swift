@@ -39,10 +39,8 @@ package final class Child {
         posix_spawn_file_actions_adddup2(&actions, typed[0], STDIN_FILENO)
         posix_spawn_file_actions_adddup2(&actions, output.far, STDOUT_FILENO)
         posix_spawn_file_actions_adddup2(&actions, errors.far, STDERR_FILENO)
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
+        var attributes = Self.plainSignals()
         defer { posix_spawnattr_destroy(&attributes) }
-        Self.startWithPlainSignals(&attributes)
         var strings = ([program] + arguments).map { strdup($0) } + [nil]
         defer { for string in strings { free(string) } }
         var variables = Self.variables(besides: environment).map { strdup($0) } + [nil]
@@ -65,13 +63,16 @@ package final class Child {
 
     /// Has a program start with its signals as a shell leaves them. The threads that tests run on block nearly all, and
     /// a program would inherit that: one that kills itself would go on.
-    static func startWithPlainSignals(_ attributes: inout posix_spawnattr_t) {
+    static func plainSignals() -> posix_spawnattr_t {
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
         var signals = sigset_t()
         sigemptyset(&signals)
         posix_spawnattr_setsigmask(&attributes, &signals)
         sigfillset(&signals)
         posix_spawnattr_setsigdefault(&attributes, &signals)
         posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+        return attributes
     }
 
     private static func variables(besides added: [String: String]) -> [String] {

@@ -124,11 +124,9 @@ package final class TerminalWindows {
         posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
         if output >= 0 { posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO) }
         posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO)
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
         // Or what runs in a window would not hear that the window is gone.
-        Child.startWithPlainSignals(&attributes)
+        var attributes = Child.plainSignals()
+        defer { posix_spawnattr_destroy(&attributes) }
         var strings = command.map { strdup($0) } + [nil]
         defer { for string in strings { free(string) } }
         var process = pid_t()

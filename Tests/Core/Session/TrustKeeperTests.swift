@@ -45,14 +45,22 @@ import Testing
                 transports: [MemoryTransport(hub: hub, address: name)], loop: loop))
     }
 
-    @Test func whoIsPairedIsInTheFileWhenTheSessionHasClosed() async throws {
-        let folder = TemporaryFolder()
+    /// Two sessions with a trust file each, of which the first sees the second.
+    private func neighbours(
+        in folder: TemporaryFolder, on loop: ThreadEventLoop
+    ) async throws -> (puma: Listener, lynx: Listener) {
         let hub = MemoryHub()
-        let loop = ThreadEventLoop()
-        defer { loop.shutdown() }
         let puma = session("Puma", hub, loop, trust: try TrustStore(path: folder.path + "/puma"))
         let lynx = session("Lynx", hub, loop, trust: try TrustStore(path: folder.path + "/lynx"))
         _ = await puma.first { if case .stateChanged(let peer, .unavailable, _) = $0 { peer } else { nil } }
+        return (puma, lynx)
+    }
+
+    @Test func whoIsPairedIsInTheFileWhenTheSessionHasClosed() async throws {
+        let folder = TemporaryFolder()
+        let loop = ThreadEventLoop()
+        defer { loop.shutdown() }
+        let (puma, lynx) = try await neighbours(in: folder, on: loop)
         try await puma.session.pair(lynx.session.id)
         _ = await lynx.first { if case .paired(let peer) = $0 { peer } else { nil } }
         await puma.session.close()
@@ -175,12 +183,9 @@ import Testing
 
     @Test func whoWasTalkedToIsInTheFileWhenTheSessionHasClosed() async throws {
         let folder = TemporaryFolder()
-        let hub = MemoryHub()
         let loop = ThreadEventLoop()
         defer { loop.shutdown() }
-        let puma = session("Puma", hub, loop, trust: try TrustStore(path: folder.path + "/puma"))
-        let lynx = session("Lynx", hub, loop, trust: try TrustStore(path: folder.path + "/lynx"))
-        _ = await puma.first { if case .stateChanged(let peer, .unavailable, _) = $0 { peer } else { nil } }
+        let (puma, lynx) = try await neighbours(in: folder, on: loop)
         try await puma.session.invite(lynx.session.id)
         await puma.session.close()
         await lynx.session.close()

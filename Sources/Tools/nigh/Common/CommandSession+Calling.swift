@@ -49,7 +49,7 @@ extension CommandSession {
     /// or wants to be called later. Fails with the last failure once the patience is over, and at once with what the
     /// peer has answered. Cancelling the task ends it.
     ///
-    /// - Parameter whenFailed: told of each failure that another attempt follows; without it a person at a terminal is.
+    /// - Parameter whenFailed: receives each failure before the next attempt. Without it, the terminal shows the failure.
     func call<Outcome: Sendable>(
         _ choice: PeerChoice, for purpose: Purpose, _ patience: CallPatience,
         whenFailed: (@Sendable (NighError) -> Void)? = nil,

@@ -33,7 +33,7 @@ final class PairingTalk: @unchecked Sendable {
             mine.loop.execute { [self] in
                 asking = Task {
                     do { try await ask(choice, within: patience) } catch {
-                        // Once there are digits, what becomes of them is told as events.
+                        // After the digits are shown, the outcome comes as an event.
                         mine.loop.execute { [self] in if !isBusy { end(.failure(error)) } }
                     }
                 }

@@ -213,7 +213,7 @@ final class Pinger: @unchecked Sendable {
         }
     }
 
-    /// The ways to the peer, where they say something: an address is called itself, whoever is seen elsewhere.
+    /// The routes that discovery shows to a named peer. Empty for an address, which is called itself.
     private func addresses(of peer: Peer) -> [TransportAddress] {
         if case .address = choice { [] } else { peer.routes.map(\.address) }
     }
