@@ -86,8 +86,9 @@ lab: setup-test ## Run scenarios on real networks by name; ARGUMENTS="--list" na
 
 # It reads what was built, with Python, which the tests need as well.
 .PHONY: lint
-lint: setup-test ## Check style, that nothing compiles with a warning, and that the public interface is the one written down
+lint: setup-test ## Check style, Core's floors, that nothing compiles with a warning, and that the public interface is the one written down
 	swift format lint --strict --recursive $(SOURCES)
+	@.ci/floors
 	swift build --build-tests $(FLAGS)
 	@.ci/api check
 

@@ -1,5 +1,5 @@
 /// Collects small frames for the next write in chunks it reuses: no allocation once warm.
-struct ControlWriter {
+package struct ControlWriter {
     private var queue = ByteQueue()
     private var chunk: Chunk?
     private var pool: ChunkPool

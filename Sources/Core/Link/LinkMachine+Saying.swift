@@ -1,9 +1,7 @@
 // What a link says besides messages: requests and answers, standings, pings.
 
 extension LinkMachine {
-    /// The longest payload of a ping that is answered, whatever this side sends itself.
-    static let pingPayloadLimit = 1_024
-    /// Pings that may wait for their answers; more than `SessionLimits.pendingPings` can be, since the link asks too.
+    /// Pings that may wait for their answers; more than a session lets wait, since the link asks too.
     static let pingsRemembered = 256
 
     /// Sends a request; one to resume also behind this side's hello, before the other's has come: the version both speak is

@@ -59,8 +59,7 @@ extension LinkMachine {
 
     struct Settings {
         var hello: Hello
-        var limits: SessionLimits
-        var timings: SessionTimings
+        var timings: LinkTimings
         var offer: SecureChannelOffer
         /// Whom the pipe was dialled for, where that is known.
         var expected: PeerID?

@@ -241,7 +241,7 @@ package final class LinkMachine {
             try reader.finish("an acknowledgement")
             return .acknowledged
         case .ping:
-            guard frame.bytes.count >= 8, frame.bytes.count <= 8 + Self.pingPayloadLimit else {
+            guard frame.bytes.count >= 8, frame.bytes.count <= 8 + FrameType.pingPayloadLimit else {
                 throw .malformed("a ping of \(frame.bytes.count) bytes")
             }
             pongs.write(.pong, bytes: frame.bytes)
@@ -295,7 +295,7 @@ package final class LinkMachine {
             return finish(.wrongService(hello.service.description), code: .wrongService)
         }
         self.version = version
-        decoder.maximumPayload = settings.limits.frame
+        decoder.maximumPayload = settings.hello.maximumFrame
         phase = .open
         tap?.note(greetingBy: hello)
         if side == .accepting, provenPeer != nil { ticketDueAt = now + Self.ticketDelay }
@@ -339,16 +339,16 @@ package final class LinkMachine {
     }
 
     /// Moves what is to be written to `queue`, at most about `budget` bytes: first what keeps the link alive, then
-    /// unreliable messages, then the lanes of `conversation`. Unreliable messages that find no room are dropped.
-    package func gather(into queue: inout ByteQueue, budget: Int, conversation: Conversation?) {
+    /// unreliable messages, then the frames of `source`. Unreliable messages that find no room are dropped.
+    package func gather<Source: FrameSource>(into queue: inout ByteQueue, budget: Int, from source: Source?) {
         let before = queue.byteCount
         defer { statistics.bytesSent &+= queue.byteCount &- before }
         queue.append(contentsOf: &wire)
         if isPlain, tap == nil {
-            return gatherPlain(into: &queue, budget: budget, conversation: conversation)
+            return gatherPlain(into: &queue, budget: budget, from: source)
         }
         guard let channel, channel.isEstablished, damage == nil else { return }
-        gatherPlain(into: &plain, budget: budget, conversation: conversation)
+        gatherPlain(into: &plain, budget: budget, from: source)
         if !plain.isEmpty {
             tap?.note(plain, as: LinkEvent.sent)
             do throws(NighError) {
@@ -363,7 +363,9 @@ package final class LinkMachine {
 
     /// The same, as it is before the channel has sealed it.
     @inline(__always)
-    private func gatherPlain(into queue: inout ByteQueue, budget: Int, conversation: Conversation?) {
+    private func gatherPlain<Source: FrameSource>(
+        into queue: inout ByteQueue, budget: Int, from source: Source?
+    ) {
         let end = queue.byteCount &+ budget
         control.drain(into: &queue)
         if pongs.byteCount > 0 { pongs.drain(into: &queue) }
@@ -375,8 +377,8 @@ package final class LinkMachine {
                 dropUnreliable()
             }
         }
-        guard phase == .open, let conversation else { return }
-        conversation.gather(into: &queue, budget: end &- queue.byteCount, header: &control)
+        guard phase == .open, let source else { return }
+        source.gather(into: &queue, budget: end &- queue.byteCount, header: &control)
     }
 
     /// Whether nothing but keep-alive passes: then the channel gives up after each use what only traffic needs.

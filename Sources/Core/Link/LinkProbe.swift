@@ -13,7 +13,7 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
         /// What it says of itself.
         package var service: ServiceName
         package var name: DisplayName
-        package var security = SessionSecurity.encrypted
+        package var isEncrypted = true
         /// Who must be there, where that is known.
         package var expected: PeerID?
         package var pings = 5
@@ -74,20 +74,16 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
         self.loop = loop
         self.tell = tell
         openedAt = loop.now
-        let limits = SessionLimits()
-        var timings = SessionTimings()
-        timings.handshake = plan.patience
-        timings.askAfter = plan.patience / 2
-        timings.loseAfter = plan.patience
+        let timings = LinkTimings(
+            handshake: plan.patience, askAfter: plan.patience / 2, loseAfter: plan.patience)
         let hello = Hello(
             peer: plan.identity.peerID, incarnation: .random(in: .min ... .max), service: plan.service,
-            name: plan.name, maximumFrame: limits.frame, maximumMessage: limits.message)
-        let offer: SecureChannelOffer =
-            plan.security == .none ? .plaintext : .tls(try TLSContext(plan.identity))
+            name: plan.name, maximumFrame: Hello.leastMaximumFrame, maximumMessage: Hello.leastMaximumFrame)
+        let offer: SecureChannelOffer = plan.isEncrypted ? .tls(try TLSContext(plan.identity)) : .plaintext
         machine = LinkMachine(
             side: .dialling,
             settings: .init(
-                hello: hello, limits: limits, timings: timings, offer: offer, expected: plan.expected),
+                hello: hello, timings: timings, offer: offer, expected: plan.expected),
             now: openedAt)
         own = self
         pipe.start(handler: self)
@@ -145,7 +141,7 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
     }
 
     private func write() {
-        machine.gather(into: &outgoing, budget: max(pipe.writableBytes, 0), conversation: nil)
+        machine.gather(into: &outgoing, budget: max(pipe.writableBytes, 0))
         if !outgoing.isEmpty { pipe.write(&outgoing) }
         outgoing.removeAll()
     }

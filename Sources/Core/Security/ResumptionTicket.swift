@@ -7,12 +7,12 @@ import COpenSSL
 struct ResumptionTicket: Sendable {
     /// Who gave it.
     let peer: PeerID
-    private let session: Session
+    private let session: Owned
 
     /// Takes over a reference to `session`, an `SSL_SESSION` nobody else changes.
     init(owning session: OpaquePointer, peer: PeerID) {
         self.peer = peer
-        self.session = Session(session)
+        self.session = Owned(session)
     }
 
     /// The `SSL_SESSION`, owned by the caller; nil after the first call.
@@ -20,7 +20,7 @@ struct ResumptionTicket: Sendable {
 
     /// Has the ticket forgotten and its secret overwritten with the last copy, if nobody has used it. `@unchecked
     /// Sendable`: the pointer is reached through the lock alone, and handed out once.
-    private final class Session: @unchecked Sendable {
+    private final class Owned: @unchecked Sendable {
         private let lock = Lock()
         private var pointer: OpaquePointer?
 

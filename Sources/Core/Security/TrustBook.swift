@@ -147,7 +147,7 @@ package struct TrustBook {
 /// Changes are kept, not their outcome: what another process has changed about the same peer meanwhile stays, as far as
 /// nothing here says otherwise.
 package struct TrustChange {
-    enum Pairing {
+    enum PairingChange {
         case paired(CalendarDay)
         case unpaired
     }
@@ -156,7 +156,7 @@ package struct TrustChange {
     var forgets = false
     /// Under which name it was met last, and when.
     var seen: (name: DisplayName, day: CalendarDay)?
-    var pairing: Pairing?
+    var pairing: PairingChange?
 
     package static let forget = TrustChange(forgets: true)
     package static let unpair = TrustChange(pairing: .unpaired)

@@ -2,7 +2,7 @@
 /// until acknowledged, and sent again on the next link.
 ///
 /// Sans I/O like the machines around it. The session machine owns it from the first request to the end; on the loop only.
-package final class Conversation {
+package final class Conversation: FrameSource {
     let id: UInt64
     let peer: PeerID
     /// The part of it that other threads may touch.
@@ -138,7 +138,7 @@ package final class Conversation {
     /// Where messages longer than this are kept by reference and travel in pieces.
     var largestWholeMessage: Int { pieceLimit }
 
-    func gather(into queue: inout ByteQueue, budget: Int, header: inout ControlWriter) {
+    package func gather(into queue: inout ByteQueue, budget: Int, header: inout ControlWriter) {
         isAnnounced = false
         var left = budget
         while left > 0, hasUnsent {

@@ -300,7 +300,7 @@ final class SessionDriver: @unchecked Sendable {
                 if share == Self.writeShare { link.machine.dropUnreliable() }
                 break
             }
-            link.machine.gather(into: &outgoing, budget: room, conversation: link.conversation)
+            link.machine.gather(into: &outgoing, budget: room, from: link.conversation)
             if link.machine.tap != nil { observe(link) }
             let count = outgoing.byteCount
             guard count > 0 else { break }
@@ -368,7 +368,7 @@ final class SessionDriver: @unchecked Sendable {
 
     private func close(_ link: Link) {
         guard let connection = remove(link) else { return }
-        link.machine.gather(into: &outgoing, budget: 0, conversation: nil)
+        link.machine.gather(into: &outgoing, budget: 0)
         if !outgoing.isEmpty { connection.pipe.write(&outgoing) }
         outgoing.removeAll()
         connection.pipe.close(.afterWriting)

@@ -47,7 +47,7 @@ public struct SessionLimits: Hashable, Sendable {
         precondition(message > 0 && message <= Int(UInt32.max), "limits.message")
         precondition(invitationContext <= ConversationRequest.contextLimit, "limits.invitationContext")
         precondition(unreliableMessage <= Hello.leastMaximumFrame, "limits.unreliableMessage")
-        precondition(pingPayload <= LinkMachine.pingPayloadLimit, "limits.pingPayload")
+        precondition(pingPayload <= FrameType.pingPayloadLimit, "limits.pingPayload")
         precondition(pendingPings <= LinkMachine.pingsRemembered * 3 / 4, "limits.pendingPings")
         precondition(receiveWindow > 0 && sendBuffer > 0, "limits.receiveWindow, limits.sendBuffer")
     }
@@ -96,4 +96,9 @@ public struct SessionTimings: Hashable, Sendable {
 
     /// The defaults.
     public init() {}
+
+    /// Those that a link goes by.
+    var link: LinkTimings {
+        LinkTimings(handshake: handshake, askAfter: askAfter, loseAfter: loseAfter)
+    }
 }

@@ -129,7 +129,7 @@ final class SessionMachine {
                 return nil
             }
         }
-        var settings = LinkMachine.Settings(hello: hello, limits: limits, timings: timings, offer: offer)
+        var settings = LinkMachine.Settings(hello: hello, timings: timings.link, offer: offer)
         if let id = race?.purpose.peer {
             settings.expected = id
             settings.ticket = peers[id]?.takeTicket()

@@ -1,22 +1,3 @@
-/// What has passed over one link, from its first byte on.
-public struct LinkStatistics: Hashable, Sendable {
-    /// Bytes given to the pipe.
-    public var bytesSent = 0
-    /// Bytes taken from the pipe.
-    public var bytesReceived = 0
-    /// Optional frames of kinds this version does not know.
-    public var framesSkipped = 0
-    /// Unreliable messages written.
-    public var unreliableSent = 0
-    /// Unreliable messages not written because the link was backed up.
-    public var unreliableDropped = 0
-    /// What pings have shown.
-    public var roundTrip = RoundTrip()
-
-    /// All zero.
-    public init() {}
-}
-
 /// What has passed between this session and one peer in their present or last conversation.
 public struct PeerStatistics: Hashable, Sendable {
     /// Reliable messages accepted for sending.
@@ -75,49 +56,4 @@ public struct SessionStatistics: Hashable, Sendable {
 
     /// All zero.
     public init() {}
-}
-
-extension NighError.Cause {
-    /// The cause without its particulars: what statistics count under, and programs tell causes apart by. Never changed.
-    public var label: String {
-        switch self {
-        case .refused: "refused"
-        case .unreachable: "unreachable"
-        case .timedOut: "timed out"
-        case .cancelled: "cancelled"
-        case .linkLost: "link lost"
-        case .reset: "reset"
-        case .silent: "silent"
-        case .declined: "declined"
-        case .full: "full"
-        case .busy: "busy"
-        case .bufferFull: "buffer full"
-        case .messageTooLarge: "message too large"
-        case .notConnected: "not connected"
-        case .unknownPeer: "unknown peer"
-        case .noRoute: "no route"
-        case .selfDial: "self-dial"
-        case .sameIdentity: "same identity"
-        case .wrongPeer: "wrong peer"
-        case .wrongService: "wrong service"
-        case .restarted: "restarted"
-        case .peerLeft: "peer left"
-        case .left: "left"
-        case .unknownConversation: "unknown conversation"
-        case .superseded: "superseded"
-        case .protocolViolation: "protocol violation"
-        case .contractBroken: "contract broken"
-        case .noCommonVersion: "no common version"
-        case .noCommonSecurity: "no common security"
-        case .notPaired: "not paired"
-        case .pairingRefused: "pairing refused"
-        case .insecure(let fault): fault.label
-        case .limit: "limit"
-        case .invalid: "invalid"
-        case .unavailable: "unavailable"
-        case .closed: "closed"
-        case .system: "system"
-        case .allFailed: "all failed"
-        }
-    }
 }

@@ -65,7 +65,7 @@ package enum FrameContent {
     ) {
         var reader = FieldReader(bytes)
         let token = try reader.number(UInt64.self, "\(what)'s token")
-        guard reader.remaining <= LinkMachine.pingPayloadLimit else {
+        guard reader.remaining <= FrameType.pingPayloadLimit else {
             throw .malformed("\(what) of \(bytes.count) bytes")
         }
         return (token, reader.remaining)

@@ -55,6 +55,9 @@ package enum FrameType: UInt8, CaseIterable {
     /// From this value on an unknown type is skipped.
     package static let firstOptional: UInt8 = 0x80
 
+    /// The longest payload of a ping that is answered, besides its token.
+    package static let pingPayloadLimit = 1_024
+
     /// Whether a frame of this type is a message by itself.
     @inline(__always)
     static func isWholeMessage(_ type: UInt8) -> Bool {

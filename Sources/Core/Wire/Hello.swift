@@ -18,6 +18,19 @@ package struct Hello: Equatable {
     /// so that both sides compare what they sent and saw once nobody can change it any more. Nil in plaintext.
     package var prefaces: [UInt8]?
 
+    /// A hello of today's version and abilities, without what security adds.
+    package init(
+        peer: PeerID, incarnation: UInt64, service: ServiceName, name: DisplayName, maximumFrame: Int,
+        maximumMessage: Int
+    ) {
+        self.peer = peer
+        self.incarnation = incarnation
+        self.service = service
+        self.name = name
+        self.maximumFrame = maximumFrame
+        self.maximumMessage = maximumMessage
+    }
+
     /// The highest version in both ranges.
     func commonVersion(with offered: ClosedRange<UInt8>) -> UInt8? {
         let highest = min(versions.upperBound, offered.upperBound)

@@ -79,14 +79,21 @@ enum Target: String, CaseIterable {
 
     // MARK: A link
 
-    private static let linkSettings = (0..<2).map { Stage.configuration($0) }
+    private static let hellos = (0..<2).map { own in
+        Hello(
+            peer: Stage.identities[own].peerID, incarnation: 7, service: Stage.configuration(own).service,
+            name: Stage.configuration(own).name, maximumFrame: Stage.configuration(own).limits.frame,
+            maximumMessage: Stage.configuration(own).limits.message)
+    }
+    private static let timings = LinkTimings(
+        handshake: .seconds(10), askAfter: .seconds(5), loseAfter: .seconds(15))
 
     private static func link(_ mutator: inout Mutator) throws {
         var now = Moment(nanoseconds: 0)
         let own = mutator.number(below: 2)
         let link = LinkMachine(
-            side: mutator.number(below: 2) == 0 ? .dialling : .accepting, configuration: linkSettings[own],
-            identity: Stage.identities[own], incarnation: 7, now: now)
+            side: mutator.number(below: 2) == 0 ? .dialling : .accepting, hello: hellos[own],
+            timings: timings, now: now)
         var watch = LinkWatch(link)
         for frame in mutator.stream() {
             for slice in mutator.cut(frame) {
@@ -191,7 +198,7 @@ private struct LinkWatch {
     }
 
     mutating func write() {
-        link.gather(into: &queue, budget: 1 << 16, conversation: nil)
+        link.gather(into: &queue, budget: 1 << 16)
         queue.removeAll()
     }
 

@@ -144,7 +144,7 @@ import Testing
     @Test func timesAsShortAsTheyGetEndEveryLinkAndHangNothing() throws {
         let pair = LinkPair(
             dialling: LinkPair.settings(seed: 1) {
-                $1.askAfter = .zero; $1.loseAfter = .zero
+                $0.askAfter = .zero; $0.loseAfter = .zero
             })
         try pair.settle()
         pair.accepting.isHeldUp = true

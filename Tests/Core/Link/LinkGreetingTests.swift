@@ -187,7 +187,7 @@ import Testing
     }
 
     @Test func aHandshakeOfNoTimeEndsAtOnce() throws {
-        let pair = LinkPair(accepting: LinkPair.settings(seed: 2) { $1.handshake = .zero })
+        let pair = LinkPair(accepting: LinkPair.settings(seed: 2) { $0.handshake = .zero })
         #expect(pair.accepting.machine.deadline == pair.now)
         _ = pair.accepting.machine.timeArrived(now: pair.now)
         pair.accepting.step(now: pair.now)

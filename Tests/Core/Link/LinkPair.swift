@@ -71,7 +71,7 @@ final class LinkPair {
         /// All it has to write now.
         func gather(budget: Int = 1 << 20) -> [UInt8] {
             var queue = ByteQueue()
-            machine.gather(into: &queue, budget: budget, conversation: nil)
+            machine.gather(into: &queue, budget: budget)
             return queue.bytes
         }
 
@@ -107,19 +107,18 @@ final class LinkPair {
 
     static func settings(
         seed: UInt8, hello: Hello? = nil, security: Preface.Security = .plaintext,
-        adjust: (inout SessionLimits, inout SessionTimings) -> Void = { _, _ in }
+        adjust: (inout LinkTimings) -> Void = { _ in }
     ) -> LinkMachine.Settings {
-        var limits = SessionLimits()
-        var timings = SessionTimings()
-        adjust(&limits, &timings)
+        var timings = SessionTimings().link
+        adjust(&timings)
         return LinkMachine.Settings(
-            hello: hello ?? Frames.hello(seed: seed), limits: limits, timings: timings,
+            hello: hello ?? Frames.hello(seed: seed), timings: timings,
             offer: SecureChannelOffer(accepted: security) { _, _, _, _ in PlaintextChannel() })
     }
 
     /// A pair whose hellos are exchanged and whose first pings are answered.
     static func open(
-        adjust: (inout SessionLimits, inout SessionTimings) -> Void = { _, _ in }
+        adjust: (inout LinkTimings) -> Void = { _ in }
     ) throws -> LinkPair {
         let pair = LinkPair(
             dialling: settings(seed: 1, adjust: adjust), accepting: settings(seed: 2, adjust: adjust))
@@ -138,7 +137,7 @@ final class LinkPair {
         for _ in 0..<1_000 {
             var didMove = false
             for (from, to) in [(dialling, accepting), (accepting, dialling)] {
-                from.machine.gather(into: &from.wire, budget: 1 << 20, conversation: nil)
+                from.machine.gather(into: &from.wire, budget: 1 << 20)
                 guard !from.isHeldUp, !from.wire.isEmpty else { continue }
                 now = now + latency
                 while let slice = from.wire.popFirst(atMost: split?() ?? .max) { to.receive(slice, now: now) }

@@ -62,17 +62,17 @@ import Testing
             LinkMachine(
                 side: .dialling,
                 settings: .init(
-                    hello: Self.hello(of: .ephemeral(seed: 2)), limits: SessionLimits(),
-                    timings: SessionTimings(), offer: .tls(context)), now: now)
+                    hello: Self.hello(of: .ephemeral(seed: 2)), timings: SessionTimings().link,
+                    offer: .tls(context)), now: now)
         }
 
         /// Brings what `peer` and the session have to say to each other, once in each direction.
         func exchange(_ peer: LinkMachine, _ link: Link) {
             var bytes = ByteQueue()
-            peer.gather(into: &bytes, budget: 1 << 20, conversation: nil)
+            peer.gather(into: &bytes, budget: 1 << 20)
             say(bytes.bytes, on: link)
             bytes.removeAll()
-            link.machine.gather(into: &bytes, budget: 1 << 20, conversation: nil)
+            link.machine.gather(into: &bytes, budget: 1 << 20)
             peer.receive(ByteSlice(bytes.bytes), now: now)
             while peer.next(now: now) != nil {}
         }
@@ -80,7 +80,7 @@ import Testing
         /// The first flight of a handshake that never goes on.
         func beginHandshake(on link: Link) {
             var bytes = ByteQueue()
-            honestPeer().gather(into: &bytes, budget: 1 << 20, conversation: nil)
+            honestPeer().gather(into: &bytes, budget: 1 << 20)
             say(bytes.bytes, on: link)
         }
 
@@ -186,7 +186,7 @@ import Testing
     func nobodyWaitsLongerThanTenSeconds(byteCount: Int) throws {
         let door = try Door()
         var flight = ByteQueue()
-        door.honestPeer().gather(into: &flight, budget: 1 << 20, conversation: nil)
+        door.honestPeer().gather(into: &flight, budget: 1 << 20)
         // A hello that goes on for longer than anybody may talk: a record of its size, and no end.
         var bytes = Array(flight.bytes.prefix(8)) + [22, 3, 1, 0x40, 0, 1, 0, 0x3F, 0xF0]
         bytes += [UInt8](repeating: 0, count: 16_384)

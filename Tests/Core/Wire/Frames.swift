@@ -18,9 +18,11 @@ enum Frames {
     ) -> Hello {
         let raw = [UInt8](repeating: seed, count: PeerID.byteCount)
         guard let peer = raw.withUnsafeBytes({ PeerID(bytes: $0) }) else { preconditionFailure() }
-        return Hello(
-            versions: versions, peer: peer, incarnation: incarnation, service: service,
-            name: DisplayName(fitting: name), maximumFrame: maximumFrame, maximumMessage: maximumMessage)
+        var hello = Hello(
+            peer: peer, incarnation: incarnation, service: service, name: DisplayName(fitting: name),
+            maximumFrame: maximumFrame, maximumMessage: maximumMessage)
+        hello.versions = versions
+        return hello
     }
 
     static func random(_ count: Int, _ generator: inout SeededGenerator) -> [UInt8] {

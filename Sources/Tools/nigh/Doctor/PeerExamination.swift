@@ -75,7 +75,7 @@ struct PeerExamination: Sendable {
     private var plan: LinkProbe.Plan {
         var plan = LinkProbe.Plan(
             identity: .ephemeral(), service: service, name: DoctorErrand.name)
-        plan.security = security
+        plan.isEncrypted = security != .none
         return plan
     }
 

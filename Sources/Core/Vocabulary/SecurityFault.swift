@@ -1,5 +1,3 @@
-import COpenSSL
-
 /// Why a link could not be made secure, or is not secure any more.
 public enum SecurityFault: Hashable, Sendable {
     /// The other side showed no certificate, or has none of the only kind that counts, Ed25519.
@@ -83,50 +81,6 @@ extension SecurityFault: CustomStringConvertible {
         case .versionTooOld, .noCommonProtocol: "check that the other program speaks Nigh"
         case .prefaceChanged: "do not use this network for what matters"
         case .certificateRefused, .refused, .claimsAnotherPeer, .damaged, .malformed: nil
-        }
-    }
-
-    /// What an alert of the other side means (RFC 8446, section 6).
-    init(alert: Int32) {
-        switch alert {
-        case 42: self = .certificateRefused("it is bad, or somebody else was expected")
-        case 43: self = .certificateRefused("it is of an unsupported kind")
-        case 44: self = .certificateRefused("it was revoked")
-        case 45: self = .certificateRefused("it has expired, says its clock")
-        case 46: self = .certificateRefused("unknown reason")
-        case 48: self = .certificateRefused("its issuer is unknown")
-        case 49: self = .certificateRefused("access denied")
-        case 116: self = .certificateRefused("it saw none")
-        case 70: self = .versionTooOld
-        case 120: self = .noCommonProtocol
-        default: self = .refused(Self.words[alert] ?? "alert \(alert)")
-        }
-    }
-
-    private static let words: [Int32: String] = [
-        0: "it closed the link", 10: "unexpected message", 20: "bytes were changed on the way",
-        22: "a record was too long", 40: "no common way to secure the link", 47: "a value that cannot be",
-        50: "it could not read a message", 51: "a signature or key did not fit", 71: "insufficient security",
-        80: "an error inside the other side", 86: "a fallback it does not allow", 90: "the user gave up",
-        109: "an extension was missing", 110: "an unsupported extension", 112: "an unknown server name",
-        115: "an unknown shared key",
-    ]
-
-    /// What an entry of libssl's error queue means.
-    init(libssl code: UInt) {
-        let reason = ERR_GET_REASON(code)
-        if reason > SSL_AD_REASON_OFFSET {
-            self.init(alert: reason - SSL_AD_REASON_OFFSET)
-            return
-        }
-        switch reason {
-        case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE: self = .noCertificate
-        case SSL_R_UNSUPPORTED_PROTOCOL, SSL_R_WRONG_SSL_VERSION, SSL_R_VERSION_TOO_LOW: self = .versionTooOld
-        case SSL_R_NO_APPLICATION_PROTOCOL: self = .noCommonProtocol
-        case SSL_R_DECRYPTION_FAILED_OR_BAD_RECORD_MAC, SSL_R_BAD_SIGNATURE, SSL_R_DIGEST_CHECK_FAILED:
-            self = .damaged
-        default:
-            self = .malformed(ERR_reason_error_string(code).map { String(cString: $0) } ?? "error \(code)")
         }
     }
 }

@@ -1,0 +1,66 @@
+import ChildPrograms
+import Foundation
+import NighTestKit
+import Testing
+
+/// What `.ci/floors` says of the folders of Core.
+@Suite("Core's floors", .timeLimit(.minutes(2)))
+struct FloorsTests {
+    private let folder = TemporaryFolder()
+    private static let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
+        .standardizedFileURL.path
+
+    private func check(_ path: String) throws -> (status: Int32, errors: [String]) {
+        try Child("\(Self.root)/.ci/floors", [path]).end()
+    }
+
+    private func write(_ text: String, to path: String) throws {
+        let file = URL(filePath: "\(folder.path)/\(path)")
+        try FileManager.default.createDirectory(
+            at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try text.write(to: file, atomically: true, encoding: .utf8)
+    }
+
+    @Test("None of them uses a floor above it")
+    func today() throws {
+        let (status, errors) = try check("\(Self.root)/Sources/Core")
+        #expect(status == 0 && errors == [])
+    }
+
+    @Test("A type or a function of a floor above is refused, with the file that uses it")
+    func upwards() throws {
+        try write("struct SessionState {}\nfunc currentState() -> Int { 1 }", to: "Session/State.swift")
+        for use in ["let state: SessionState?", "func f() { currentState() }"] {
+            try write(use, to: "Wire/Use.swift")
+            let (status, errors) = try check(folder.path)
+            #expect(status == 1, "\(use)")
+            #expect(errors.count == 1 && errors[0].contains("Wire/Use.swift uses "), "\(errors)")
+            #expect(errors.first?.contains("of Session, a floor above Wire") == true, "\(errors)")
+        }
+    }
+
+    @Test("What a floor below has may be used, and a name in a comment or a string is no use")
+    func downwards() throws {
+        try write("struct SessionState {}", to: "Session/State.swift")
+        try write("struct Frame {}", to: "Wire/Frame.swift")
+        try write("struct Use { let frame: Frame }", to: "Session/Use.swift")
+        try write(
+            """
+            // Of SessionState.
+            /// And of ``SessionState``.
+            let words = "SessionState"
+            struct Outer {
+                struct SessionState {}
+            }
+            """, to: "Wire/Words.swift")
+        let (status, errors) = try check(folder.path)
+        #expect(status == 0, "\(errors)")
+    }
+
+    @Test("A folder that is no floor is refused")
+    func unknown() throws {
+        try write("struct Thing {}", to: "Attic/Thing.swift")
+        let (status, errors) = try check(folder.path)
+        #expect(status == 1 && errors.first?.contains("Attic is no floor") == true, "\(errors)")
+    }
+}
