@@ -6,6 +6,11 @@ import Testing
 
 /// A Bluetooth stack that is not BlueZ, and a program that is not ours, on one air with a session. `make bluetooth-lab` fetches the stack.
 @Suite struct BluetoothStrangerTests {
+    /// What the lines begin with that the stranger prints.
+    private static let words: Set = [
+        "found", "name", "channel", "adapter", "text", "preface", "ended", "still",
+    ]
+
     private static func stranger(_ work: String, in air: BluetoothAir) throws -> LabProcess {
         let script = #""$("$0/setup")" "$0/stranger.py" "$1" "$2" lab < /dev/null"#
         return try LabProcess(
@@ -22,13 +27,17 @@ import Testing
             let id = try #require(puma.events("ready").first?.first)
             // bluetooth://00:AA:01:00:00:42/7
             let route = try #require(puma.events("listening").first?.first?.split(separator: "/"))
+            // The stack complains in between when the session's question comes on a channel that is just being closed.
+            let told = stranger.output.split(separator: "\n").map(String.init).filter { line in
+                Self.words.contains(line.prefix { $0 != " " }.description)
+            }
             #expect(
-                stranger.output.split(separator: "\n").map(String.init) == [
+                told == [
                     "found \(route[1])", "name Puma", "channel \(route[2])", "adapter \(route[1])",
                     "text v=1", "text id=\(id)", "preface 4e49474801020000",
                     "ended after another protocol's words", "ended after another layout",
                     "ended after plain text where TLS is asked for", "still there",
-                ])
+                ], "\(stranger.output)")
             for kind in ["found", "state", "received", "trouble"] {
                 #expect(puma.events(kind).isEmpty, "\(puma.output)")
             }
