@@ -62,8 +62,9 @@ package final class Child {
     }
 
     /// Has a program start with its signals as a shell leaves them. The threads that tests run on block nearly all, and
-    /// a program would inherit that: one that kills itself would go on.
-    static func plainSignals() -> posix_spawnattr_t {
+    /// what is tested in this process may have `SIGPIPE` ignored. A program would inherit both: one that kills itself
+    /// would go on.
+    package static func plainSignals() -> posix_spawnattr_t {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         var signals = sigset_t()

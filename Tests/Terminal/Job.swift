@@ -39,13 +39,8 @@ final class Job {
         posix_spawn_file_actions_adddup2(&actions, input[0], STDIN_FILENO)
         posix_spawn_file_actions_adddup2(&actions, output[1], STDOUT_FILENO)
         posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
+        var attributes = Child.plainSignals()
         defer { posix_spawnattr_destroy(&attributes) }
-        // Tests run on threads that are spared signals; programs do not begin like that.
-        var signals = sigset_t()
-        posix_spawnattr_setsigmask(&attributes, &signals)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
         let arguments: [String] = [Self.program, "launch", terminal.path, kind]
         var strings = arguments.map { strdup($0) } + [nil]
         let variables = [
