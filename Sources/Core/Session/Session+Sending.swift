@@ -1,25 +1,3 @@
-/// How a message is to travel.
-public enum Reliability: Hashable, Sendable {
-    /// Exactly once and in order on this lane, kept until the peer has it.
-    case reliable(Lane)
-    /// At once or not at all: dropped where it would have to wait, never sent twice.
-    case unreliable
-
-    /// Exactly once and in order on the main lane.
-    public static let reliable = Reliability.reliable(.main)
-}
-
-/// A message to several peers did not go to all of them.
-public struct PartialSendError: Error, CustomStringConvertible {
-    /// To whom it did not go, and why. It went to all others.
-    public let failures: [PeerID: NighError]
-
-    /// All reasons, in one line.
-    public var description: String {
-        failures.sorted { $0.key < $1.key }.map(\.value.description).joined(separator: "; ")
-    }
-}
-
 extension Session {
     // MARK: Never waiting
 

@@ -2,28 +2,6 @@
 // is there, and from then on has a route to that peer like any other. It looks again from time to time, since nothing else
 // would tell that somebody came there, or went.
 
-/// An address somebody may answer at. Loop only.
-final class KnownAddress {
-    let number: UInt64
-    let address: TransportAddress
-    let transport: Int
-    /// The search under way, until the hellos are exchanged.
-    var race: DialRace?
-    /// When to dial next; never while a search is under way.
-    var dueAt = Moment.never
-    /// How long to wait after the next failure.
-    var pause: Duration
-    /// Why nobody answered, as the program was told last; nil once somebody has.
-    var toldCause: NighError.Cause?
-
-    init(number: UInt64, address: TransportAddress, transport: Int, pause: Duration) {
-        self.number = number
-        self.address = address
-        self.transport = transport
-        self.pause = pause
-    }
-}
-
 extension SessionMachine {
     /// A transport knows of an address: find out who is there. Told again, it is dialled again at once.
     func addressKnown(_ address: TransportAddress, transport: Int, now: Moment) {

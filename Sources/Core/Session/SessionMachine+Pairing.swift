@@ -1,19 +1,6 @@
 // Whom this session trusts, and how two peers come to be paired: over the link that carries their conversation, or over one
 // of their own where there is none. What is said is PairingExchange's matter.
 
-/// This side and a peer are being paired.
-struct Pairing {
-    /// When to give up.
-    let deadline: Moment
-    /// The program's call, where this side asked.
-    var token: CallToken?
-    /// Looks for a link, where there was none.
-    var race: DialRace?
-    /// Where it happens, and how far it is; nil until there is a link.
-    var link: Link?
-    var exchange: PairingExchange?
-}
-
 extension SessionMachine {
     // MARK: Whom to trust
 

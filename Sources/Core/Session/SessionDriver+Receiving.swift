@@ -1,0 +1,121 @@
+extension SessionDriver {
+    /// Hands out what a link brought, message by message, each after the events that came before it.
+    @inline(__always)
+    func deliver(from connection: PipeConnection, now: Moment) {
+        let link = connection.link
+        let door = messageDoor
+        while true {
+            if let conversation = link.conversation {
+                if let door {
+                    handOver(from: link, in: conversation, to: door, now: now)
+                } else {
+                    keepAll(from: link, in: conversation, now: now)
+                }
+            }
+            guard let delivery = machine.nextDelivery(from: link, now: now) else { break }
+            if machine.hasDirectives {
+                carryOutDirectives()
+                guard delivery.conversation.isActive else { continue }
+            }
+            hand(delivery, from: link, to: door)
+        }
+        machine.finishReceiving(on: link, now: now)
+        if !link.machine.wantsToRead, !connection.isPaused, link.purpose != .finished {
+            connection.isPaused = true
+            connection.pipe.pauseReading()
+        }
+    }
+
+    /// The short way for messages that came whole: it takes no reference for any of them.
+    @inline(__always)
+    private func handOver(
+        from link: Link, in conversation: Conversation, to door: MessageDoor, now: Moment
+    ) {
+        let peer = conversation.peer
+        while let frame = machine.nextWholeMessage(from: link, in: conversation, now: now) {
+            door.handler(frame.bytes.bytes, MessageOrigin(peer: peer, frameType: frame.type))
+        }
+    }
+
+    @inline(__always)
+    private func hand(_ delivery: Delivery, from link: Link, to door: MessageDoor?) {
+        guard let door else { return keep(delivery, from: link) }
+        door.handler(delivery.bytes.bytes, delivery.origin)
+    }
+
+    /// Keeps messages that came whole: they lie one behind the other and stay so, with one reference for all.
+    @inline(__always)
+    private func keepAll(from link: Link, in conversation: Conversation, now: Moment) {
+        let window = machine.limits.receiveWindow
+        var start: UnsafeRawPointer?
+        var count = 0
+        while let frame = machine.nextWholeMessage(from: link, in: conversation, now: now) {
+            if frame.type == FrameType.unreliable.rawValue, conversation.unread >= window {
+                conversation.statistics.unreliableUnread &+= 1
+                keep(frames: .init(start: start, count: count), from: link, in: conversation)
+                start = nil
+                count = 0
+                continue
+            }
+            // At once: the message after it may end the conversation, which then says how much is unread.
+            conversation.becameUnread(frame.wireBytes)
+            if start == nil { start = frame.bytes.baseAddress.unsafelyUnwrapped - FrameHeader.byteCount }
+            count &+= frame.wireBytes
+        }
+        keep(frames: .init(start: start, count: count), from: link, in: conversation)
+    }
+
+    private func keep(frames: UnsafeRawBufferPointer, from link: Link, in conversation: Conversation) {
+        guard !frames.isEmpty else { return }
+        inbox.append(
+            UnreadRun(port: conversation.port, bytes: link.machine.retain(frames), origin: nil))
+    }
+
+    private func keep(_ delivery: Delivery, from link: Link) {
+        let conversation = delivery.conversation
+        if !delivery.origin.isReliable, conversation.unread >= machine.limits.receiveWindow {
+            conversation.statistics.unreliableUnread &+= 1
+            return
+        }
+        conversation.becameUnread(delivery.cost)
+        inbox.append(
+            UnreadRun(
+                port: conversation.port, bytes: delivery.retained(from: link), origin: delivery.origin))
+    }
+
+    func pipeOver(_ connection: PipeConnection, error: NighError?) {
+        if connection.link.isHeld {
+            connection.endWhileHeld = error.map { .failure($0) } ?? .success(())
+            return
+        }
+        guard remove(connection.link) != nil else { return }
+        machine.pipeClosed(connection.link, error: error, now: loop.now)
+        observeEnd(of: connection.link, cause: error?.cause)
+    }
+}
+
+extension SessionDriver {
+    /// Reads nothing from a link until it is released or closed.
+    func hold(_ link: Link) {
+        guard let connection = connections[link.number], !connection.isPaused else { return }
+        connection.isPaused = true
+        connection.pipe.pauseReading()
+    }
+
+    /// Reads again, first what came meanwhile.
+    func release(_ link: UInt64) {
+        guard !isClosed, let connection = connections[link], !connection.link.isHeld else { return }
+        inTurn {
+            switch connection.endWhileHeld {
+            case .success?: return pipeOver(connection, error: nil)
+            case .failure(let error)?: return pipeOver(connection, error: error)
+            case nil: break
+            }
+            deliver(from: connection, now: loop.now)
+            if connection.link.machine.tap != nil { observe(connection.link) }
+            guard connection.isPaused, connection.link.machine.wantsToRead else { return }
+            connection.isPaused = false
+            connection.pipe.resumeReading()
+        }
+    }
+}

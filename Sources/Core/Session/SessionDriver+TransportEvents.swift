@@ -1,0 +1,74 @@
+extension SessionDriver: TransportEvents {
+    private func index(of transport: any Transport) -> Int? { transports.firstIndex { $0 === transport } }
+
+    func routeFound(_ sighting: Sighting, by transport: any Transport) { routeSeen(sighting, by: transport) }
+
+    func routeChanged(_ sighting: Sighting, by transport: any Transport) {
+        routeSeen(sighting, by: transport)
+    }
+
+    private func routeSeen(_ sighting: Sighting, by transport: any Transport) {
+        guard let index = index(of: transport), !isClosed else { return }
+        inTurn { machine.routeSeen(sighting, transport: index, now: loop.now) }
+    }
+
+    func routeLost(_ address: TransportAddress, by transport: any Transport) {
+        guard !isClosed else { return }
+        inTurn { machine.routeLost(address) }
+    }
+
+    func addressKnown(_ address: TransportAddress, by transport: any Transport) {
+        guard let index = index(of: transport), !isClosed else { return }
+        inTurn { machine.addressKnown(address, transport: index, now: loop.now) }
+    }
+
+    func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
+        guard let index = index(of: transport), !isClosed,
+            let link = machine.pipeOpened(
+                transport: index, dial: dial, at: pipe.remoteAddress, now: loop.now)
+        else { return pipe.close(.now) }
+        let connection = PipeConnection(pipe: pipe, link: link, driver: self)
+        connections[link.number] = connection
+        observeBeginning(of: connection, scheme: transport.scheme)
+        pipe.start(handler: connection)
+        inTurn {}
+    }
+
+    func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {
+        guard !isClosed else { return }
+        inTurn { machine.dialFailed(dial, error: error, now: loop.now) }
+    }
+
+    func advertised(as name: DisplayName, by transport: any Transport) {
+        guard !isClosed else { return }
+        inTurn {
+            machine.isAdvertised(as: name)
+            machine.output(.tell(.advertised(scheme: transport.scheme, name)))
+        }
+    }
+
+    func advertisingFailed(_ error: NighError, by transport: any Transport) { failed(error) }
+
+    func browsingFailed(_ error: NighError, by transport: any Transport) { failed(error) }
+
+    private func failed(_ error: NighError) {
+        guard !isClosed else { return }
+        inTurn { machine.output(.tell(.transportFailed(error))) }
+    }
+
+    func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
+        guard !isClosed else { return }
+        inTurn { machine.output(.tell(.listening(scheme: transport.scheme, addresses))) }
+    }
+
+    func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
+        guard let index = index(of: transport), !isClosed else { return }
+        inTurn {
+            machine.output(.tell(.transportChanged(scheme: transport.scheme, condition)))
+            switch condition {
+            case .up: machine.visitAddresses(transport: index, now: loop.now)
+            case .down: machine.routesLost(transport: index)
+            }
+        }
+    }
+}
