@@ -33,7 +33,10 @@ package enum BuiltPackages {
             patience: 900)
         let (status, errors) = try call.end()
         guard status == 0, !(call.lines + errors).contains(where: { $0.contains(": warning: ") }) else {
-            throw Child.Failure(description: (call.lines + errors).suffix(30).joined(separator: "\n"))
+            // The end of a long run does not say which of its tests has failed.
+            let issues = call.lines.filter { $0.contains(" recorded an issue ") }
+            throw Child.Failure(
+                description: (issues + (call.lines + errors).suffix(30)).joined(separator: "\n"))
         }
     }
 

@@ -157,6 +157,21 @@ final class Bench: @unchecked Sendable {
         }
     }
 
+    /// The same for what takes long on a busy machine, such as many bytes: waits on for as long as `progress` changes within
+    /// the rig's patience.
+    func wait<Progress: Equatable>(
+        _ what: @autoclosure () -> String, while progress: () throws -> Progress, until isTrue: () -> Bool
+    ) throws {
+        while true {
+            let before = try progress()
+            do {
+                return try wait(what(), until: isTrue)
+            } catch {
+                guard violations.isEmpty, try progress() != before else { throw error }
+            }
+        }
+    }
+
     /// Lets a quiet time pass, in which everything that is still under way should happen.
     func settle() throws {
         switch rig.time {

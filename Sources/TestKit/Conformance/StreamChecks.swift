@@ -10,7 +10,9 @@ extension TransportConformance {
             let size = 1024 * 1024
             try dialled.send(tag: 1, upTo: size, pieceLimit: 20_000)
             try accepted.send(tag: 2, upTo: size, pieceLimit: 3_000)
-            try bench.wait("1 MiB each way") { dialled.received == size && accepted.received == size }
+            try bench.wait("1 MiB each way", while: { [dialled.received, accepted.received] }) {
+                dialled.received == size && accepted.received == size
+            }
             try bench.settle()
             try bench.expect(dialled.received == size && accepted.received == size, "more came than was sent")
         },
@@ -25,7 +27,9 @@ extension TransportConformance {
             let (dialled, accepted) = try bench.pair()
             let size = bench.rig.bulkByteCount
             try dialled.sendAtOnce(tag: 1, upTo: size)
-            try bench.wait("\(size) bytes written at once") { accepted.received == size }
+            try bench.wait("\(size) bytes written at once", while: { accepted.received }) {
+                accepted.received == size
+            }
             try dialled.send(tag: 1, upTo: size + 10, pieceLimit: 10)
             try bench.wait("what is written after it") { accepted.received == size + 10 }
         },

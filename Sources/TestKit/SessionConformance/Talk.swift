@@ -65,17 +65,10 @@ final class Talk: @unchecked Sendable {
     /// Waits until everything was sent and has arrived, for as long as something arrives within the rig's patience: on a busy
     /// machine much of it takes longer.
     func finish() throws {
-        while true {
-            let before = (sent, missing)
-            do {
-                try bench.wait(
-                    "session \(receiver.number) has all that session \(sender.number) sends, \(missing) are missing"
-                ) { self.isOver && self.missing == 0 }
-                break
-            } catch {
-                guard (sent, missing) != before, bench.violations.isEmpty else { throw error }
-            }
-        }
+        try bench.wait(
+            "session \(receiver.number) has all that session \(sender.number) sends, \(missing) are missing",
+            while: { [sent, missing] }
+        ) { self.isOver && self.missing == 0 }
         if let error { throw Bench.Failure(words: "session \(sender.number) could not send: \(error)") }
     }
 }
