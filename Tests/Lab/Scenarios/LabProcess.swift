@@ -85,7 +85,7 @@ final class LabProcess: Sendable {
 }
 
 extension Permits {
-    /// For tests that start machines, of whichever suite: each keeps a processor busy for a third of its time, and with too many of
+    /// For tests that start machines, of whichever suite: each keeps a processor busy for half of its time, and with too many of
     /// them at once links break for want of time.
-    static let machines = Permits(3)
+    static let machines = Permits(2)
 }
