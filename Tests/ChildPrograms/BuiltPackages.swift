@@ -7,6 +7,9 @@ package enum BuiltPackages {
 
     /// All are built into one place, so that what they share of Nigh is compiled once.
     private static let scratch = "\(root)/.build/packages"
+    /// Where several packages are built in one place, the package manager may take the list of Nigh's files from an earlier
+    /// build, and not miss those that have come since. So it makes the list anew.
+    package static let listsFilesAnew = "--disable-build-manifest-caching"
     private static let built = Mutex<Set<String>>([])
 
     /// Builds the package in that folder of the repository, once for all tests; returns where its products lie.
@@ -29,7 +32,8 @@ package enum BuiltPackages {
     private static func swift(_ command: [String], at path: String) throws {
         // The flags of a stranger, so that what one builds there finds all of it compiled; but no warning is let pass.
         let call = try Child(
-            "/usr/bin/env", ["swift"] + command + ["--package-path", path, "--scratch-path", scratch],
+            "/usr/bin/env",
+            ["swift"] + command + [listsFilesAnew, "--package-path", path, "--scratch-path", scratch],
             patience: 900)
         let (status, errors) = try call.end()
         guard status == 0, !(call.lines + errors).contains(where: { $0.contains(": warning: ") }) else {

@@ -77,14 +77,19 @@ struct EmbeddedTests {
                 } == 0 && UInt16(bigEndian: address.sin6_port) == MulticastSocket.port
             }
         }
-        for number in 0..<20 {
-            let neighbour = Neighbour(service)
-            neighbour.publish("N\(number)", port: 4_000, text: "n")
-            neighbour.browse()
-            if number % 4 == 0 { _ = try await neighbour.wait { $0.name } }
-            await neighbour.end()
-        }
-        // Tests of others may speak it at the same time. Twenty that leak have forty.
+        // Tests of others may speak it at the same time, as many as run at once. Twenty that leak have forty, and the next
+        // twenty as many again.
+        var rounds = 0
+        repeat {
+            for number in 0..<20 {
+                let neighbour = Neighbour(service)
+                neighbour.publish("N\(number)", port: 4_000, text: "n")
+                neighbour.browse()
+                if number % 4 == 0 { _ = try await neighbour.wait { $0.name } }
+                await neighbour.end()
+            }
+            rounds += 1
+        } while sockets() >= 20 && rounds < 8
         #expect(sockets() < 20)
     }
 

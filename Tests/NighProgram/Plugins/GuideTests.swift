@@ -26,7 +26,8 @@ import Testing
         let nigh = BuiltPackages.root
         var script = [
             "real=$(command -v swift)", "mkdir \(folder.path)/bin", "cd \(folder.path)",
-            "printf '#!/bin/sh\\nexec %s \"$@\" --scratch-path \(nigh)/.build/packages\\n' \"$real\" > bin/swift",
+            "printf '#!/bin/sh\\nexec %s \"$@\" %s --scratch-path \(nigh)/.build/packages\\n' \"$real\""
+                + " \(BuiltPackages.listsFilesAnew) > bin/swift",
             "chmod +x bin/swift", "PATH=$PWD/bin:$PATH",
         ]
         var snippets = 0
