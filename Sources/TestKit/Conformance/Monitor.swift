@@ -49,20 +49,28 @@ package final class Monitor: @unchecked Sendable {
         return try body()
     }
 
-    /// Waits until `isTrue`, looked at with the lock held, for at most `duration` of real time; returns whether it became
-    /// true.
+    /// Waits until `isTrue`, looked at with the lock held, for at most `duration`, as `Pace` counts: on a busy machine
+    /// longer. Returns whether it became true.
     package func wait(within duration: Duration, until isTrue: () -> Bool) -> Bool {
+        let pace = Pace()
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        while !isTrue() {
+            let left = duration - pace.spent
+            guard left > .zero else { return false }
+            wait(atMost: min(left, .milliseconds(50)))
+            pace.advance()
+        }
+        return true
+    }
+
+    private func wait(atMost duration: Duration) {
         var deadline = timespec()
         clock_gettime(CLOCK_MONOTONIC, &deadline)
         let (seconds, attoseconds) = duration.components
         let nanoseconds = deadline.tv_nsec + Int(attoseconds / 1_000_000_000)
         deadline.tv_sec += Int(seconds) + nanoseconds / 1_000_000_000
         deadline.tv_nsec = nanoseconds % 1_000_000_000
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        while !isTrue() {
-            guard pthread_cond_timedwait(condition, mutex, &deadline) == 0 else { return isTrue() }
-        }
-        return true
+        pthread_cond_timedwait(condition, mutex, &deadline)
     }
 }

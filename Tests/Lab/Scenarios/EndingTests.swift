@@ -1,4 +1,5 @@
 import Glibc
+import NighTestKit
 import Testing
 
 @testable import lab

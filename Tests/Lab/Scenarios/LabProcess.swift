@@ -1,6 +1,7 @@
 import class ChildPrograms.Permits
 import Dispatch
 import Glibc
+import NighTestKit
 import Testing
 
 @testable import lab

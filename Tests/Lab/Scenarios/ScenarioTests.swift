@@ -1,4 +1,5 @@
 import class ChildPrograms.Permits
+import NighTestKit
 import Testing
 
 @testable import lab

@@ -1,4 +1,5 @@
 import Glibc
+import NighTestKit
 
 /// Starts processes, reads what they print and notices how they end, all on the one thread that also runs the
 /// scenario: while the scenario waits for something, this turns.

@@ -6,21 +6,21 @@ import Glibc
 /// machine that does nothing else as on one with two processors and twenty programs on them. Where there is a processor for
 /// everybody, it is the time on the clock; that it never is slower than an eighth of that, ends what will never happen.
 ///
-/// A scenario's supervisor reads it again and again while it waits. It never says anything about the time that Nigh itself
-/// measures, which is the clock's.
-final class Pace {
+/// Whoever waits reads it again and again meanwhile. It never says anything about the time that Nigh itself measures, which is
+/// the clock's.
+package final class Pace {
     /// How many times as long as on an idle machine something may take.
-    static let slowest = 8
+    package static let slowest = 8
 
     /// The time had so far.
-    private(set) var spent = Duration.zero
+    package private(set) var spent = Duration.zero
 
     private let wanted: () -> Int
     private let processors: Int
     private var before: ContinuousClock.Instant
 
     /// Begins now. `wanted` says how many threads of all the machine want a processor now, whoever asks among them.
-    init(
+    package init(
         from start: ContinuousClock.Instant = .now,
         processors: Int = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))),
         wanted: @escaping () -> Int = Pace.runnable
@@ -31,7 +31,7 @@ final class Pace {
     }
 
     /// Takes in that it is `now`. The more often it is called, the truer is what it says.
-    func advance(to now: ContinuousClock.Instant = .now) {
+    package func advance(to now: ContinuousClock.Instant = .now) {
         // Whoever asks waits for nobody.
         let others = max(wanted() - 1, processors)
         let passed = now - before
@@ -40,7 +40,7 @@ final class Pace {
     }
 
     /// How many threads want a processor, by the fourth word of /proc/loadavg, as `3/412`; one where that cannot be read.
-    static func runnable() -> Int {
+    package static func runnable() -> Int {
         let descriptor = open("/proc/loadavg", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return 1 }
         defer { close(descriptor) }
