@@ -13,7 +13,7 @@ struct PlantedFaultTests {
         case keepsAMessageTooMany
         /// A peer's links are counted wrongly.
         case miscountsLinks
-        /// A conversation has no link, and nobody looks for one.
+        /// What is said to a peer goes to no link, and nobody looks for one.
         case losesALink
         /// An answer that is waited for may never come, and nobody looks at the clock.
         case sleepsThroughADeadline
@@ -22,10 +22,10 @@ struct PlantedFaultTests {
             switch self {
             case .losesAMessage: try? conversation.port.admit(100)
             case .keepsAMessageTooMany:
-                conversation.accept(ByteSlice([1, 2, 3]), on: .main, pool: &machine.pool)
+                conversation.append(ByteSlice([1, 2, 3]), on: .main, pool: &machine.outbox.pool)
             case .miscountsLinks: peer.linkCount += 1
-            case .losesALink: peer.link = nil
-            case .sleepsThroughADeadline: peer.movesAt = Moment(nanoseconds: 0)
+            case .losesALink: conversation.link = nil
+            case .sleepsThroughADeadline: peer.carrier?.movesAt = Moment(nanoseconds: 0)
             }
         }
     }

@@ -1,20 +1,7 @@
-/// A request of this session's on its way: dial one route after another, send the request, wait for the answer.
-struct Attempt {
-    /// What is asked for.
-    enum Kind: Equatable {
-        case invite(conversation: UInt64, context: [UInt8])
-        case resume
-        /// The same while the old link is still there, over a better route.
-        case move
-
-        /// Whether it goes on with a conversation: to the other side it is a resume.
-        var isResume: Bool { self == .resume || self == .move }
-    }
-
-    let kind: Kind
-    /// Who wants to hear how it ends.
-    var tokens: [CallToken]
-    /// When to give up; for a resumption the recovery decides.
+/// A request of this session's on its way: dial one route after another, send the request, wait for the answer. What it asks
+/// for is said by the phase of the peer that has it: a conversation, that one goes on, or that it moves. Loop only.
+final class Attempt {
+    /// When to give up.
     var deadline: Moment
     /// Looks for the link to ask on.
     let race: DialRace
@@ -26,4 +13,20 @@ struct Attempt {
     var granted: UInt64?
     /// The peer preferred its own link: wait for that one's request, and try again at this moment if none comes.
     var yieldsUntil = Moment.never
+
+    init(race: DialRace, deadline: Moment, link: Link? = nil) {
+        self.race = race
+        self.deadline = deadline
+        self.link = link
+    }
+
+    /// When something of it is due.
+    var nextLook: Moment { min(deadline, yieldsUntil, routeDeadline) }
+
+    /// The link that was asked on is of no use any more.
+    func forgetLink() {
+        link = nil
+        requestSent = false
+        routeDeadline = .never
+    }
 }

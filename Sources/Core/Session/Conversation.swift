@@ -5,6 +5,8 @@
 package final class Conversation: FrameSource {
     let id: UInt64
     let peer: PeerID
+    /// The incarnation of the peer that it is with: one that was started anew knows nothing of it.
+    let incarnation: UInt64
     /// The part of it that other threads may touch.
     let port: PeerPort
     /// The same, for who looks at it without taking a reference.
@@ -43,6 +45,7 @@ package final class Conversation: FrameSource {
         self.unread = unread
         self.id = id
         self.peer = peer.peer
+        incarnation = peer.incarnation
         self.port = port
         unretainedPort = .passUnretained(port)
         let chunks = port.largeChunks
@@ -63,8 +66,14 @@ package final class Conversation: FrameSource {
     /// Whether its link knows that there is something to write: from the first message after a `gather` on.
     @exclusivity(unchecked) var isAnnounced = false
 
-    /// The link that carries it now, for who has a message for it. Kept by the peer's record; nil from the end on.
-    @exclusivity(unchecked) var carrier: Link?
+    /// The link that carries it now, for who has a message for it and would have to look for it in the peer's record. (A link
+    /// knows its conversation for the same reason, on the way in.)
+    @exclusivity(unchecked) var link: Link?
+
+    /// How many links in a row have broken shortly after they began to carry it.
+    var briefLinks = 0
+    /// Set when this side leaves, which it does once all it sent is acknowledged.
+    var departure: Departure?
 
     /// No more messages are accepted; who waits for room is told why. What is staged can still be taken.
     func stopAccepting(_ error: NighError) {
@@ -76,7 +85,7 @@ package final class Conversation: FrameSource {
     func end(_ error: NighError) {
         isActive = false
         acceptsMessages = false
-        carrier = nil
+        link = nil
         port.close(error)
         becameRead(port.takeRead())
     }
@@ -91,7 +100,7 @@ package final class Conversation: FrameSource {
 
     /// Takes a message the port has admitted: a copy of a small one, a large one by reference where there is one.
     @inline(__always)
-    func accept(_ bytes: UnsafeRawBufferPointer, on lane: Lane, pool: inout ChunkPool) {
+    func append(_ bytes: UnsafeRawBufferPointer, on lane: Lane, pool: inout ChunkPool) {
         statistics.messagesSent &+= 1
         statistics.bytesSent &+= bytes.count
         if bytes.count <= pieceLimit {
@@ -102,18 +111,19 @@ package final class Conversation: FrameSource {
     }
 
     /// Takes a message by reference if that is worth it, else by copy.
-    func accept(_ payload: ByteSlice, isCopy: Bool = false, on lane: Lane, pool: inout ChunkPool) {
+    func append(_ payload: ByteSlice, isCopy: Bool = false, on lane: Lane, pool: inout ChunkPool) {
         guard SendLane.refersTo(payload, pieceLimit: pieceLimit) else {
-            return payload.withUnsafeBytes { accept($0, on: lane, pool: &pool) }
+            return payload.withUnsafeBytes { append($0, on: lane, pool: &pool) }
         }
         statistics.messagesSent &+= 1
         statistics.bytesSent &+= payload.count
         sending[Int(lane.rawValue)].append(large: payload, isCopy: isCopy)
     }
 
-    /// Takes a small message that is encoded already, for several peers at once, if it can go at once and as it is.
+    /// Takes a small message that is encoded already, for several peers at once, if it can go at once and as it is; false
+    /// if not.
     @inline(__always)
-    func takes(_ encoded: ByteSlice, size: Int, on lane: Lane) -> Bool {
+    func append(_ encoded: ByteSlice, size: Int, on lane: Lane) -> Bool {
         guard size <= pieceLimit,
             unretainedPort._withUnsafeGuaranteedRef({
                 !$0.hasStaged && $0.admitsAtOnce(size, on: lane, isNext: false)
@@ -126,9 +136,9 @@ package final class Conversation: FrameSource {
     }
 
     /// Takes messages that another thread staged and the port has admitted.
-    func accept(_ staged: StagedRun, pool: inout ChunkPool) {
+    func append(_ staged: StagedRun, pool: inout ChunkPool) {
         guard !staged.isLarge else {
-            return accept(staged.bytes, isCopy: staged.isCopy, on: staged.lane, pool: &pool)
+            return append(staged.bytes, isCopy: staged.isCopy, on: staged.lane, pool: &pool)
         }
         statistics.messagesSent &+= staged.messageCount
         statistics.bytesSent &+= staged.bytes.count &- staged.messageCount &* FrameHeader.byteCount

@@ -1,33 +1,19 @@
 /// What the session machine keeps of a peer. Loop only.
+///
+/// It and `Link` name each other: a link knows whose it is, and the record which link carries the conversation. The machine alone
+/// changes either.
 final class PeerRecord {
     let id: PeerID
     var name: DisplayName
     var info = DiscoveryInfo.none
-    var state = PeerState.unavailable
+    var phase = PeerPhase.unavailable
     var routes: [RouteRecord] = []
 
-    var conversation: Conversation?
-    /// The incarnation the conversation is with.
-    var incarnation: UInt64 = 0
-    /// The link that carries the conversation.
-    var link: Link? { didSet { conversation?.carrier = link } }
-
-    /// This session's own request under way.
-    var attempt: Attempt?
-    /// The peer's invitation that waits for the program.
-    var invitation: PendingInvitation?
-    var recovery: Recovery?
-    var departure: Departure?
-    /// The two are being paired.
+    /// The two are being paired, whatever else is between them.
     var pairing: Pairing?
     /// What the program was last told of its key.
     var trustTold: PeerTrust?
-    /// How many links in a row have broken shortly after they began to carry the conversation.
-    var briefLinks = 0
-
-    /// When the conversation moves to a better route that is there.
-    var movesAt = Moment.never
-    /// How many times in a row that led nowhere, or to a link that soon broke.
+    /// How many times in a row a move to a better route led nowhere, or to a link that soon broke.
     var vainMoves = 0
 
     /// What shortens the handshake of the next link to it, from links that are over.
@@ -50,6 +36,58 @@ final class PeerRecord {
         self.name = name
     }
 
+    // MARK: What belongs to the phase
+
+    /// What the program sees.
+    var state: PeerState { phase.state }
+
+    /// The peer's invitation that waits for the program.
+    var invitation: PendingInvitation? {
+        if case .available(let invitation) = phase { invitation } else { nil }
+    }
+
+    var conversation: Conversation? {
+        switch phase {
+        case .connected(let conversation, _), .reconnecting(let conversation, _): conversation
+        case .unavailable, .available, .asking, .settling, .parted: nil
+        }
+    }
+
+    var carrier: Carrier? {
+        if case .connected(_, let carrier) = phase { carrier } else { nil }
+    }
+
+    /// The link that carries the conversation.
+    var link: Link? { carrier?.link }
+
+    var recovery: Recovery? {
+        if case .reconnecting(_, let recovery) = phase { recovery } else { nil }
+    }
+
+    /// This session's own request under way.
+    var attempt: Attempt? {
+        switch phase {
+        case .asking(let invitation): invitation.attempt
+        case .connected(_, let carrier): carrier.attempt
+        case .reconnecting(_, let recovery): recovery.attempt
+        case .unavailable, .available, .settling, .parted: nil
+        }
+    }
+
+    /// Takes the attempt out of the record, if there is one.
+    func takeAttempt() -> Attempt? {
+        let attempt = attempt
+        switch phase {
+        case .asking: phase = .settling
+        case .connected(_, let carrier): carrier.attempt = nil
+        case .reconnecting(_, let recovery): recovery.attempt = nil
+        case .unavailable, .available, .settling, .parted: break
+        }
+        return attempt
+    }
+
+    // MARK: Between links
+
     /// Keeps the ticket that a link has brought, if it has.
     func keepTicket(of link: Link) { ticket = link.machine.takeTicket() ?? ticket }
 
@@ -64,8 +102,6 @@ final class PeerRecord {
 
     /// Whether forgetting the record would lose anything.
     var isIdle: Bool {
-        state == .unavailable && conversation == nil && attempt == nil && invitation == nil && pairing == nil
-            && routes.isEmpty
-            && linkCount == 0 && unreadLeft == 0
+        state == .unavailable && pairing == nil && routes.isEmpty && linkCount == 0 && unreadLeft == 0
     }
 }

@@ -102,12 +102,12 @@ extension SessionInspection.PeerView {
     fileprivate init(_ peer: PeerRecord, transport: String?, carryingLinks: Int) {
         self.init(
             id: peer.id, state: peer.state, conversation: peer.conversation?.id,
-            incarnation: peer.incarnation, hasLink: peer.link != nil, transport: transport,
+            incarnation: peer.conversation?.incarnation ?? 0, hasLink: peer.link != nil, transport: transport,
             linkCount: peer.linkCount,
             carryingLinks: carryingLinks, bytesWaiting: peer.conversation?.port.outstanding ?? 0,
             bytesUnread: peer.conversation?.unread ?? 0, isAsking: peer.attempt != nil,
             isInvited: peer.invitation != nil, isRecovering: peer.recovery != nil,
-            isLeaving: peer.departure != nil, routes: peer.routes.map(\.address),
+            isLeaving: peer.conversation?.departure != nil, routes: peer.routes.map(\.address),
             lanes: peer.conversation.map { Lane.allCases.map($0.progress) } ?? [])
     }
 }

@@ -11,7 +11,7 @@ extension Session {
         switch reliability {
         case .reliable(let lane):
             if loop.isCurrent {
-                try driver.send(bytes, to: peer, on: lane, isNext: false)
+                if try driver.machine.send(bytes, to: peer, on: lane, isNext: false) { driver.flushSoon() }
             } else {
                 let port = try directory.port(of: peer)
                 try port.stage(bytes, on: lane, isNext: false)
@@ -39,7 +39,7 @@ extension Session {
         switch reliability {
         case .reliable(let lane):
             if loop.isCurrent {
-                try driver.send(payload, to: peer, on: lane, isNext: false)
+                if try driver.machine.send(payload, to: peer, on: lane, isNext: false) { driver.flushSoon() }
             } else {
                 let port = try directory.port(of: peer)
                 try port.stage(payload, on: lane, isNext: false)
@@ -63,7 +63,7 @@ extension Session {
     ) throws(PartialSendError) {
         var failures: [PeerID: NighError] = [:]
         if case .reliable(let lane) = reliability, peers.count > 1, loop.isCurrent {
-            driver.send(payload, to: peers, on: lane, failures: &failures)
+            if driver.machine.send(payload, to: peers, on: lane, failures: &failures) { driver.flushSoon() }
             if !failures.isEmpty { throw PartialSendError(failures: failures) }
             return
         }
@@ -127,7 +127,9 @@ extension Session {
     private func stage(_ payload: ByteSlice, to port: PeerPort, on lane: Lane, isNext: Bool) throws(NighError)
     {
         if loop.isCurrent {
-            try driver.send(payload, to: port.peer, on: lane, isNext: isNext)
+            if try driver.machine.send(payload, to: port.peer, on: lane, isNext: isNext) {
+                driver.flushSoon()
+            }
         } else {
             try port.stage(payload, on: lane, isNext: isNext)
             attend(port)
@@ -155,7 +157,7 @@ extension Session {
     }
 
     private func sendUnreliable(_ bytes: UnsafeRawBufferPointer, to peer: PeerID) throws(NighError) {
-        if loop.isCurrent { return try driver.sendUnreliable(bytes, to: peer) }
+        if loop.isCurrent { return try driver.send(unreliable: bytes, to: peer) }
         _ = try directory.port(of: peer)
         guard bytes.count <= configuration.limits.unreliableMessage else {
             throw NighError(
@@ -165,7 +167,8 @@ extension Session {
         let copy = ByteSlice(copying: bytes)
         loop.execute { [driver] in
             // Whoever left meanwhile gets nothing, as with any unreliable message that comes too late.
-            try? copy.withUnsafeBytes { bytes throws(NighError) in try driver.sendUnreliable(bytes, to: peer)
+            try? copy.withUnsafeBytes { bytes throws(NighError) in
+                try driver.send(unreliable: bytes, to: peer)
             }
         }
     }

@@ -242,7 +242,7 @@ public final class Session: Sendable {
     public func accept(_ invitation: Invitation) {
         onLoop { driver in
             driver.inTurn {
-                driver.machine.accept(invitation: invitation.number, token: nil, now: driver.loop.now)
+                driver.machine.accept(invitation, now: driver.loop.now)
             }
         }
     }
@@ -251,7 +251,7 @@ public final class Session: Sendable {
     public func decline(_ invitation: Invitation, words: String = "", retryAfter: Duration = .zero) {
         onLoop { driver in
             driver.inTurn {
-                driver.machine.decline(invitation: invitation.number, words: words, retryAfter: retryAfter)
+                driver.machine.decline(invitation, words: words, retryAfter: retryAfter)
             }
         }
     }

@@ -23,15 +23,17 @@ extension SessionDriver: TransportEvents {
     }
 
     func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
-        guard let index = index(of: transport), !isClosed,
-            let link = machine.pipeOpened(
-                transport: index, dial: dial, at: pipe.remoteAddress, now: loop.now)
-        else { return pipe.close(.now) }
-        let connection = PipeConnection(pipe: pipe, link: link, driver: self)
-        connections[link.number] = connection
-        observeBeginning(of: connection, scheme: transport.scheme)
-        pipe.start(handler: connection)
-        inTurn {}
+        guard let index = index(of: transport), !isClosed else { return pipe.close(.now) }
+        inTurn {
+            guard
+                let link = machine.pipeOpened(
+                    transport: index, dial: dial, at: pipe.remoteAddress, now: loop.now)
+            else { return pipe.close(.now) }
+            let connection = PipeConnection(pipe: pipe, link: link, driver: self)
+            connections[link.number] = connection
+            observeBeginning(of: connection, scheme: transport.scheme)
+            pipe.start(handler: connection)
+        }
     }
 
     func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {

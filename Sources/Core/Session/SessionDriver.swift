@@ -29,19 +29,12 @@ final class SessionDriver: @unchecked Sendable {
     @exclusivity(unchecked) private var lastWritten: PipeConnection?
     // From here on what every turn touches, on the loop alone and never across a call out: no check at run time.
     @exclusivity(unchecked) private var outgoing = ByteQueue()
-    /// To whom the last message to several peers went.
-    @exclusivity(unchecked) var group = RecipientGroup()
-    /// Where messages to several peers are encoded.
-    var shared: Chunk?
     /// Closed pipes that may still have bytes to write; of interest when the session closes.
     private var partingPipes: [any Pipe] = []
     private var isParting = false
     // Touched for each message, on the loop alone and never across a call out, hence without the check at run time.
     @exclusivity(unchecked) var depth = 0
     @exclusivity(unchecked) var flushIsDue = false
-    @exclusivity(unchecked) var lastSentTo: Conversation?
-    /// The same, for who looks at it without taking a reference: kept by `lastSentTo`.
-    @exclusivity(unchecked) var lastSentToUnretained: Unmanaged<Conversation>?
     @exclusivity(unchecked) private var armedFor = Moment.never
     var flushWork: @Sendable () -> Void = {}
     private var timerWork: @Sendable () -> Void = {}
@@ -169,7 +162,6 @@ final class SessionDriver: @unchecked Sendable {
         }
         connections.removeAll()
         lastWritten = nil
-        group = RecipientGroup()
         if hasStarted { for transport in transports { transport.shutdown() } }
         tell(.closed)
         onEvent = nil
@@ -177,7 +169,7 @@ final class SessionDriver: @unchecked Sendable {
         inbox.finish()
         events.finish()
         let error = NighError(.conversing, .closed)
-        for peer in machine.sortedPeers { peer.conversation?.end(error) }
+        machine.end(error)
         let (waitingCalls, waitingPings) = (calls, pings)
         calls.removeAll()
         pings.removeAll()
@@ -214,12 +206,7 @@ final class SessionDriver: @unchecked Sendable {
             attention.take(into: &attentive)
             for port in attentive {
                 port.unlist()
-                guard let peer = machine.peers[port.peer] else { continue }
-                if let conversation = peer.conversation, conversation.port === port, port.hasStaged {
-                    takeStaged(from: port, into: conversation)
-                    if let link = peer.link { machine.markDirty(link) }
-                }
-                machine.wasRead(port.takeRead(), from: peer)
+                machine.attend(to: port)
             }
             attentive.removeAll(keepingCapacity: true)
         }
@@ -230,9 +217,7 @@ final class SessionDriver: @unchecked Sendable {
     func statistics() -> SessionStatistics {
         inTurn {
             for peer in machine.sortedPeers {
-                if let conversation = peer.conversation {
-                    machine.wasRead(conversation.port.takeRead(), from: peer)
-                }
+                if let port = peer.conversation?.port { machine.attend(to: port) }
             }
         }
         return machine.statisticsSnapshot()
@@ -251,11 +236,24 @@ final class SessionDriver: @unchecked Sendable {
         guard !isClosed else { return }
         carryOutDirectives()
         guard !isClosed else { return }
-        if machine.hasDirtyLinks, !flushIsDue {
-            flushIsDue = true
-            loop.execute(flushWork)
-        }
+        if machine.hasDirtyLinks { flushSoon() }
         arm()
+    }
+
+    /// Has what links have to write written behind all work of this turn, so that it leaves in one go. Within an input to the
+    /// machine that is seen to at its end.
+    func flushSoon() {
+        guard depth == 0, !flushIsDue else { return }
+        flushIsDue = true
+        loop.execute(flushWork)
+    }
+
+    /// Sends unreliably, or drops the message: where the pipe's room is used up it would have to wait.
+    func send(unreliable bytes: UnsafeRawBufferPointer, to peer: PeerID) throws(NighError) {
+        let isNews = try machine.send(unreliable: bytes, to: peer) { link in
+            connections[link.number]?.pipe.writableBytes ?? 0
+        }
+        if isNews { flushSoon() }
     }
 
     private func arm() {

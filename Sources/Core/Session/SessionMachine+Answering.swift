@@ -7,37 +7,43 @@
 extension SessionMachine {
     // MARK: The program's answers
 
-    /// The program says yes.
-    func accept(invitation number: UInt64, token: CallToken?, now: Moment) {
-        guard let peer = peers.values.first(where: { $0.invitation?.number == number }),
-            let invitation = peer.invitation
-        else { return refuse(token, .cancelled, peer: "the inviting peer") }
+    /// The program says yes. To an invitation that is over it says so in vain.
+    func accept(_ invitation: Invitation, now: Moment) {
+        guard let (peer, pending) = pending(invitation) else { return }
+        accept(pending, of: peer, token: nil, now: now)
+    }
+
+    private func pending(_ invitation: Invitation) -> (PeerRecord, PendingInvitation)? {
+        guard let peer = peers[invitation.peer.id], let pending = peer.invitation,
+            pending.number == invitation.number
+        else { return nil }
+        return (peer, pending)
+    }
+
+    func accept(_ invitation: PendingInvitation, of peer: PeerRecord, token: CallToken?, now: Moment) {
         guard engagedPeers < limits.peers else {
             decline(peer, invitation, code: .full, words: "", retryAfter: Self.pauseWhenCrowded)
             return refuse(token, .limit("peers", limits.peers), peer: peer.label)
         }
-        peer.invitation = nil
-        move(peer, to: .connecting)
+        move(peer, to: .settling)
         let agreed = agree(to: invitation.request, on: invitation.link, with: peer, now: now)
         finish(token.map { [$0] } ?? [], with: peer, agreed: agreed)
     }
 
     /// The program says no.
-    func decline(invitation number: UInt64, words: String, retryAfter: Duration) {
-        guard let peer = peers.values.first(where: { $0.invitation?.number == number }),
-            let invitation = peer.invitation
-        else { return }
+    func decline(_ invitation: Invitation, words: String, retryAfter: Duration) {
+        guard let (peer, pending) = pending(invitation) else { return }
         // Rounded up: no time at all would mean no for good.
         let (whole, rest) = retryAfter.components
         let seconds = UInt32(clamping: rest > 0 ? whole + 1 : whole)
-        decline(peer, invitation, code: .declined, words: words, retryAfter: seconds)
+        decline(peer, pending, code: .declined, words: words, retryAfter: seconds)
     }
 
-    private func decline(
+    func decline(
         _ peer: PeerRecord, _ invitation: PendingInvitation, code: ConversationRefusal.Code, words: String,
         retryAfter: UInt32
     ) {
-        peer.invitation = nil
+        peer.phase = .available(nil)
         refuse(invitation.request, on: invitation.link, code, words: words, retryAfter: retryAfter)
         settle(peer)
     }
@@ -54,13 +60,15 @@ extension SessionMachine {
             return refuse(request, on: link, .outOfDate)
         }
         if let attempt = peer.attempt {
-            if case .invite(request.conversation, _) = attempt.kind {
+            let goesOn = peer.conversation != nil
+            if case .asking(let own) = peer.phase, own.conversation == request.conversation {
                 // They have accepted this session's invitation already, but the word of it was lost on the way.
                 return settleAttempt(of: peer, by: request, on: link, now: now)
             }
-            let sameKind = isResume == attempt.kind.isResume
-            if sameKind, attempt.requestSent, hello.peer > peer.id { return close(link, .superseded) }
-            if !isResume, !attempt.kind.isResume {
+            if isResume == goesOn, attempt.requestSent, hello.peer > peer.id {
+                return close(link, .superseded)
+            }
+            if !isResume, !goesOn {
                 return settleAttempt(of: peer, by: request, on: link, now: now)
             }
         }
@@ -83,10 +91,10 @@ extension SessionMachine {
     private func settleAttempt(
         of peer: PeerRecord, by request: ConversationRequest, on link: Link, now: Moment
     ) {
-        let tokens = peer.attempt?.tokens ?? []
+        guard case .asking(let own) = peer.phase else { return }
         // Not "superseded": the conversation proposed there will never be.
         abandonAttempt(of: peer)
-        finish(tokens, with: peer, agreed: agree(to: request, on: link, with: peer, now: now))
+        finish(own.tokens, with: peer, agreed: agree(to: request, on: link, with: peer, now: now))
     }
 
     /// How many seconds somebody should wait who is refused for lack of room, which may pass.
@@ -107,8 +115,11 @@ extension SessionMachine {
         let timeout = Moment.Span.milliseconds(Int64(request.timeoutMilliseconds))
         let invitation = PendingInvitation(
             number: nextNumber(), link: link, request: request, deadline: now + timeout)
-        peer.invitation = invitation
-        if peer.state == .unavailable { settle(peer) }
+        if peer.state == .unavailable {
+            move(peer, to: .available(invitation))
+        } else {
+            peer.phase = .available(invitation)
+        }
         watch(peer)
         output(.tell(.invited(describe(invitation, from: peer))))
     }
@@ -122,7 +133,7 @@ extension SessionMachine {
     /// An invitation is over without the program's answer.
     func endInvitation(of peer: PeerRecord, cause: NighError.Cause, code: LinkClose.Code) {
         guard let invitation = peer.invitation else { return }
-        peer.invitation = nil
+        peer.phase = .available(nil)
         close(invitation.link, code)
         let error = NighError(.inviting, cause, peer: peer.label)
         output(.tell(.invitationEnded(describe(invitation, from: peer), cause: error)))
@@ -152,7 +163,7 @@ extension SessionMachine {
             ConversationAcceptance(
                 conversation: request.conversation, attempt: requestsMade,
                 standing: conversation.standingForNewLink()))
-        return carry(request.conversation, on: link, with: peer, peerStanding: request.standing, now: now)
+        return carry(conversation, on: link, with: peer, peerStanding: request.standing, now: now)
     }
 
     func finish(_ tokens: [CallToken], with peer: PeerRecord, agreed: Bool) {

@@ -10,23 +10,14 @@ extension SessionMachine {
             return refuse(token, .limit("invitation context", limits.invitationContext), peer: peer.label)
         }
         guard mayTalk(to: id) else { return refuse(token, .notPaired, peer: peer.label) }
-        switch peer.state {
-        case .connected, .reconnecting:
-            if peer.departure != nil { return refuse(token, .left, peer: peer.label) }
+        switch peer.phase {
+        case .connected(let conversation, _), .reconnecting(let conversation, _):
+            if conversation.departure != nil { return refuse(token, .left, peer: peer.label) }
             return output(.finish(token, .success(id)))
-        case .connecting:
-            if peer.attempt != nil {
-                peer.attempt?.tokens.append(token)
-            } else {
-                refuse(token, .cancelled, peer: peer.label)
-            }
-            return
-        case .available: break
-        case .unavailable, .disconnected: return refuse(token, .noRoute, peer: peer.label)
-        }
-        if let invitation = peer.invitation {
-            accept(invitation: invitation.number, token: token, now: now)
-            return
+        case .asking(let invitation): return invitation.tokens.append(token)
+        case .available(let invitation?): return accept(invitation, of: peer, token: token, now: now)
+        case .available(nil): break
+        case .unavailable, .settling, .parted: return refuse(token, .noRoute, peer: peer.label)
         }
         guard !isClosing else { return refuse(token, .closed, peer: peer.label) }
         guard engagedPeers < limits.peers else {
@@ -34,10 +25,7 @@ extension SessionMachine {
         }
         let deadline = now + Moment.Span(timeout)
         let race = race(for: .peer(id), along: preferredRoutes(of: peer), until: deadline)
-        begin(
-            Attempt(
-                kind: .invite(conversation: generator.next(), context: context), tokens: [token],
-                deadline: deadline, race: race), with: peer)
+        ask(peer, context: context, token: token, attempt: Attempt(race: race, deadline: deadline))
         run(race, now: now)
     }
 
@@ -66,7 +54,7 @@ extension SessionMachine {
 
     /// Takes an invitation of this session's back.
     func cancelInvitation(of id: PeerID, now: Moment) {
-        guard let peer = peers[id], let attempt = peer.attempt, !attempt.kind.isResume else { return }
+        guard let peer = peers[id], case .asking = peer.phase else { return }
         fail(attemptOf: peer, with: .cancelled, now: now)
     }
 
@@ -78,14 +66,16 @@ extension SessionMachine {
             return output(
                 .finish(token, .failure(NighError(.inviting, .cancelled, peer: call.address.description))))
         }
-        guard let peer = peers.values.first(where: { $0.attempt?.tokens.contains(token) ?? false }) else {
-            return
+        for peer in peers.values {
+            guard case .asking(let invitation) = peer.phase, invitation.tokens.contains(token) else {
+                continue
+            }
+            guard invitation.tokens.count > 1 else {
+                return fail(attemptOf: peer, with: .cancelled, now: now)
+            }
+            invitation.tokens.removeAll { $0 == token }
+            return refuse(token, .cancelled, peer: peer.label)
         }
-        guard peer.attempt?.tokens.count ?? 0 > 1 else {
-            return fail(attemptOf: peer, with: .cancelled, now: now)
-        }
-        peer.attempt?.tokens.removeAll { $0 == token }
-        refuse(token, .cancelled, peer: peer.label)
     }
 
     func refuse(_ token: CallToken?, _ cause: NighError.Cause, peer: String) {
@@ -95,30 +85,26 @@ extension SessionMachine {
 
     // MARK: Asking
 
-    private func begin(_ attempt: Attempt, with peer: PeerRecord) {
-        peer.attempt = attempt
-        move(peer, to: .connecting)
+    private func ask(_ peer: PeerRecord, context: [UInt8], token: CallToken, attempt: Attempt) {
+        let invitation = OwnInvitation(
+            conversation: generator.next(), context: context, token: token, attempt: attempt)
+        move(peer, to: .asking(invitation))
         watch(peer)
     }
 
     /// The link that was asked on leads nowhere: forgets it, and goes on with the other routes.
     func askingFailed(_ peer: PeerRecord, with error: NighError, now: Moment) {
         guard let attempt = peer.attempt else { return }
-        forgetAskingLink(of: peer)
+        attempt.forgetLink()
         release(linkOf: peer)
         goOn(with: attempt.race, after: error, now: now)
     }
 
-    func forgetAskingLink(of peer: PeerRecord) {
-        peer.attempt?.link = nil
-        peer.attempt?.requestSent = false
-        peer.attempt?.routeDeadline = .never
-    }
-
     /// The answer takes too long, and there are other routes.
     func giveUpAsking(_ peer: PeerRecord, now: Moment) {
-        peer.attempt?.routeDeadline = .never
-        guard let attempt = peer.attempt, let link = attempt.link else { return }
+        guard let attempt = peer.attempt else { return }
+        attempt.routeDeadline = .never
+        guard let link = attempt.link else { return }
         // Not "cancelled": the other side may have agreed meanwhile, and the conversation is not over.
         close(link, .tooSlow)
         let error = NighError(.connecting, .timedOut, transport: transports[link.transport].scheme)
@@ -129,37 +115,39 @@ extension SessionMachine {
     func sendRequest(on link: Link, to peer: PeerRecord, now: Moment) {
         guard let attempt = peer.attempt, attempt.deadline > now else { return close(link, .cancelled) }
         link.purpose = .asking
-        peer.attempt?.link = link
-        peer.attempt?.requestSent = true
+        attempt.link = link
+        attempt.requestSent = true
         // Where a link broke, its route may swallow what is sent for longer than the conversation can wait.
-        let isHurried = attempt.kind == .resume && !attempt.race.routes.isEmpty
-        peer.attempt?.routeDeadline = isHurried ? now + Moment.Span(timings.nextRoute) : .never
+        let isHurried = peer.recovery != nil && !attempt.race.routes.isEmpty
+        attempt.routeDeadline = isHurried ? now + Moment.Span(timings.nextRoute) : .never
         watch(peer)
         requestsMade += 1
         var request = ConversationRequest(conversation: 0, attempt: requestsMade, standing: Standing())
-        switch attempt.kind {
-        case .invite(let conversation, let context):
-            request.conversation = conversation
-            request.context = context
+        switch peer.phase {
+        case .asking(let invitation):
+            request.conversation = invitation.conversation
+            request.context = invitation.context
             // Rounded up: the other side should not give up first.
             request.timeoutMilliseconds = UInt32(
                 clamping: max(1, ((attempt.deadline - now).nanoseconds + 999_999) / 1_000_000))
             // What is unread of earlier conversations counts here as it will when there is a conversation.
             let granted = UInt64(max(0, limits.receiveWindow - peer.unreadLeft))
-            peer.attempt?.granted = granted
+            attempt.granted = granted
             for lane in 0..<2 { request.standing.granted[lane] = granted }
-        case .resume:
-            guard let conversation = peer.conversation else { return close(link, .cancelled) }
+        case .reconnecting(let conversation, _):
             request.conversation = conversation.id
             request.standing = conversation.standingForNewLink()
-        case .move:
-            guard let conversation = peer.conversation, let standing = requestToMove(peer, now: now) else {
-                return fail(attemptOf: peer, with: .cancelled, now: now)
-            }
+        case .connected(let conversation, let carrier):
+            guard mayMove(peer) else { return fail(attemptOf: peer, with: .cancelled, now: now) }
             request.conversation = conversation.id
-            request.standing = standing
+            request.standing = conversation.standingForOtherLink()
+            attempt.granted = request.standing.granted[0]
+            attempt.deadline = now + Moment.Span(timings.nextRoute)
+            hold(carrier.link)
+            watch(peer)
+        case .unavailable, .available, .settling, .parted: return close(link, .cancelled)
         }
-        link.machine.send(request, isResume: attempt.kind.isResume)
+        link.machine.send(request, isResume: peer.conversation != nil)
         markDirty(link)
     }
 
@@ -189,10 +177,8 @@ extension SessionMachine {
         }
         let others = preferredRoutes(of: peer).filter { $0.address != call.address }
         let race = race(for: .peer(peer.id), along: others, until: call.deadline)
-        begin(
-            Attempt(
-                kind: .invite(conversation: generator.next(), context: call.context), tokens: [call.token],
-                deadline: call.deadline, race: race, link: link), with: peer)
+        let attempt = Attempt(race: race, deadline: call.deadline, link: link)
+        ask(peer, context: call.context, token: call.token, attempt: attempt)
         sendRequest(on: link, to: peer, now: now)
     }
 
@@ -202,22 +188,22 @@ extension SessionMachine {
         else {
             return violated(link, "an answer nobody asked for", now: now)
         }
-        let expected: UInt64
-        switch attempt.kind {
-        case .invite(let conversation, _): expected = conversation
-        case .resume, .move: expected = peer.conversation?.id ?? acceptance.conversation
+        var expected = peer.conversation?.id
+        var tokens: [CallToken] = []
+        if case .asking(let invitation) = peer.phase {
+            expected = invitation.conversation
+            tokens = invitation.tokens
         }
         guard acceptance.conversation == expected else {
             return violated(link, "an answer for another conversation", now: now)
         }
         noteRequestsSeen(acceptance.attempt, from: peer, on: link)
-        peer.attempt = nil
-        if let granted = attempt.granted {
-            conversation(expected, with: peer, link: link).wasGranted(granted)
-        }
+        _ = peer.takeAttempt()
+        let conversation = conversation(acceptance.conversation, with: peer, link: link)
+        if let granted = attempt.granted { conversation.wasGranted(granted) }
         let carries = carry(
-            acceptance.conversation, on: link, with: peer, peerStanding: acceptance.standing, now: now)
-        finish(attempt.tokens, with: peer, agreed: carries)
+            conversation, on: link, with: peer, peerStanding: acceptance.standing, now: now)
+        finish(tokens, with: peer, agreed: carries)
     }
 
     /// The peer said no.
@@ -234,12 +220,12 @@ extension SessionMachine {
             case .unknownConversation: .unknownConversation
             case .outOfDate: .superseded
             }
-        switch (attempt.kind, refusal.code) {
-        case (.resume, .unknownConversation), (.move, .unknownConversation):
+        switch refusal.code {
+        case .unknownConversation where peer.conversation != nil:
             close(link, .cancelled)
-            peer.attempt = nil
+            _ = peer.takeAttempt()
             endConversation(of: peer, cause: .unknownConversation, now: now)
-        case (_, .outOfDate) where refusal.retryAfterSeconds == 0:
+        case .outOfDate where refusal.retryAfterSeconds == 0:
             close(link, .cancelled)
             askingFailed(peer, with: NighError(.inviting, cause), now: now)
         default:
@@ -253,10 +239,11 @@ extension SessionMachine {
         attemptOf peer: PeerRecord, with cause: NighError.Cause, now: Moment, retryAfter: Duration? = nil
     ) {
         guard let attempt = peer.attempt else { return }
+        let phase = peer.phase
         // Where the other side may have agreed meanwhile, a conversation that is to go on must not be over for it.
-        abandonAttempt(of: peer, code: attempt.kind.isResume ? .tooSlow : .cancelled)
-        switch attempt.kind {
-        case .invite:
+        abandonAttempt(of: peer, code: peer.conversation != nil ? .tooSlow : .cancelled)
+        switch phase {
+        case .asking(let invitation):
             let advice = retryAfter.map { "ask again in \($0.components.seconds) s at the earliest" }
             var error = NighError(.inviting, cause, peer: peer.label, advice: advice)
             error.retryAfter = retryAfter
@@ -266,21 +253,21 @@ extension SessionMachine {
             } else {
                 error.attempts = failures
             }
-            move(peer, to: .available, cause: error)
-            for token in attempt.tokens { output(.finish(token, .failure(error))) }
+            move(peer, to: .available(nil), cause: error)
+            for token in invitation.tokens { output(.finish(token, .failure(error))) }
             dropManualRoutes(of: peer)
             settle(peer)
             visitAddresses(of: peer.id, now: now)
-        case .resume:
-            pauseRecovery(of: peer, failures: attempt.race.failures, now: now, atLeast: retryAfter ?? .zero)
-        case .move: moveFailed(of: peer, now: now, retryAfter: retryAfter ?? .zero)
+        case .reconnecting(_, let recovery):
+            pause(recovery, of: peer, failures: attempt.race.failures, now: now, atLeast: retryAfter ?? .zero)
+        case .connected: moveFailed(of: peer, now: now, retryAfter: retryAfter ?? .zero)
+        case .unavailable, .available, .settling, .parted: break
         }
     }
 
     /// Takes back whatever an attempt has under way, and forgets it.
     func abandonAttempt(of peer: PeerRecord, code: LinkClose.Code = .cancelled) {
-        guard let attempt = peer.attempt else { return }
-        peer.attempt = nil
+        guard let attempt = peer.takeAttempt() else { return }
         release(linkOf: peer)
         if let link = attempt.link { close(link, code) }
         stop(attempt.race, code: code)

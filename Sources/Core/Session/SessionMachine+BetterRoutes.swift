@@ -13,23 +13,23 @@ extension SessionMachine {
     }
 
     /// Whether nothing is going on that a new link would disturb.
-    private func mayMove(_ peer: PeerRecord) -> Bool {
-        peer.state == .connected && peer.pairing == nil && peer.departure == nil && !isClosing
+    func mayMove(_ peer: PeerRecord) -> Bool {
+        peer.state == .connected && peer.pairing == nil && peer.conversation?.departure == nil && !isClosing
     }
 
     /// To be called when routes or the link in use have changed: a better route has to be there for a while, without a break.
     func considerBetterRoutes(of peer: PeerRecord, now: Moment) {
-        guard peer.state == .connected, !betterRoutes(of: peer).isEmpty else {
-            peer.movesAt = .never
-            return
+        guard let carrier = peer.carrier else { return }
+        if betterRoutes(of: peer).isEmpty {
+            carrier.movesAt = .never
+        } else if carrier.attempt == nil, carrier.movesAt == .never {
+            waitForBetterRoute(of: peer, now: now)
         }
-        guard peer.attempt == nil, peer.movesAt == .never else { return }
-        waitForBetterRoute(of: peer, now: now)
     }
 
     /// To be called when routes are gone.
     func forgetBetterRoutes(of peer: PeerRecord) {
-        if betterRoutes(of: peer).isEmpty { peer.movesAt = .never }
+        if betterRoutes(of: peer).isEmpty { peer.carrier?.movesAt = .never }
     }
 
     /// Both sides may see the better route, or only one: the side with the smaller PeerID waits twice as long, so that
@@ -37,19 +37,20 @@ extension SessionMachine {
     private func waitForBetterRoute(of peer: PeerRecord, now: Moment) {
         var pause = min(timings.betterRoute * (1 << min(peer.vainMoves, 16)), timings.longestBetterRoute)
         if hello.peer < peer.id { pause = pause * 2 }
-        peer.movesAt = now + jittered(pause)
+        peer.carrier?.movesAt = now + jittered(pause)
         watch(peer)
     }
 
     /// The better route has been there for long enough.
     func move(_ peer: PeerRecord, now: Moment) {
-        peer.movesAt = .never
+        guard let carrier = peer.carrier else { return }
+        carrier.movesAt = .never
         let routes = betterRoutes(of: peer)
-        guard peer.attempt == nil, !routes.isEmpty else { return }
+        guard carrier.attempt == nil, !routes.isEmpty else { return }
         guard mayMove(peer) else { return waitForBetterRoute(of: peer, now: now) }
         let deadline = now + Moment.Span(timings.dial) + Moment.Span(timings.handshake)
         let race = race(for: .peer(peer.id), along: routes, until: deadline)
-        peer.attempt = Attempt(kind: .move, tokens: [], deadline: deadline, race: race)
+        carrier.attempt = Attempt(race: race, deadline: deadline)
         run(race, now: now)
         watch(peer)
     }
@@ -59,26 +60,19 @@ extension SessionMachine {
     func moveFailed(of peer: PeerRecord, now: Moment, retryAfter: Duration) {
         peer.vainMoves += 1
         considerBetterRoutes(of: peer, now: now)
-        guard peer.movesAt != .never else { return }
-        peer.movesAt = max(peer.movesAt, now + Moment.Span(retryAfter))
+        guard let carrier = peer.carrier, carrier.movesAt != .never else { return }
+        carrier.movesAt = max(carrier.movesAt, now + Moment.Span(retryAfter))
     }
 
-    /// What to ask for on a link over the better route, with the link in use held until the answer; nil when this
-    /// is no moment for it.
-    func requestToMove(_ peer: PeerRecord, now: Moment) -> Standing? {
-        guard mayMove(peer), let conversation = peer.conversation, let link = peer.link else { return nil }
+    /// Another link may take over: what comes on this one stays where it is until that one's answer.
+    func hold(_ link: Link) {
         link.isHeld = true
         output(.hold(link))
-        peer.attempt?.deadline = now + Moment.Span(timings.nextRoute)
-        let standing = conversation.standingForOtherLink()
-        peer.attempt?.granted = standing.granted[0]
-        watch(peer)
-        return standing
     }
 
     /// There will be no other link for now: what comes on the one in use counts again.
     func release(linkOf peer: PeerRecord) {
-        guard let link = peer.link, link.isHeld else { return }
+        guard let link = peer.link, link.isHeld, link.purpose != .finished else { return }
         link.isHeld = false
         output(.release(link))
         watch(link)
@@ -99,7 +93,6 @@ extension SessionMachine {
 
     /// The link is lost. Where it was a better one, how long it lasted decides how soon such a route is tried again.
     func noteLoss(of link: Link, with peer: PeerRecord, now: Moment) {
-        peer.movesAt = .never
         guard link.isBetter else { return }
         let hasLasted = now - link.carriesSince >= Moment.Span(timings.longestBetterRoute)
         peer.vainMoves = hasLasted ? 0 : peer.vainMoves + 1

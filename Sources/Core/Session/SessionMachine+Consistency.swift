@@ -45,35 +45,27 @@ extension SessionMachine {
         expect(!peer.isIdle, "kept without need")
         expect(peer.routes.count <= limits.routesPerPeer, "too many routes")
         expect(peer.linkCount == links.values.count { $0.peer === peer }, "links miscounted")
-        let isEngaged = peer.state == .connected || peer.state == .reconnecting
-        expect((peer.conversation != nil) == isEngaged, "conversation: \(peer.conversation != nil)")
-        expect((peer.link != nil) == (peer.state == .connected), "link: \(peer.link != nil)")
-        expect((peer.recovery != nil) == (peer.state == .reconnecting), "recovery: \(peer.recovery != nil)")
-        expect(peer.departure == nil || isEngaged, "leaves without a conversation")
         if let conversation = peer.conversation, !conversation.port.hasStaged {
             expect(conversation.isConsistent, "messages miscounted")
         }
-        switch peer.state {
-        case .connected:
-            expect(peer.link.map { links[$0.number] === $0 } ?? false, "carried by a link that is gone")
-            expect(peer.link?.conversation === peer.conversation, "carried by another's link")
-            expect(peer.link?.purpose == .carrying, "carried by a link that does not carry")
-            expect(peer.attempt.map { $0.kind == .move } ?? true, "asks")
-            expect(peer.invitation == nil, "is asked")
-            let isMoving = peer.attempt?.requestSent ?? false
-            expect(peer.link?.isHeld == isMoving, "held: \(!isMoving)")
-        case .reconnecting: expect(peer.attempt.map { $0.kind == .resume } ?? true, "invites")
-        case .connecting:
-            expect(peer.attempt.map { !$0.kind.isResume } ?? false, "without an attempt of its own")
-        case .available, .unavailable:
-            expect(peer.attempt == nil, "with an attempt")
-            let isReachable = !peer.routes.isEmpty || peer.invitation != nil
-            expect(isReachable == (peer.state == .available), "routes: \(peer.routes.count)")
-        case .disconnected: expect(false, "at rest")
-        }
-        if let invitation = peer.invitation {
+        switch peer.phase {
+        case .connected(let conversation, let carrier):
+            let link = carrier.link
+            expect(links[link.number] === link, "carried by a link that is gone")
+            expect(link.conversation === conversation, "carried by another's link")
+            expect(conversation.link === link, "sends on another link")
+            expect(link.purpose == .carrying, "carried by a link that does not carry")
+            let isMoving = carrier.attempt?.requestSent ?? false
+            expect(link.isHeld == isMoving, "held: \(!isMoving)")
+        case .reconnecting(let conversation, _):
+            expect(conversation.link == nil, "sends on a link that is gone")
+        case .available(let invitation?):
             expect(links[invitation.link.number] === invitation.link, "invited by a link that is gone")
             expect(invitation.link.purpose == .invited, "invited by a link for something else")
+        case .available(nil): expect(!peer.routes.isEmpty, "without a route")
+        case .unavailable: expect(peer.routes.isEmpty, "routes: \(peer.routes.count)")
+        case .settling, .parted: expect(false, "at rest")
+        case .asking: break
         }
         if let link = peer.attempt?.link {
             expect(links[link.number] === link && link.purpose == .asking, "asks on no link")

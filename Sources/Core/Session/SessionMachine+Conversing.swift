@@ -1,7 +1,7 @@
 // A conversation from its first link to its last: carried, interrupted, resumed, left.
 
 extension SessionMachine {
-    /// The conversation `id` with `peer`, made now if it is new.
+    /// The conversation `id` with `peer`, made now if it is new. It becomes the peer's when a link carries it.
     func conversation(_ id: UInt64, with peer: PeerRecord, link: Link) -> Conversation {
         if let conversation = peer.conversation, conversation.id == id { return conversation }
         guard let hello = link.machine.peerHello else {
@@ -10,61 +10,77 @@ extension SessionMachine {
         let port = PeerPort(
             peer: peer.id, limits: limits, peerHello: hello, chunks: stagingChunks,
             largeChunks: largeChunks)
-        let conversation = Conversation(
+        return Conversation(
             id: id, peer: hello, port: port, unread: peer.unreadLeft, limits: limits, timings: timings)
-        peer.unreadLeft = 0
-        peer.conversation = conversation
-        peer.briefLinks = 0
-        peer.incarnation = hello.incarnation
-        output(.openPort(port))
-        if security != .none { remember(peer) }
-        return conversation
     }
 
     /// Both sides have agreed: `link` carries the conversation from here on.
     /// False when what the peer claims about it cannot be; the link and the conversation are over then.
     func carry(
-        _ id: UInt64, on link: Link, with peer: PeerRecord, peerStanding: Standing, now: Moment
+        _ conversation: Conversation, on link: Link, with peer: PeerRecord, peerStanding: Standing,
+        now: Moment
     ) -> Bool {
-        let conversation = conversation(id, with: peer, link: link)
         do throws(WireError) {
-            try conversation.startLink(peerStanding: peerStanding, pool: &pool)
+            try conversation.startLink(peerStanding: peerStanding, pool: &outbox.pool)
         } catch {
             close(link, .protocolViolation, error.words, because: error.asViolation)
-            endConversation(of: peer, cause: error.asViolation, now: now)
+            if peer.conversation === conversation {
+                endConversation(of: peer, cause: error.asViolation, now: now)
+            } else {
+                beginningFailed(with: peer, cause: error.asViolation, now: now)
+            }
             return false
         }
         link.purpose = .carrying
         link.carriesSince = now
         link.conversation = conversation
         replaceLink(of: peer, by: link, now: now)
-        peer.link = link
-        peer.recovery = nil
-        switch peer.state {
-        case .connecting: move(peer, to: .connected)
+        conversation.link = link
+        let phase = PeerPhase.connected(conversation, Carrier(link: link))
+        switch peer.phase {
+        case .settling:
+            peer.unreadLeft = 0
+            output(.openPort(conversation.port))
+            if security != .none { remember(peer) }
+            move(peer, to: phase)
         case .reconnecting:
             conversation.statistics.reconnects += 1
-            move(peer, to: .connected)
+            move(peer, to: phase)
         case .connected:
             // Over a better route, or this side had not noticed yet that the old link was gone.
             conversation.statistics.reconnects += 1
+            peer.phase = phase
             output(.tell(.peerChanged(snapshot(of: peer))))
-        case .unavailable, .available, .disconnected:
+        case .unavailable, .available, .asking, .parted:
             preconditionFailure("a link for a peer that is \(peer.state)")
         }
         markDirty(link)
         watch(link)
-        peer.movesAt = .never
         considerBetterRoutes(of: peer, now: now)
         // The program may have read while the two sides were still greeting.
         if conversation.shouldGrantNow { acknowledge(conversation, on: link) }
-        if peer.departure != nil, conversation.isDrained { finishDeparture(of: peer, now: now) }
+        if conversation.departure != nil, conversation.isDrained { finishDeparture(of: peer, now: now) }
         return true
+    }
+
+    /// The two have agreed, and the peer at once claimed what cannot be.
+    private func beginningFailed(with peer: PeerRecord, cause: NighError.Cause, now: Moment) {
+        statistics.conversationsEnded[cause.label, default: 0] += 1
+        move(peer, to: .available(nil), cause: NighError(.conversing, cause, peer: peer.label))
+        over(with: peer, now: now)
+    }
+
+    /// What is left to do when something with the peer is over, agreed or not.
+    private func over(with peer: PeerRecord, now: Moment) {
+        dropManualRoutes(of: peer)
+        settle(peer)
+        visitAddresses(of: peer.id, now: now)
     }
 
     /// The link that carried the conversation is over.
     func carrierEnded(of peer: PeerRecord, _ link: Link, _ end: LinkMachine.LinkEnd, now: Moment) {
-        peer.link = nil
+        guard let conversation = peer.conversation else { return }
+        conversation.link = nil
         noteLoss(of: link, with: peer, now: now)
         // If it was moving, it looks at all routes now.
         abandonAttempt(of: peer, code: .tooSlow)
@@ -73,7 +89,7 @@ extension SessionMachine {
             let cause = end.code == .cancelled ? .peerLeft : end.cause
             return endConversation(of: peer, cause: cause, now: now)
         }
-        if let departure = peer.departure, peer.conversation?.isDrained ?? true || departure.deadline <= now {
+        if let departure = conversation.departure, conversation.isDrained || departure.deadline <= now {
             return finishDeparture(of: peer, now: now)
         }
         // Who dialled the lost link dials again at once; the other waits a little, so that they seldom collide.
@@ -81,44 +97,43 @@ extension SessionMachine {
         // carries, both wait, and longer each time; but a better route that was none leaves the one before, as good as it was.
         let isBrief = now - link.carriesSince < Moment.Span(timings.longestRetry)
         let wasNoneBetter = isBrief && link.isBetter
-        peer.briefLinks = isBrief && !wasNoneBetter ? peer.briefLinks + 1 : 0
-        let redials = link.dial != nil && end.code != .superseded && peer.briefLinks <= 1
+        conversation.briefLinks = isBrief && !wasNoneBetter ? conversation.briefLinks + 1 : 0
+        let redials = link.dial != nil && end.code != .superseded && conversation.briefLinks <= 1
         let pause = min(
-            timings.firstRetry * (1 << min(max(peer.briefLinks - 1, 0), 16)), timings.longestRetry)
-        let retryAt = redials ? now : now + jittered(pause)
-        peer.recovery = Recovery(
-            deadline: now + Moment.Span(timings.grace), retryAt: retryAt, pause: pause, cause: end.cause,
-            lastResort: wasNoneBetter ? link.transport : nil)
-        move(peer, to: .reconnecting, cause: NighError(.conversing, end.cause, peer: peer.label))
+            timings.firstRetry * (1 << min(max(conversation.briefLinks - 1, 0), 16)), timings.longestRetry)
+        let recovery = Recovery(
+            deadline: now + Moment.Span(timings.grace), retryAt: redials ? now : now + jittered(pause),
+            pause: pause, cause: end.cause, lastResort: wasNoneBetter ? link.transport : nil)
+        move(
+            peer, to: .reconnecting(conversation, recovery),
+            cause: NighError(.conversing, end.cause, peer: peer.label))
         if redials { beginResuming(peer, now: now) }
         watch(peer)
     }
 
     /// Looks for a new link along all routes.
     func beginResuming(_ peer: PeerRecord, now: Moment) {
-        guard let recovery = peer.recovery, peer.attempt == nil, peer.state == .reconnecting else { return }
+        guard let recovery = peer.recovery, recovery.attempt == nil else { return }
         let preferred = preferredRoutes(of: peer)
         let routes =
             preferred.filter { $0.transport != recovery.lastResort }
             + preferred.filter { $0.transport == recovery.lastResort }
-        guard !routes.isEmpty else { return pauseRecovery(of: peer, failures: [], now: now) }
+        guard !routes.isEmpty else { return pause(recovery, of: peer, failures: [], now: now) }
         let race = race(for: .peer(peer.id), along: routes, until: recovery.deadline, isHurried: true)
-        peer.attempt = Attempt(kind: .resume, tokens: [], deadline: recovery.deadline, race: race)
+        recovery.attempt = Attempt(race: race, deadline: recovery.deadline)
         run(race, now: now)
         watch(peer)
     }
 
     /// No route worked this time: try again after a pause that doubles, and not before the peer wants to be asked again.
-    func pauseRecovery(
-        of peer: PeerRecord, failures: [NighError], now: Moment, atLeast named: Duration = .zero
+    func pause(
+        _ recovery: Recovery, of peer: PeerRecord, failures: [NighError], now: Moment,
+        atLeast named: Duration = .zero
     ) {
-        guard peer.recovery != nil else { return }
-        let pause = peer.recovery?.pause ?? timings.firstRetry
-        let earliest = max(peer.recovery?.notBefore ?? now, now + Moment.Span(named))
-        peer.recovery?.failures = failures
-        peer.recovery?.notBefore = earliest
-        peer.recovery?.retryAt = max(now + jittered(pause), earliest)
-        peer.recovery?.pause = min(pause * 2, timings.longestRetry)
+        recovery.failures = failures
+        recovery.notBefore = max(recovery.notBefore, now + Moment.Span(named))
+        recovery.retryAt = max(now + jittered(recovery.pause), recovery.notBefore)
+        recovery.pause = min(recovery.pause * 2, timings.longestRetry)
         watch(peer)
     }
 
@@ -131,7 +146,7 @@ extension SessionMachine {
     /// No link came back in time.
     func giveUpRecovery(of peer: PeerRecord, now: Moment) {
         guard let recovery = peer.recovery else { return }
-        let failures = recovery.failures + (peer.attempt?.race.failures ?? [])
+        let failures = recovery.failures + (recovery.attempt?.race.failures ?? [])
         endConversation(of: peer, cause: recovery.cause, attempts: failures, now: now)
     }
 
@@ -143,7 +158,6 @@ extension SessionMachine {
         abandonAttempt(of: peer)
         let error = NighError(.conversing, cause, peer: peer.label, attempts: attempts)
         if let link = peer.link {
-            peer.link = nil
             failPings(on: link, with: error)
             let code: LinkClose.Code =
                 switch cause {
@@ -153,9 +167,6 @@ extension SessionMachine {
                 }
             close(link, code)
         }
-        peer.conversation = nil
-        peer.recovery = nil
-        peer.movesAt = .never
         statistics.conversationsEnded[cause.label, default: 0] += 1
         var counts = conversation.snapshot
         counts.bytesWaiting = 0
@@ -163,18 +174,12 @@ extension SessionMachine {
         conversation.end(error)
         peer.unreadLeft = conversation.unread
         output(.closePort(conversation.port))
-        let tokens = peer.departure?.tokens ?? []
-        peer.departure = nil
-        if peer.state == .connecting {
-            move(peer, to: .available, cause: error)
-        } else {
-            move(peer, to: .disconnected, cause: error)
-        }
+        move(peer, to: .parted, cause: error)
         let undelivered = conversation.isDrained ? nil : conversation.port.outstanding
-        for token in tokens { output(.finish(token, departureResult(of: peer, undelivered: undelivered))) }
-        dropManualRoutes(of: peer)
-        settle(peer)
-        visitAddresses(of: peer.id, now: now)
+        for token in conversation.departure?.tokens ?? [] {
+            output(.finish(token, departureResult(of: peer, undelivered: undelivered)))
+        }
+        over(with: peer, now: now)
         if isClosing, !peers.values.contains(where: { $0.conversation != nil }) { output(.allLeft) }
     }
 
@@ -193,20 +198,20 @@ extension SessionMachine {
     func leave(_ id: PeerID, token: CallToken?, now: Moment) {
         guard let peer = peers[id] else { return finish(token, id) }
         if let invitation = peer.invitation {
-            decline(invitation: invitation.number, words: "", retryAfter: .zero)
+            decline(peer, invitation, code: .declined, words: "", retryAfter: 0)
         }
         guard let conversation = peer.conversation else {
             fail(attemptOf: peer, with: .cancelled, now: now)
             return finish(token, id)
         }
-        if peer.departure != nil {
-            if let token { peer.departure?.tokens.append(token) }
+        if conversation.departure != nil {
+            if let token { conversation.departure?.tokens.append(token) }
             return
         }
-        peer.departure = Departure(
+        conversation.departure = Departure(
             deadline: now + Moment.Span(timings.linger), tokens: token.map { [$0] } ?? [])
         conversation.stopAccepting(NighError(.sending, .left, peer: peer.label))
-        while let run = conversation.port.takeStaged() { conversation.accept(run, pool: &pool) }
+        outbox.appendStaged(to: conversation)
         if conversation.isDrained { return finishDeparture(of: peer, now: now) }
         if let link = peer.link { markDirty(link) }
         hastenDeparture(of: peer, now: now)
@@ -215,9 +220,10 @@ extension SessionMachine {
 
     /// Asks a peer that is to be left for the acknowledgement of the last messages: by itself it may take its time for it.
     func hastenDeparture(of peer: PeerRecord, now: Moment) {
-        guard peer.departure != nil, let conversation = peer.conversation, !conversation.isDrained,
-            let link = peer.link
+        guard case .connected(let conversation, let carrier) = peer.phase,
+            conversation.departure != nil, !conversation.isDrained
         else { return }
+        let link = carrier.link
         link.machine.sendAutomaticPing(now: now)
         markDirty(link)
     }
@@ -227,7 +233,7 @@ extension SessionMachine {
     }
 
     func finishDeparture(of peer: PeerRecord, now: Moment) {
-        guard peer.departure != nil else { return }
+        guard peer.conversation?.departure != nil else { return }
         endConversation(of: peer, cause: .left, now: now)
     }
 

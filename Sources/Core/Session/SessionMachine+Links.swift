@@ -138,8 +138,8 @@ extension SessionMachine {
 
     private func acknowledged(on link: Link, now: Moment) throws(WireError) {
         let conversation = try conversation(on: link)
-        if try conversation.apply(link.machine.peerStanding, pool: &pool) { markDirty(link) }
-        guard let peer = link.peer, peer.departure != nil else { return }
+        if try conversation.apply(link.machine.peerStanding, pool: &outbox.pool) { markDirty(link) }
+        guard conversation.departure != nil, let peer = link.peer else { return }
         if conversation.isDrained {
             finishDeparture(of: peer, now: now)
         } else if !conversation.hasUnsent {
@@ -151,7 +151,7 @@ extension SessionMachine {
     /// trip less.
     private func secured(_ link: Link, now: Moment) {
         guard let race = race(of: link), case .peer(let id) = race.purpose, let peer = peers[id],
-            peer.attempt?.race === race, peer.attempt?.kind.isResume == true, mayTalk(to: id)
+            peer.attempt?.race === race, peer.conversation != nil, mayTalk(to: id)
         else { return }
         won(race, with: link)
         link.belongs(to: peer)
@@ -217,10 +217,9 @@ extension SessionMachine {
 
     /// A peer that was started anew knows nothing of the conversation it had: end it at once.
     private func noteIncarnation(of hello: Hello, now: Moment) {
-        guard let peer = peers[hello.peer], peer.conversation != nil, peer.incarnation != hello.incarnation
-        else {
-            return
-        }
+        guard let peer = peers[hello.peer], let conversation = peer.conversation,
+            conversation.incarnation != hello.incarnation
+        else { return }
         endConversation(of: peer, cause: .restarted, now: now)
     }
 
@@ -260,18 +259,15 @@ extension SessionMachine {
 
     private func askingLinkEnded(_ link: Link, _ end: LinkMachine.LinkEnd, now: Moment) {
         guard let peer = link.peer, let attempt = peer.attempt, attempt.link === link else { return }
-        if end.saidByPeer, end.code == .superseded, attempt.kind == .move {
-            // The peer moves by itself.
-            return fail(attemptOf: peer, with: .superseded, now: now)
-        }
         if end.saidByPeer, end.code == .superseded {
-            forgetAskingLink(of: peer)
-            peer.attempt?.yieldsUntil =
-                now + Moment.Span(timings.firstRetry) + Moment.Span(timings.firstRetry)
+            // A peer that moves does so by itself.
+            if peer.state == .connected { return fail(attemptOf: peer, with: .superseded, now: now) }
+            attempt.forgetLink()
+            attempt.yieldsUntil = now + Moment.Span(timings.firstRetry) + Moment.Span(timings.firstRetry)
             return watch(peer)
         }
         // Such as a pairing that the peer took back while there was no link to say so on.
-        if attempt.kind.isResume, end.scope == .conversation {
+        if peer.conversation != nil, end.scope == .conversation {
             return endConversation(of: peer, cause: end.cause, now: now)
         }
         let error = NighError(.inviting, end.cause, transport: transports[link.transport].scheme)

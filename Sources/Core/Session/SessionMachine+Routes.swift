@@ -38,8 +38,8 @@ extension SessionMachine {
     /// A conversation that looks for a way back need not wait for its pause, or for a dial that nobody answers.
     private func wayBackSeen(_ route: RouteRecord, to peer: PeerRecord, now: Moment) {
         guard let recovery = peer.recovery else { return }
-        guard let attempt = peer.attempt else {
-            peer.recovery?.retryAt = max(now, recovery.notBefore)
+        guard let attempt = recovery.attempt else {
+            recovery.retryAt = max(now, recovery.notBefore)
             return
         }
         attempt.race.routes.append(route)
@@ -48,7 +48,7 @@ extension SessionMachine {
             attempt.race.lastRouteAt = now
             watch(attempt.race)
         } else if attempt.link != nil {
-            peer.attempt?.routeDeadline = min(attempt.routeDeadline, now + Moment.Span(timings.nextRoute))
+            attempt.routeDeadline = min(attempt.routeDeadline, now + Moment.Span(timings.nextRoute))
         }
     }
 

@@ -36,9 +36,7 @@ final class SessionMachine {
     var pings: [UInt64: (token: CallToken, link: Link, payload: [UInt8])] = [:]
     var statistics = SessionStatistics()
     var generator: SeededGenerator
-    /// Encoded messages live in these; given back when acknowledged. As many are kept as one peer that is sent to without
-    /// a pause has under way: memory fresh from the system costs more than the message.
-    @exclusivity(unchecked) var pool = ChunkPool(chunkSize: 32 << 10, keepAtMost: 128)
+    @exclusivity(unchecked) var outbox = Outbox()
     /// What other threads send is encoded in these.
     let stagingChunks = PeerPort.makeChunks()
     /// Large messages are put together and copied in these.
@@ -46,8 +44,10 @@ final class SessionMachine {
     private var watchesLargeChunks = false
     /// Set by `close`: no invitations either way any more.
     var isClosing = false
+    /// Set by `end`: nothing is decided any more.
+    private(set) var isOver = false
 
-    // Asked for each message, on the loop alone and never across a call out, hence without the check at run time; the pool
+    // Asked for each message, on the loop alone and never across a call out, hence without the check at run time; the outbox
     // above likewise.
     @exclusivity(unchecked) private var directives = Ring<Directive>()
     @exclusivity(unchecked) private var dirtyLinks = Ring<Link>()
@@ -199,6 +199,13 @@ final class SessionMachine {
     /// found "Puma #2" does not end up with a second "Puma".
     func isAdvertised(as name: DisplayName) { hello.name = name }
 
+    /// Everything has been taken down: ends what is left of the conversations.
+    func end(_ error: NighError) {
+        isOver = true
+        outbox.forgetRecipients()
+        for peer in sortedPeers { peer.conversation?.end(error) }
+    }
+
     // MARK: Time
 
     /// Does what is due.
@@ -310,19 +317,17 @@ final class SessionMachine {
 
     /// When the peer must be looked at next.
     func deadline(of peer: PeerRecord) -> Moment {
-        var deadline = Moment.never
-        if let attempt = peer.attempt {
-            deadline = min(attempt.deadline, attempt.yieldsUntil, attempt.routeDeadline)
+        let deadline = min(
+            peer.pairing?.deadline ?? .never, peer.conversation?.departure?.deadline ?? .never)
+        return switch peer.phase {
+        case .available(let invitation?): min(deadline, invitation.deadline)
+        case .asking(let invitation): min(deadline, invitation.attempt.nextLook)
+        case .connected(_, let carrier):
+            min(deadline, carrier.movesAt, carrier.attempt?.nextLook ?? .never)
+        case .reconnecting(_, let recovery):
+            min(deadline, recovery.deadline, recovery.attempt?.nextLook ?? recovery.retryAt)
+        case .unavailable, .available(nil), .settling, .parted: deadline
         }
-        deadline = min(deadline, peer.movesAt)
-        if let invitation = peer.invitation { deadline = min(deadline, invitation.deadline) }
-        if let recovery = peer.recovery {
-            deadline = min(deadline, recovery.deadline)
-            if peer.attempt == nil { deadline = min(deadline, recovery.retryAt) }
-        }
-        if let departure = peer.departure { deadline = min(deadline, departure.deadline) }
-        if let pairing = peer.pairing { deadline = min(deadline, pairing.deadline) }
-        return deadline
     }
 
     /// Sees to it that the peer is looked at when its next deadline comes.
@@ -337,55 +342,64 @@ final class SessionMachine {
         if let pairing = peer.pairing, pairing.deadline <= now {
             endPairing(with: peer, .timedOut, saying: .timedOut)
         }
-        if let departure = peer.departure, departure.deadline <= now {
+        if let departure = peer.conversation?.departure, departure.deadline <= now {
             return finishDeparture(of: peer, now: now)
         }
-        if let recovery = peer.recovery, recovery.deadline <= now {
-            return giveUpRecovery(of: peer, now: now)
-        }
-        if let invitation = peer.invitation, invitation.deadline <= now {
+        switch peer.phase {
+        case .available(let invitation?) where invitation.deadline <= now:
             endInvitation(of: peer, cause: .timedOut, code: .tooSlow)
-        }
-        if let attempt = peer.attempt {
-            if attempt.deadline <= now {
-                fail(attemptOf: peer, with: .timedOut, now: now)
-            } else if attempt.yieldsUntil <= now {
-                peer.attempt?.yieldsUntil = .never
-                attempt.race.routes = preferredRoutes(of: peer)
-                run(attempt.race, now: now)
-            } else if attempt.routeDeadline <= now {
-                giveUpAsking(peer, now: now)
+        case .asking(let invitation): timeArrived(for: invitation.attempt, of: peer, now: now)
+        case .connected(_, let carrier):
+            if let attempt = carrier.attempt {
+                timeArrived(for: attempt, of: peer, now: now)
+            } else if carrier.movesAt <= now {
+                move(peer, now: now)
             }
-        } else if let recovery = peer.recovery, recovery.retryAt <= now {
-            beginResuming(peer, now: now)
-        } else if peer.movesAt <= now {
-            move(peer, now: now)
+        case .reconnecting(_, let recovery):
+            if recovery.deadline <= now {
+                giveUpRecovery(of: peer, now: now)
+            } else if let attempt = recovery.attempt {
+                timeArrived(for: attempt, of: peer, now: now)
+            } else if recovery.retryAt <= now {
+                beginResuming(peer, now: now)
+            }
+        case .unavailable, .available, .settling, .parted: break
+        }
+    }
+
+    private func timeArrived(for attempt: Attempt, of peer: PeerRecord, now: Moment) {
+        if attempt.deadline <= now {
+            fail(attemptOf: peer, with: .timedOut, now: now)
+        } else if attempt.yieldsUntil <= now {
+            attempt.yieldsUntil = .never
+            attempt.race.routes = preferredRoutes(of: peer)
+            run(attempt.race, now: now)
+        } else if attempt.routeDeadline <= now {
+            giveUpAsking(peer, now: now)
         }
     }
 
     // MARK: States
 
-    /// Moves a peer to its next state and tells the program. The moves are checked: one that is not in the table is a
+    /// Moves a peer to its next phase and tells the program. The moves are checked: one that is not in the table is a
     /// bug of this machine.
-    func move(_ peer: PeerRecord, to next: PeerState, cause: NighError? = nil) {
+    func move(_ peer: PeerRecord, to next: PeerPhase, cause: NighError? = nil) {
         let last = peer.state
-        precondition(last.mayMove(to: next), "no move from \(last) to \(next)")
-        peer.state = next
+        precondition(last.mayMove(to: next.state), "no move from \(last) to \(next.state)")
+        peer.phase = next
         output(.tell(.stateChanged(snapshot(of: peer), from: last, cause: cause)))
     }
 
     /// Makes a peer `available` or `unavailable`, by what is known of it now, and forgets one nobody needs.
     func settle(_ peer: PeerRecord) {
-        switch peer.state {
-        case .disconnected: move(peer, to: isReachable(peer) ? .available : .unavailable)
-        case .available where !isReachable(peer): move(peer, to: .unavailable)
-        case .unavailable where isReachable(peer): move(peer, to: .available)
+        switch peer.phase {
+        case .parted: move(peer, to: peer.routes.isEmpty ? .unavailable : .available(nil))
+        case .available(nil) where peer.routes.isEmpty: move(peer, to: .unavailable)
+        case .unavailable where !peer.routes.isEmpty: move(peer, to: .available(nil))
         default: break
         }
         if peer.isIdle { peers[peer.id] = nil }
     }
-
-    private func isReachable(_ peer: PeerRecord) -> Bool { !peer.routes.isEmpty || peer.invitation != nil }
 
     func snapshot(of peer: PeerRecord) -> Peer {
         peer.trustTold = security == .none ? nil : trust.trust(in: peer.id, called: peer.name)

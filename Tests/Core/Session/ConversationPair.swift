@@ -26,7 +26,7 @@ final class ConversationPair {
 
         func send(_ bytes: [UInt8], on lane: Lane = .main) throws {
             try conversation.port.admit(bytes.count, on: lane)
-            bytes.withUnsafeBytes { conversation.accept($0, on: lane, pool: &pool) }
+            bytes.withUnsafeBytes { conversation.append($0, on: lane, pool: &pool) }
         }
 
         func gather(budget: Int) {

@@ -306,7 +306,7 @@ import Testing
         for size in [3, 0, 20_000] {
             try port.stage(ByteSlice([UInt8](repeating: 4, count: size)), on: .main, isNext: false)
         }
-        while let run = port.takeStaged() { pair.first.conversation.accept(run, pool: &pair.first.pool) }
+        while let run = port.takeStaged() { pair.first.conversation.append(run, pool: &pair.first.pool) }
         #expect(pair.first.conversation.statistics.messagesSent == 3)
         #expect(pair.first.conversation.statistics.bytesSent == 20_003)
         pair.first.gather(budget: 1 << 20)

@@ -42,7 +42,7 @@ import Testing
         puma.invite(lynx)
         try place.run(.seconds(1))
         let driver = puma.session.driver
-        let tokens = try #require(driver.machine.peers[lynx.id]?.attempt?.tokens)
+        let tokens = try #require(driver.machine.peers[lynx.id]?.ownInvitation).tokens
         #expect(tokens.count == 2)
         driver.inTurn { driver.machine.cancel(tokens[0], now: place.loop.now) }
         #expect(puma.outcomes.count == 1)
@@ -61,7 +61,7 @@ import Testing
         puma.invite(lynx)
         try place.run(.seconds(1))
         let driver = puma.session.driver
-        let token = try #require(driver.machine.peers[lynx.id]?.attempt?.tokens.first)
+        let token = try #require(driver.machine.peers[lynx.id]?.ownInvitation?.tokens.first)
         driver.inTurn { driver.machine.cancel(token, now: place.loop.now) }
         try place.run(.seconds(1))
         #expect(puma.failure?.cause == .cancelled)
@@ -389,5 +389,12 @@ import Testing
             try place.run(.seconds(1))
         }
         #expect(puma.statistics.dialsFailed == ["refused": 3])
+    }
+}
+
+extension PeerRecord {
+    /// What this session asks of the peer.
+    fileprivate var ownInvitation: OwnInvitation? {
+        if case .asking(let invitation) = phase { invitation } else { nil }
     }
 }

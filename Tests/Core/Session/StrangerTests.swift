@@ -15,7 +15,8 @@ import Testing
             link.machine.ping(
                 token: UInt64(number), payload: [UInt8](repeating: 0, count: 1_000), now: place.loop.now)
         }
-        driver.writeSoon(link)
+        driver.machine.markDirty(link)
+        driver.flushSoon()
         try puma.session.trySend(Array("after".utf8), to: lynx.id)
         try place.run(.seconds(1))
         #expect(lynx.texts == [])

@@ -12,7 +12,8 @@ import Testing
         let driver = first.session.driver
         let link = try #require(driver.machine.peers[second.id]?.link)
         link.machine.control.write(.piece, payload: [1, 2, 3])
-        driver.writeSoon(link)
+        driver.machine.markDirty(link)
+        driver.flushSoon()
         try place.run(.seconds(1))
         #expect(second.lastCause(of: first.id)?.cause == .protocolViolation("a piece of no message"))
         #expect(

@@ -1,0 +1,126 @@
+// What the program sends: each message into the conversation it is for, and the conversation's link among those that have
+// something to write. Every input says whether there is such a link that was not among them before.
+
+extension SessionMachine {
+    // MARK: From the loop
+
+    @inline(__always)
+    func send(
+        _ bytes: UnsafeRawBufferPointer, to id: PeerID, on lane: Lane, isNext: Bool
+    ) throws(NighError) -> Bool {
+        if let conversation = outbox.appendAgain(bytes, to: id, on: lane, isNext: isNext) {
+            return conversation._withUnsafeGuaranteedRef { announce($0) }
+        }
+        return try sendToAnother(bytes, to: id, on: lane, isNext: isNext)
+    }
+
+    /// To another peer than last time, behind staged messages, or not at all.
+    private func sendToAnother(
+        _ bytes: UnsafeRawBufferPointer, to id: PeerID, on lane: Lane, isNext: Bool
+    ) throws(NighError) -> Bool {
+        let conversation = try conversation(with: id)
+        try outbox.append(bytes, to: conversation, on: lane, isNext: isNext)
+        return announce(conversation)
+    }
+
+    func send(_ payload: ByteSlice, to id: PeerID, on lane: Lane, isNext: Bool) throws(NighError) -> Bool {
+        let conversation = try conversation(with: id)
+        try outbox.append(payload, to: conversation, on: lane, isNext: isNext)
+        return announce(conversation)
+    }
+
+    /// To several peers: what fits into a frame is encoded once, and all of them refer to that.
+    func send(
+        _ payload: ByteSlice, to ids: [PeerID], on lane: Lane, failures: inout [PeerID: NighError]
+    ) -> Bool {
+        var isNews = false
+        guard payload.count <= limits.frame else {
+            for id in ids where send(payload, to: id, on: lane, failures: &failures) { isNews = true }
+            return isNews
+        }
+        let encoded = outbox.encode(payload, on: lane)
+        for (index, id) in ids.enumerated() {
+            let recipient = outbox.recipient(index, id) { peers[$0]?.conversation }
+            if let recipient,
+                recipient._withUnsafeGuaranteedRef({ $0.append(encoded, size: payload.count, on: lane) })
+            {
+                if recipient._withUnsafeGuaranteedRef({ announce($0) }) { isNews = true }
+            } else if send(payload, to: id, on: lane, failures: &failures) {
+                isNews = true
+            }
+        }
+        return isNews
+    }
+
+    @inline(never)
+    private func send(
+        _ payload: ByteSlice, to id: PeerID, on lane: Lane, failures: inout [PeerID: NighError]
+    ) -> Bool {
+        do throws(NighError) {
+            return try send(payload, to: id, on: lane, isNext: false)
+        } catch {
+            failures[id] = error
+            return false
+        }
+    }
+
+    /// Hands an unreliable message to the link, or drops it where that would have to wait.
+    ///
+    /// - Parameter room: how many bytes the pipe of a link takes now.
+    func send(
+        unreliable bytes: UnsafeRawBufferPointer, to id: PeerID, room: (Link) -> Int
+    ) throws(NighError) -> Bool {
+        let conversation = try conversation(with: id)
+        let limit = min(limits.unreliableMessage, conversation.largestWholeMessage)
+        guard bytes.count <= limit else {
+            throw NighError(
+                .sending, .messageTooLarge(size: bytes.count, limit: limit), peer: id.short,
+                advice: "send it reliably, or less of it")
+        }
+        outbox.send(unreliable: bytes, to: conversation, room: room)
+        conversation.link.map(markDirty)
+        return true
+    }
+
+    // MARK: From other threads
+
+    /// Another thread has staged messages for a peer, or has read what came from it.
+    func attend(to port: PeerPort) {
+        guard let peer = peers[port.peer] else { return }
+        if let conversation = peer.conversation, conversation.port === port, port.hasStaged {
+            outbox.appendStaged(to: conversation)
+            conversation.link.map(markDirty)
+        }
+        wasRead(port.takeRead(), from: peer)
+    }
+
+    // MARK: Whom it is for
+
+    /// The conversation with a peer one can send to, found without hashing where it is the same as last time.
+    private func conversation(with id: PeerID) throws(NighError) -> Conversation {
+        if let conversation = outbox.again(id) { return conversation }
+        guard let peer = peers[id], let conversation = peer.conversation else {
+            throw NighError(
+                .sending, isOver ? .closed : .notConnected, peer: peers[id]?.label ?? id.short,
+                advice: isOver ? nil : "invite the peer and wait until it is connected")
+        }
+        guard conversation.acceptsMessages else { throw NighError(.sending, .left, peer: peer.label) }
+        outbox.remember(conversation)
+        return conversation
+    }
+
+    /// Sees to it that the link writes what was appended; mostly that is seen to already.
+    @inline(__always)
+    private func announce(_ conversation: Conversation) -> Bool {
+        if conversation.isAnnounced { return false }
+        return announceAnew(conversation)
+    }
+
+    @inline(never)
+    private func announceAnew(_ conversation: Conversation) -> Bool {
+        conversation.isAnnounced = true
+        guard let link = conversation.link else { return false }
+        markDirty(link)
+        return true
+    }
+}
