@@ -52,6 +52,7 @@ struct Scenario: Sendable {
 
     // Under TLS libssl takes and gives back two blocks to seal a record and two to open it, which is what the limits below count:
     // a burst of 512 small messages in at most three records, 64 KiB in four and a half, in five by themselves. We add none.
+    // After a burst in three an acknowledgement may leave by itself: where processors are busy, more of them do so by the clock.
 
     static let all: [Scenario] = [
         Scenario(
@@ -90,7 +91,7 @@ struct Scenario: Sendable {
         Scenario(
             name: "tls", kind: .stream(.loop, .handler), loops: .one,
             sizes: [16, 64, 1 << 10, 16 << 10, 64 << 10, 1 << 20], security: .encrypted,
-            checked: [(64, 12.0 / 512 + none), (64 << 10, 18.25)]),
+            checked: [(64, (12 + 4.0 / 3) / 512 + none), (64 << 10, 18.25)]),
         Scenario(
             name: "tls-round-trip", kind: .roundTrip, loops: .one, sizes: [64, 1 << 10, 64 << 10, 1 << 20],
             security: .encrypted, checked: [(64, 8 + none), (64 << 10, 40 + none)]),
