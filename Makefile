@@ -79,10 +79,6 @@ install: setup ## Install nigh and fourinarow, with manual pages and completions
 	    $$built completion fish | install -D -m 644 /dev/stdin $(SHARE)/fish/vendor_completions.d/$$name.fish; \
 	done
 
-.PHONY: greet
-greet: setup ## See two peers find each other over TCP and talk; ARGUMENTS="--name Puma" is one of several
-	swift run $(FLAGS) -c debug greet $(ARGUMENTS)
-
 .PHONY: lab
 lab: setup-test ## Run scenarios on real networks by name; ARGUMENTS="--list" names them
 	@# Some scenarios play the game.

@@ -88,10 +88,6 @@ let package = Package(
                 "NighTestKit", "ProgramLife", "SessionArguments", "Terminal",
             ],
             path: "Sources/Tools/nigh", linkerSettings: presentsNigh),
-        .executableTarget(
-            name: "greet",
-            dependencies: ["Arguments", "Nigh", "NighCore", "NighRecord", "ProgramLife", "SessionArguments"],
-            path: "Sources/Tools/greet"),
         .target(name: "CAllocationCounter", path: "Sources/Tools/CAllocationCounter"),
         .executableTarget(
             name: "nigh-bench",
@@ -156,9 +152,6 @@ let package = Package(
             path: "Tests/Terminal"),
         .testTarget(name: "APITests", dependencies: ["ChildPrograms", "NighTestKit"], path: "Tests/API"),
         .testTarget(name: "FuzzTests", dependencies: ["fuzz"], path: "Tests/Fuzz"),
-        .testTarget(
-            name: "GreetTests", dependencies: ["Arguments", "ChildPrograms", "Nigh", "ProgramLife", "greet"],
-            path: "Tests/Greet"),
         .testTarget(
             name: "NighProgramTests",
             dependencies: [

@@ -68,8 +68,12 @@ public struct PluginChoice: Sendable {
     public func makeAll(_ list: String?) throws(Misuse) -> [any Transport] {
         let registry = try registry(with: Self.schemes(in: list), for: "--transport")
         let everything = registry.entries.map(\.scheme).filter { $0 != MemoryTransport.schemeName }
-        let made = try registry.makeAll(forOption: list ?? everything.joined(separator: ","))
-        return checks ? made.map { CheckedTransport($0) } : made
+        do throws(NighError) {
+            let made = try registry.makeAll(list ?? everything.joined(separator: ","))
+            return checks ? made.map { CheckedTransport($0) } : made
+        } catch {
+            throw Misuse("--transport: \(error)")
+        }
     }
 }
 

@@ -56,14 +56,3 @@ extension Notation where Value == String {
         .text("LIST", candidates: .words(TransportRegistry.standard.entries.map(\.scheme)))
     }
 }
-
-extension TransportRegistry {
-    /// The transports that `--transport` asks for.
-    public func makeAll(forOption list: String) throws(Misuse) -> [any Transport] {
-        do throws(NighError) {
-            return try makeAll(list)
-        } catch {
-            throw Misuse("--transport: \(error)")
-        }
-    }
-}

@@ -1,6 +1,6 @@
 import NighCore
 
-/// What is offered and looked for, as DNS-SD names it: `_greet._tcp`.
+/// What is offered and looked for, as DNS-SD names it: `_nigh._tcp`.
 public struct ServiceType: Hashable, Sendable, CustomStringConvertible {
     /// As it is written.
     public let description: String

@@ -59,6 +59,24 @@ import Testing
         }
     }
 
+    @Test("When descriptors run out later, guests stay, and new ones are let in once there are some again")
+    func later() throws {
+        let (host, other) = (try HostInTests(), NighUser())
+        let ping = ["ping", host.address, "-t", HostInTests.transport]
+        let guest = try user.start(ping + ["--json-lines"])
+        try guest.line(with: "\"reply\"")
+        try host.child.limitDescriptors(to: 3)
+        let late = try other.start(ping + ["--until"])
+        try host.child.error(with: "raise `ulimit -n`")
+        guest.send(SIGINT)
+        #expect(try NighCall(finishing: guest).status == 0)
+        try host.child.line(with: "\"left\"", "peer left")
+        try host.child.limitDescriptors(to: 200)
+        try host.child.line(with: "\"listening\"", host.address, occurrence: 2)
+        #expect(try NighCall(finishing: late).status == 0)
+        #expect(try host.end().status == 0)
+    }
+
     @Test("A shortage is told as JSON where that was asked for")
     func json() throws {
         let child = try start(["nigh", "discover", "--json"], "-n 8")

@@ -46,6 +46,19 @@ import Testing
         _ = try puma.end()
     }
 
+    @Test("A host in the transport's options is seen without mDNS, and no longer once it has ended")
+    func hostInOptions() throws {
+        let host = try HostInTests("--name", "Puma")
+        let known = try "\(HostInTests.transport),host=127.0.0.1,port=\(host.port)"
+        let watching = try user.start(["discover", "--json-lines", "-v", "-t", known])
+        try watching.line(with: "\"event\":\"found\"", "\"name\":\"Puma\"")
+        #expect(try host.end().status == 0)
+        try watching.line(with: "\"event\":\"lost\"", "\"name\":\"Puma\"")
+        try watching.error(with: "nobody listens there")
+        watching.send(SIGINT)
+        #expect(try NighCall(finishing: watching).status == 0)
+    }
+
     @Test("Nobody there: status 1, and doctor is pointed to")
     func nobody() throws {
         let call = try user.run(

@@ -29,7 +29,7 @@ final class RecordSource {
             let number = errno
             throw NighError(
                 .configuring, .system(number, "reading \(path): \(String(cString: strerror(number)))"),
-                advice: "a record is made by --record FILE of nigh, greet and fourinarow")
+                advice: "a record is made by --record FILE of nigh and fourinarow")
         }
         self.init(descriptor: descriptor, follows: follows, isRequestedToEnd: isRequestedToEnd)
     }

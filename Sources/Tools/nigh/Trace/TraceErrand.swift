@@ -49,7 +49,7 @@ struct TraceErrand: Errand {
     static let description = Command<any Errand>(
         "trace", "Shows what passes on links, frame by frame: from a record, or as it happens",
         text: """
-            With FILE it reads a record that --record of nigh, greet or fourinarow has written; - is the standard input. Without one it \
+            With FILE it reads a record that --record of nigh or fourinarow has written; - is the standard input. Without one it \
             runs a session of its own and shows what passes there, until Ctrl-C: others that find it may link up with it, and are declined \
             unless it is told to --accept; with --connect it invites somebody itself. Each line has the time, the link, the direction \
             (-> sent, <- came), the type of the frame, the bytes of its payload, who is at the other end, and what it says. \
@@ -65,7 +65,7 @@ struct TraceErrand: Errand {
                 "conversation.nigh -x --peer Puma --until 2s",
                 "with all bytes, what passed with Puma in the first two seconds"),
             Example("conversation.nigh --pcapng conversation.pcapng", "a capture for Wireshark"),
-            Example("--service greet --connect Puma", "what passes between this and Puma, now"),
+            Example("--service fourinarow --connect Puma", "what passes between this and Puma, now"),
             Example("--accept --record conversation.nigh", "whoever calls, shown and written down"),
         ]
     ) { output, file, manner, filter, session in
