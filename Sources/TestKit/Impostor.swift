@@ -78,6 +78,7 @@ package final class Impostor: TransportEvents, PipeHandler, @unchecked Sendable 
     }
 
     package func pipeBecameWritable(_ pipe: any Pipe) {}
+    package func pipeDrained(_ pipe: any Pipe) {}
     package func routeFound(_ sighting: Sighting, by transport: any Transport) {}
     package func routeChanged(_ sighting: Sighting, by transport: any Transport) {}
     package func routeLost(_ address: TransportAddress, by transport: any Transport) {}

@@ -140,10 +140,9 @@ package final class RelabelledTransport: Transport, TransportEvents, @unchecked 
 }
 
 /// A pipe of a transport that is relabelled: its addresses and errors carry the new scheme.
-private final class RelabelledPipe: Pipe, PipeHandler {
+private final class RelabelledPipe: Pipe {
     private let inner: any Pipe
     private let scheme: String
-    private var handler: (any PipeHandler)?
 
     init(_ inner: any Pipe, scheme: String) {
         self.inner = inner
@@ -159,29 +158,31 @@ private final class RelabelledPipe: Pipe, PipeHandler {
         TransportAddress(scheme: scheme, value: address.value)
     }
 
-    func start(handler: any PipeHandler) {
-        self.handler = handler
-        inner.start(handler: self)
-    }
-
+    func start(handler: any PipeHandler) { inner.start(handler: Relay(self, to: handler)) }
     func write(_ queue: inout ByteQueue) { inner.write(&queue) }
     func pauseReading() { inner.pauseReading() }
     func resumeReading() { inner.resumeReading() }
+    func close(_ manner: PipeCloseManner) { inner.close(manner) }
 
-    func close(_ manner: PipeCloseManner) {
-        handler = nil
-        inner.close(manner)
-    }
+    /// Passes on what the inner pipe tells. That pipe alone holds it, and so the handler for as long as it tells anything.
+    private final class Relay: PipeHandler {
+        private let pipe: RelabelledPipe
+        private let handler: any PipeHandler
 
-    func pipe(_ pipe: any Pipe, received bytes: ByteSlice) { handler?.pipe(self, received: bytes) }
-    func pipeBecameWritable(_ pipe: any Pipe) { handler?.pipeBecameWritable(self) }
-    func pipeEnded(_ pipe: any Pipe) { handler?.pipeEnded(self) }
+        init(_ pipe: RelabelledPipe, to handler: any PipeHandler) {
+            self.pipe = pipe
+            self.handler = handler
+        }
 
-    func pipeClosed(_ pipe: any Pipe, error: NighError?) {
-        let told = handler
-        handler = nil
-        var error = error
-        error?.transport = scheme
-        told?.pipeClosed(self, error: error)
+        func pipe(_ inner: any Pipe, received bytes: ByteSlice) { handler.pipe(pipe, received: bytes) }
+        func pipeBecameWritable(_ inner: any Pipe) { handler.pipeBecameWritable(pipe) }
+        func pipeEnded(_ inner: any Pipe) { handler.pipeEnded(pipe) }
+        func pipeDrained(_ inner: any Pipe) { handler.pipeDrained(pipe) }
+
+        func pipeClosed(_ inner: any Pipe, error: NighError?) {
+            var error = error
+            error?.transport = pipe.scheme
+            handler.pipeClosed(pipe, error: error)
+        }
     }
 }

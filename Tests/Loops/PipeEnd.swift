@@ -125,6 +125,7 @@ final class PipeEnd: PipeHandler, @unchecked Sendable {
         case writable
         case ended
         case closed(NighError?)
+        case drained
         case finished
     }
 
@@ -196,7 +197,7 @@ final class PipeEnd: PipeHandler, @unchecked Sendable {
         precondition(queue.isEmpty)
     }
 
-    /// Ends this side's part; nothing may be told from here on but that the pipe has finished.
+    /// Ends this side's part; nothing may be told from here on but that the pipe is drained and has finished.
     func close(_ manner: PipeCloseManner) {
         call { [self] in
             $0.close(manner)
@@ -226,7 +227,7 @@ final class PipeEnd: PipeHandler, @unchecked Sendable {
     private func note(_ word: Word, _ more: () -> Void = {}) {
         monitor.change {
             if isInCall { recordedBreaches.append("\(word) from inside a call") }
-            if isOver { recordedBreaches.append("\(word) after the end") }
+            if isOver, word != .drained { recordedBreaches.append("\(word) after the end") }
             if !loop.isCurrent { recordedBreaches.append("\(word) off the loop") }
             if word != .bytes || recordedLog.last != .bytes { recordedLog.append(word) }
             more()
@@ -250,6 +251,13 @@ final class PipeEnd: PipeHandler, @unchecked Sendable {
     func pipeClosed(_ pipe: any Pipe, error: NighError?) {
         note(.closed(error))
         isOver = true
+    }
+
+    func pipeDrained(_ pipe: any Pipe) {
+        note(.drained)
+        if pipe.counters.bytesWaiting != 0 {
+            monitor.change { recordedBreaches.append("drained with bytes waiting") }
+        }
     }
 
     private final class Box<Value>: @unchecked Sendable {

@@ -115,7 +115,7 @@ import Testing
         #expect(end.breaches == [])
     }
 
-    @Test("Who closes a pipe that has broken in the same turn is told nothing")
+    @Test("Who closes a pipe that has broken in the same turn is told no error")
     func closedAfterBreaking() {
         for manner in [PipeCloseManner.now, .afterWriting] {
             let ground = Ground()
@@ -127,8 +127,9 @@ import Testing
                 pipe.close(manner)
             }
             ground.lookAround()
-            #expect(end.log == [.finished])
+            #expect(end.log == (manner == .now ? [.finished] : [.finished, .drained]))
             #expect(!end.socket.isOpen)
+            #expect(end.breaches == [])
         }
     }
 
@@ -148,10 +149,10 @@ import Testing
         #expect(ground.far.isAtEnd)
         ground.far.write([4, 5])
         ground.lookAround()
-        #expect(!ground.end.isFinished)
+        #expect(ground.end.log == [.drained])
         ground.far.close()
         #expect(ground.end.wait { ground.end.isFinished })
-        #expect(ground.end.log == [.finished])
+        #expect(ground.end.log == [.drained, .finished])
         #expect(ground.end.breaches == [])
         #expect(!ground.end.socket.isOpen)
     }
@@ -167,6 +168,7 @@ import Testing
         #expect(ground.far.read(stream.count) == stream)
         #expect(ground.far.isAtEnd)
         #expect(ground.end.wait { ground.end.isFinished })
+        #expect(ground.end.log == [.ended, .drained, .finished])
         #expect(ground.end.breaches == [])
     }
 
@@ -181,9 +183,11 @@ import Testing
             ground.end.write(Stream.bytes(0..<size))
             ground.far.write([1])
             ground.end.close(.afterWriting)
-            #expect(lingering.read { count.isSet })
-            #expect(ground.end.wait { ground.end.isFinished })
-            #expect(ground.end.log == [.finished])
+            #expect(ground.end.wait { ground.end.log.count == 2 })
+            #expect(ground.end.log == (size == 10 ? [.drained, .finished] : [.finished, .drained]))
+            #expect(ground.end.breaches == [])
+            // One that has nothing to send any more, and is there all the same.
+            #expect(lingering.read { count.isSet } == (size == 10))
             #expect(!ground.end.socket.isOpen)
             let got = ground.far.read(size + 1)
             #expect(size == 10 ? got.count == 10 : got.count < size)
@@ -197,14 +201,15 @@ import Testing
         var isSet = false
     }
 
-    @Test("A lingering pipe whose other end goes is over")
-    func goneWhileLingering() {
+    @Test("A lingering pipe whose other end goes, or which is broken off, is over", arguments: [false, true])
+    func goneWhileLingering(isBrokenOff: Bool) {
         let ground = Ground()
         ground.end.write(Stream.bytes(0..<3_000_000))
         ground.end.close(.afterWriting)
-        ground.far.close()
-        #expect(ground.end.wait { ground.end.isFinished })
-        #expect(ground.end.log == [.finished])
+        if isBrokenOff { ground.end.call { $0.breakOff(Self.reset) } } else { ground.far.close() }
+        #expect(ground.end.wait { ground.end.log.count == 2 })
+        #expect(ground.end.log == [.finished, .drained])
+        #expect(ground.end.breaches == [])
     }
 
     @Test("Closed at once, a pipe drops what waits, is over within the call, and tells nothing more")
@@ -240,7 +245,7 @@ import Testing
         ground.far.write(Stream.bytes(0..<100_000))
         ground.far.close()
         #expect(ground.end.wait { ground.end.isFinished })
-        #expect(ground.end.log == [.bytes, .finished])
+        #expect(ground.end.log == [.bytes, .drained, .finished])
     }
 
     @Test("Finished by its transport, a pipe is over at once and tells nobody but its owner")

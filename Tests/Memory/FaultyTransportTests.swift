@@ -220,11 +220,42 @@ struct FaultyTransportTests {
         client.send([1, 2])
         client.pipe.close(.afterWriting)
         try pair.loop.run(for: .milliseconds(999))
-        #expect(server.received == [] && server.log == [])
+        #expect(server.received == [] && server.log == [] && client.log == [])
         try pair.loop.run(for: .milliseconds(1))
         #expect(server.received == [1, 2])
-        #expect(server.log == ["ended", "closed"])
+        #expect(server.log == ["ended", "closed"] && client.log == ["drained"])
         #expect(pair.loop.pending.timers == 0)
+    }
+
+    @Test("Closed after writing, a pipe is drained once, whatever the faults did to it before and do after")
+    func drainedAmongFaults() throws {
+        let faults: [(FaultControl) -> Void] = [{ $0.cut() }, { $0.block() }, { $0.stall() }, { _ in }]
+        for isBefore in [true, false] {
+            for fault in faults {
+                let (pair, control) = try makePair("delay=100ms")
+                let (client, _) = try pair.connect()
+                client.send([1, 2])
+                if isBefore { fault(control) }
+                client.pipe.close(.afterWriting)
+                client.pipe.close(.now)
+                #expect(client.log == [])
+                if !isBefore { fault(control) }
+                try pair.loop.run(for: .seconds(30))
+                #expect(client.log == ["drained"])
+                #expect(client.pipe.counters.bytesWaiting == 0)
+            }
+        }
+    }
+
+    @Test("A pipe whose end is still under way when it is closed is drained, and not closed")
+    func closedWhileItsEndIsUnderWay() throws {
+        let (pair, _) = try makePair("delay=100ms,direction=in")
+        let (client, server) = try pair.connect()
+        server.pipe.close(.now)
+        try pair.loop.run(for: .milliseconds(50))
+        client.pipe.close(.afterWriting)
+        try pair.loop.run(for: .seconds(30))
+        #expect(client.log == ["drained"])
     }
 
     @Test func theRegistryWrapsAnyEntry() throws {

@@ -91,6 +91,7 @@ final class PipeRecorder: PipeHandler {
     func pipeClosed(_ pipe: any Pipe, error: NighError?) {
         log.append(error.map { "closed: \($0.cause)" } ?? "closed")
     }
+    func pipeDrained(_ pipe: any Pipe) { log.append("drained") }
 }
 
 /// An advertisement by somebody called `name`.

@@ -116,5 +116,6 @@ final class Neighbour: TransportEvents, PipeHandler, @unchecked Sendable {
     func pipe(_ pipe: any Pipe, received bytes: ByteSlice) { monitor.change { received += bytes.bytes } }
     func pipeBecameWritable(_ pipe: any Pipe) { monitor.change { writable += 1 } }
     func pipeEnded(_ pipe: any Pipe) { monitor.change { ended += 1 } }
+    func pipeDrained(_ pipe: any Pipe) {}
     func pipeClosed(_ pipe: any Pipe, error: NighError?) { monitor.change { closed.append(error) } }
 }

@@ -19,6 +19,8 @@ enum Defect: String, CaseIterable, Sendable {
     case failsWithoutScheme = "dial-refused"
     case countsWrongly = "counters"
     case closesTwice = "close-twice"
+    case neverDrains = "drained"
+    case drainsEarly = "drained-held-up"
     case endsAfterClosed = "order-of-events"
     case mixesPipes = "many-pipes"
     case tellsAfterShutdown = "shutdown"
@@ -146,6 +148,7 @@ final class BrokenPipe: Pipe, PipeHandler, @unchecked Sendable {
     private let loop: any EventLoop
     private var defect: Defect? { owner.defect }
     private var handler: (any PipeHandler)?
+    private var isClosed = false
     private var writeCount = 0
     private var heldBack: [UInt8] = []
 
@@ -212,11 +215,12 @@ final class BrokenPipe: Pipe, PipeHandler, @unchecked Sendable {
         } else {
             inner.close(manner)
         }
-        guard defect == .callsBackAfterClose else {
-            handler = nil
-            return
+        switch defect {
+        case .callsBackAfterClose: loop.execute { self.handler?.pipeClosed(self, error: nil) }
+        case .drainsEarly: if manner == .afterWriting { loop.execute { self.pipeDrained(self.inner) } }
+        default: if manner == .now, !isClosed { handler = nil }
         }
-        loop.execute { self.handler?.pipeClosed(self, error: nil) }
+        isClosed = true
     }
 
     func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
@@ -231,6 +235,12 @@ final class BrokenPipe: Pipe, PipeHandler, @unchecked Sendable {
         if defect != .neverSaysWritable { handler?.pipeBecameWritable(self) }
     }
     func pipeEnded(_ pipe: any Pipe) { if defect != .endsAfterClosed { handler?.pipeEnded(self) } }
+    func pipeDrained(_ pipe: any Pipe) {
+        if defect == .neverDrains { return }
+        let told = handler
+        handler = nil
+        told?.pipeDrained(self)
+    }
     func pipeClosed(_ pipe: any Pipe, error: NighError?) {
         if defect == .keepsAWriterWaiting { return }
         let told = handler

@@ -112,6 +112,8 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
 
     package func pipeClosed(_ pipe: any Pipe, error: NighError?) { pipeIsOver(error?.cause ?? .linkLost) }
 
+    package func pipeDrained(_ pipe: any Pipe) {}
+
     private func pipeIsOver(_ cause: NighError.Cause) {
         guard !isOver else { return }
         takeSteps()

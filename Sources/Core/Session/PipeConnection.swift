@@ -6,7 +6,10 @@ final class PipeConnection: PipeHandler {
     var isPaused = false
     /// The pipe was over while the link was held; why.
     var endWhileHeld: Result<Void, NighError>?
-    /// Holds the connection in turn, until the pipe is over or the session closed.
+    /// It counts this pipe among those that are closed and still have something to send.
+    var isParting = false
+    /// Holds the connection in turn, until the link is over or the session closed. From then on the pipe alone holds it, as its
+    /// handler, until it is drained.
     private let driver: SessionDriver
 
     init(pipe: any Pipe, link: Link, driver: SessionDriver) {
@@ -39,5 +42,11 @@ final class PipeConnection: PipeHandler {
 
     func pipeClosed(_ pipe: any Pipe, error: NighError?) {
         driver.inTurn { driver.pipeOver(self, error: error) }
+    }
+
+    func pipeDrained(_ pipe: any Pipe) {
+        guard isParting else { return }
+        isParting = false
+        driver.pipeDrained()
     }
 }

@@ -29,9 +29,10 @@ final class SessionDriver: @unchecked Sendable {
     @exclusivity(unchecked) private var lastWritten: PipeConnection?
     // From here on what every turn touches, on the loop alone and never across a call out: no check at run time.
     @exclusivity(unchecked) private var outgoing = ByteQueue()
-    /// Closed pipes that may still have bytes to write; of interest when the session closes.
-    private var partingPipes: [any Pipe] = []
-    private var isParting = false
+    /// How many pipes are closed and not drained yet; of interest when the session closes.
+    private var partingPipes = 0
+    /// Ends the session, whatever has not left by then. Set once all conversations have ended.
+    private var goodbyeTimer: LoopTimer?
     // Touched for each message, on the loop alone and never across a call out, hence without the check at run time.
     @exclusivity(unchecked) var depth = 0
     @exclusivity(unchecked) var flushIsDue = false
@@ -45,8 +46,6 @@ final class SessionDriver: @unchecked Sendable {
 
     /// The most a link writes before others get their turn.
     private static let writeShare = 1 << 20
-    /// How often a closing session looks whether its goodbyes have left.
-    private static let partingLook = Moment.Span.milliseconds(5)
 
     init(
         machine: SessionMachine, loop: any EventLoop, transports: [any Transport],
@@ -69,6 +68,8 @@ final class SessionDriver: @unchecked Sendable {
             access.driver?.trustChanged()
         } failed: { [access] in
             access.driver?.tell(.trustNotKept($0))
+        } becameIdle: { [access] in
+            access.driver?.finishIfAllHasLeft()
         }
         flushWork = { [access] in access.driver?.flush() }
         timerWork = { [access] in access.driver?.timerFired() }
@@ -143,19 +144,29 @@ final class SessionDriver: @unchecked Sendable {
     }
 
     /// All conversations have ended: gives the goodbyes the time to leave this process, then takes everything down.
-    private func part(until deadline: Moment) {
+    private func part() {
+        guard goodbyeTimer == nil else { return }
+        let deadline = loop.now + Moment.Span(machine.timings.goodbye)
+        goodbyeTimer = loop.schedule(at: deadline) { [access] in access.driver?.finishClosing() }
         flush()
-        partingPipes.removeAll { $0.counters.bytesWaiting == 0 }
-        let isWaiting = !partingPipes.isEmpty || trustKeeper.isBusy
-        guard !isClosed, isWaiting, loop.now < deadline else { return finishClosing() }
-        loop.schedule(at: loop.now + Self.partingLook) { [access] in access.driver?.part(until: deadline) }
+        finishIfAllHasLeft()
+    }
+
+    /// What a closed link had to say has left this process, or never will.
+    func pipeDrained() {
+        partingPipes -= 1
+        finishIfAllHasLeft()
+    }
+
+    private func finishIfAllHasLeft() {
+        if goodbyeTimer != nil, partingPipes == 0, !trustKeeper.isBusy { finishClosing() }
     }
 
     private func finishClosing() {
         guard !isClosed else { return }
         isClosed = true
         trustKeeper.stop()
-        partingPipes.removeAll()
+        if let goodbyeTimer { loop.cancel(goodbyeTimer) }
         for (_, connection) in connections.sorted(by: { $0.key < $1.key }) {
             connection.pipe.close(.now)
             observeEnd(of: connection.link, cause: .closed)
@@ -341,10 +352,7 @@ final class SessionDriver: @unchecked Sendable {
         case .openPort(let port): directory.add(port)
         case .closePort(let port): directory.remove(port)
         case .saveTrust: trustKeeper.save()
-        case .allLeft:
-            guard !isParting else { return }
-            isParting = true
-            part(until: loop.now + Moment.Span(machine.timings.goodbye))
+        case .allLeft: part()
         }
     }
 
@@ -369,10 +377,13 @@ final class SessionDriver: @unchecked Sendable {
         link.machine.gather(into: &outgoing, budget: 0)
         if !outgoing.isEmpty { connection.pipe.write(&outgoing) }
         outgoing.removeAll()
+        // A pipe that was over while its link was held tells nothing more.
+        if connection.endWhileHeld == nil {
+            connection.isParting = true
+            partingPipes += 1
+        }
         connection.pipe.close(.afterWriting)
         observeEnd(of: link)
-        partingPipes.removeAll { $0.counters.bytesWaiting == 0 }
-        if connection.pipe.counters.bytesWaiting > 0 { partingPipes.append(connection.pipe) }
     }
 
     func tell(_ event: SessionEvent) {

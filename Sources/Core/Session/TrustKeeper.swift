@@ -16,6 +16,7 @@ final class TrustKeeper: @unchecked Sendable {
     private let loop: any EventLoop
     private let changed: @Sendable () -> Void
     private let failed: @Sendable (NighError) -> Void
+    private let becameIdle: @Sendable () -> Void
     /// Whether something is being read or written.
     private(set) var isBusy = false
     private var mustSave = false
@@ -30,14 +31,16 @@ final class TrustKeeper: @unchecked Sendable {
     /// - Parameters:
     ///   - changed: called on the loop after a pairing was made or taken back, or a peer was forgotten, by whomever.
     ///   - failed: called on the loop with what went wrong.
+    ///   - becameIdle: called on the loop once nothing is being read or written any more.
     init(
         _ store: TrustStore, loop: any EventLoop, changed: @escaping @Sendable () -> Void,
-        failed: @escaping @Sendable (NighError) -> Void
+        failed: @escaping @Sendable (NighError) -> Void, becameIdle: @escaping @Sendable () -> Void
     ) {
         self.store = store
         self.loop = loop
         self.changed = changed
         self.failed = failed
+        self.becameIdle = becameIdle
     }
 
     /// Starts to follow the store and its file, until `stop`.
@@ -87,6 +90,7 @@ final class TrustKeeper: @unchecked Sendable {
                 if looks { self.looked(unsettled, lookFailure) }
                 self.isBusy = false
                 self.goOn()
+                if !self.isBusy { self.becameIdle() }
             }
         }
     }

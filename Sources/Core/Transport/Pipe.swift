@@ -5,7 +5,8 @@
 /// - The handler is **never called from inside a call** made to the pipe; it is told in a later turn.
 /// - What was written arrives whole, in order and unchanged, up to where the pipe breaks; nothing else is promised. In
 ///   particular, how the bytes were cut into writes means nothing.
-/// - After `close` returns, the handler is not called again, whatever still comes.
+/// - After `close` returns, the handler is not called again, whatever still comes, but for `pipeDrained`.
+/// - The pipe lets go of its handler with the last call to it, with `close(.now)`, and when the transport is shut down.
 public protocol Pipe: AnyObject {
     /// This end, where the transport can name it.
     var localAddress: TransportAddress? { get }
@@ -35,8 +36,8 @@ public protocol Pipe: AnyObject {
     /// Reads again.
     func resumeReading()
 
-    /// Ends the pipe. `.afterWriting` first sends what was written, in the background and for a bounded time; `.now`
-    /// drops it. The second and later calls do nothing.
+    /// Ends the pipe. `.afterWriting` first sends what was written, in the background and for a bounded time, and then
+    /// tells `pipeDrained`; `.now` drops it and tells nothing. The second and later calls do nothing.
     func close(_ manner: PipeCloseManner)
 }
 
@@ -62,6 +63,11 @@ public protocol PipeHandler: AnyObject {
     /// The pipe broke, or the other end closed it altogether. The last call; not made after this side's own `close`.
     /// Without an error the other end closed it in good order.
     func pipeClosed(_ pipe: any Pipe, error: NighError?)
+
+    /// After this side's `close(.afterWriting)`: nothing of what was written waits any more, and `bytesWaiting` is 0. It has
+    /// been handed on so that shutting down the transport loses none of it, or it was dropped: the pipe broke, or its time
+    /// was up. Told once and in a later turn, also where nothing waited when the pipe was closed. The last call.
+    func pipeDrained(_ pipe: any Pipe)
 }
 
 /// What has passed through a pipe.

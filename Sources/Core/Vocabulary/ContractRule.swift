@@ -61,6 +61,8 @@ public enum ContractRule: String, Hashable, Sendable, CaseIterable {
     case pipeEndsOnce = "pipe-ends-once"
     /// And means it.
     case nothingAfterTheEnd = "nothing-after-the-end"
+    /// What this side wrote before its close has left.
+    case pipeDrainsOnce = "pipe-drains-once"
     /// Bytes are told where there are any.
     case noEmptySlices = "no-empty-slices"
     /// What pausing holds up.
@@ -104,10 +106,13 @@ public enum ContractRule: String, Hashable, Sendable, CaseIterable {
         case .listeningWhileAdvertising:
             "Where it listens, and under which name it is seen, a transport tells only while it advertises."
         case .pipeOpenedOnce: "A pipe is told as opened once."
-        case .pipeQuietAfterClose: "After `close` has returned the pipe's handler is told nothing."
+        case .pipeQuietAfterClose:
+            "After `close` has returned the pipe's handler is told nothing but `pipeDrained`."
         case .pipeClosedIsLast: "`pipeClosed` is the last that a handler is told."
         case .pipeEndsOnce: "`pipeEnded` is told once."
         case .nothingAfterTheEnd: "After `pipeEnded` nothing is received."
+        case .pipeDrainsOnce:
+            "`pipeDrained` is told once, after `close(.afterWriting)`, when no bytes wait any more."
         case .noEmptySlices: "What is received is at least one byte."
         case .pausedPipeIsQuiet: "A paused pipe tells at most what was under way already."
         case .writeTakesAll: "`write` takes all bytes out of the queue."

@@ -23,6 +23,48 @@ extension TransportConformance {
                 }
             }
         },
+        ConformanceCheck(
+            "drained",
+            "after close(.afterWriting) a pipe says once that nothing of what was written waits; after pipeClosed it says nothing"
+        ) { bench in
+            let server = try bench.listener()
+            let client = try bench.station()
+            for size in [0, 1, 200_000] {
+                for isDialledEnd in [true, false] {
+                    let (dialled, accepted) = try bench.connect(client, server)
+                    let (from, to) = isDialledEnd ? (dialled, accepted) : (accepted, dialled)
+                    try from.sendAtOnce(tag: 1, upTo: size, thenClose: .afterWriting)
+                    try from.close(.now)
+                    try bench.wait("the pipe says that it is drained") { from.isDrained }
+                    try bench.wait("the other end learns of the close") { to.isOver }
+                    try bench.expect(
+                        to.received == size, "\(to.received) of \(size) bytes came before the end")
+                    if try to.close(.afterWriting) {
+                        try bench.wait("the other end is drained, too") { to.isDrained }
+                    }
+                }
+            }
+            try bench.settle()
+        },
+        ConformanceCheck(
+            "drained-held-up",
+            "a pipe with bytes that nobody reads is drained when they have been read, or when the reader goes, and not before"
+        ) { bench in
+            let server = try bench.listener()
+            let client = try bench.station()
+            for isRead in [true, false] {
+                let (dialled, accepted) = try bench.connect(client, server)
+                try fill(bench, writer: dialled, reader: accepted)
+                try dialled.close(.afterWriting)
+                try bench.settle()
+                try bench.expect(!dialled.isDrained, "the pipe was drained while nobody read")
+                if isRead { try accepted.resume() } else { try accepted.close(.now) }
+                try bench.wait("the pipe says that it is drained") { dialled.isDrained }
+                guard isRead else { continue }
+                try bench.wait("the reader learns of the close") { accepted.isOver }
+                try accepted.close(.now)
+            }
+        },
         ConformanceCheck("close-now", "close(.now) is told to the other end, whatever was under way") {
             bench in
             let server = try bench.listener()
@@ -57,7 +99,8 @@ extension TransportConformance {
             try bench.settle()
         },
         ConformanceCheck(
-            "quiet-after-close", "after close the handler hears nothing, whatever the other end still does"
+            "quiet-after-close",
+            "after close the handler hears nothing but that the pipe is drained, whatever the other end still does"
         ) { bench in
             let (dialled, accepted) = try bench.pair()
             try accepted.send(tag: 2, upTo: 400_000, pieceLimit: 10_000)

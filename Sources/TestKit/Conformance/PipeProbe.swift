@@ -10,6 +10,7 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
         case writable
         case ended
         case closed(NighError?)
+        case drained
     }
 
     let pipe: any Pipe
@@ -22,7 +23,7 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
     private var recordedWritable = 0
     private var recordedBytes: [UInt8] = []
     private var relay: PipeProbe?
-    private var isClosedHere = false
+    private var closeManner: PipeCloseManner?
     private var isClosedThere = false
 
     private var tag: UInt8 = 0
@@ -54,6 +55,8 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
     var bytes: [UInt8] { monitor.read { recordedBytes } }
     /// Whether the other end has finished, one way or the other.
     var isOver: Bool { monitor.read { isClosedThere || recordedLog.contains(.ended) } }
+    /// Whether the pipe said that it is drained.
+    var isDrained: Bool { monitor.read { recordedLog.contains(.drained) } }
     /// Whether the other end is known to be gone altogether.
     var isClosed: Bool { monitor.read { isClosedThere } }
 
@@ -106,7 +109,14 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
 
     func resume() throws { try call { $0.resumeReading() } }
 
-    func close(_ manner: PipeCloseManner) throws { try station.run { [self] in closeHere(manner) } }
+    /// False where the other end was known to be gone altogether.
+    @discardableResult
+    func close(_ manner: PipeCloseManner) throws -> Bool {
+        try station.run { [self] in
+            closeHere(manner)
+            return !isClosed
+        }
+    }
 
     /// Runs `body` on the loop as a call to the pipe, in which nothing may be told.
     func call<Result: Sendable>(_ body: @escaping @Sendable (any Pipe) -> Result) throws -> Result {
@@ -117,11 +127,11 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
 
     private func closeHere(_ manner: PipeCloseManner) {
         station.guarding { pipe.close(manner) }
-        monitor.change { isClosedHere = true }
+        monitor.change { closeManner = closeManner ?? manner }
     }
 
     private func pump() {
-        while sentCount < goal, !monitor.read({ isClosedHere || isClosedThere }) {
+        while sentCount < goal, !monitor.read({ closeManner != nil || isClosedThere }) {
             if minds, station.guarding({ pipe.writableBytes }) <= 0 {
                 return monitor.change { wasHeldUp = true }
             }
@@ -145,7 +155,7 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
     /// False when nothing may be told; that is noted.
     private func enter(_ what: String) -> Bool {
         guard station.enter(what) else { return false }
-        guard !monitor.read({ isClosedHere }) else {
+        guard monitor.read({ closeManner == nil }) else {
             station.bench.violated("\(what) after this end's close")
             return false
         }
@@ -207,6 +217,21 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
         monitor.change {
             isClosedThere = true
             recordedLog.append(.closed(error))
+        }
+    }
+
+    func pipeDrained(_ pipe: any Pipe) {
+        guard station.enter("pipeDrained") else { return }
+        checkIdentity(pipe)
+        let waiting = pipe.counters.bytesWaiting
+        if waiting != 0 { station.bench.violated("pipeDrained with \(waiting) bytes waiting") }
+        monitor.change {
+            if closeManner != .afterWriting {
+                station.bench.violated("pipeDrained without a close(.afterWriting)")
+            }
+            if isClosedThere { station.bench.violated("pipeDrained after pipeClosed") }
+            if recordedLog.contains(.drained) { station.bench.violated("pipeDrained twice") }
+            recordedLog.append(.drained)
         }
     }
 

@@ -65,7 +65,7 @@ extension TransportConformance {
     ]
 
     /// Writes until the pipe is backed up because `reader` has paused.
-    private static func fill(_ bench: Bench, writer: PipeProbe, reader: PipeProbe) throws {
+    static func fill(_ bench: Bench, writer: PipeProbe, reader: PipeProbe) throws {
         let mostHeld = 2 * bench.rig.bulkByteCount
         try reader.pause()
         try writer.send(tag: 1, upTo: mostHeld, pieceLimit: 64 * 1024)

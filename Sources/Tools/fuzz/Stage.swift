@@ -133,7 +133,7 @@ final class Stage: @unchecked Sendable {
 
     private func open(dial: DialID?) {
         guard let events = transport.events, pipes.count < 32 else { return }
-        let pipe = StagePipe()
+        let pipe = StagePipe(on: loop)
         pipes.append(pipe)
         events.pipeOpened(pipe, dial: dial, by: transport)
     }
@@ -217,21 +217,26 @@ final class StageTransport: Transport, @unchecked Sendable {
     func takeDial() -> DialID? { dials.isEmpty ? nil : dials.removeFirst() }
 }
 
-/// One end of a pipe whose other end are events.
-final class StagePipe: Pipe {
+/// One end of a pipe whose other end are events. Confined to the thread that runs the loop; hence `@unchecked Sendable`.
+final class StagePipe: Pipe, @unchecked Sendable {
     let localAddress: TransportAddress? = nil
     let remoteAddress: TransportAddress? = nil
     private(set) var counters = PipeCounters()
     /// What the session wrote and nobody has taken.
     private(set) var written = ByteQueue()
     private(set) var isClosed = false
+    private let loop: any EventLoop
     private var handler: (any PipeHandler)?
+    /// It has closed the pipe, and is told next that nothing waits.
+    private var partingHandler: (any PipeHandler)?
     private var isPaused = false
     private var isBlocked = false
     private var held: [ByteSlice] = []
 
     /// Room for so much that only a flood fills it.
     private static let room = 1 << 18
+
+    init(on loop: any EventLoop) { self.loop = loop }
 
     var writableBytes: Int { isBlocked ? 0 : Self.room }
 
@@ -246,8 +251,14 @@ final class StagePipe: Pipe {
     func resumeReading() { isPaused = false }
 
     func close(_ manner: PipeCloseManner) {
+        guard !isClosed else { return }
         isClosed = true
+        if manner == .afterWriting { partingHandler = handler }
         handler = nil
+        loop.execute { [self] in
+            partingHandler?.pipeDrained(self)
+            partingHandler = nil
+        }
     }
 
     func takeWritten() -> [UInt8] {

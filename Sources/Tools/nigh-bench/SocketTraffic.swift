@@ -49,6 +49,8 @@ struct SocketTraffic {
         func pipeEnded(_ pipe: any Pipe) {}
 
         func pipeClosed(_ pipe: any Pipe, error: NighError?) {}
+
+        func pipeDrained(_ pipe: any Pipe) {}
     }
 
     private final class Writer: End, @unchecked Sendable {

@@ -10,6 +10,8 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
         case closing
         /// Closed here, or never told; the other end must not learn of it, so the inner pipe stays, unheard.
         case orphaned
+        /// Over, but for the last that the handler is told.
+        case ending
         case done
     }
 
@@ -28,6 +30,11 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
     private let scheme: String
     private var handler: (any PipeHandler)?
     private var phase = Phase.open
+    /// Closed here after writing, so the last that the handler is told is `pipeDrained`.
+    private var isParting = false
+    private var isInnerOver = false
+    /// The inner pipe was closed after writing, and has not said that it is drained.
+    private var isInnerDraining = false
     private var isHeldUp = false
     private var isInnerPaused = false
     private var isInnerStarted = false
@@ -67,7 +74,8 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
         var counters = PipeCounters()
         counters.bytesReceived = bytesReceived
         counters.bytesWritten = bytesWritten
-        counters.bytesWaiting = outgoing.heldBytes + inner.counters.bytesWaiting
+        // An orphan's bytes are lost, as far as its user knows.
+        if phase != .orphaned { counters.bytesWaiting = outgoing.heldBytes + inner.counters.bytesWaiting }
         return counters
     }
 
@@ -103,8 +111,11 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
     }
 
     func close(_ manner: PipeCloseManner) {
-        // Also after a cut that has not been told yet.
-        handler = nil
+        guard !isParting else { return }
+        isParting = manner == .afterWriting
+        if manner == .now { handler = nil }
+        // Cut, and not told so yet.
+        if phase == .ending, manner == .now { return forget() }
         guard phase == .open else { return }
         if outgoing.isMute {
             orphan()
@@ -121,17 +132,8 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
 
     /// Breaks the pipe: the handler is told in a later turn, the inner pipe is closed now.
     func cut(inner manner: PipeCloseManner = .now) {
-        let told = phase == .open ? handler : nil
-        guard phase != .done else { return }
+        guard phase != .ending else { return }
         finish(closingInner: manner)
-        guard let told else { return }
-        handler = told
-        let error = NighError(.conversing, .linkLost, transport: scheme)
-        loop.execute {
-            guard let handler = self.handler else { return }
-            self.handler = nil
-            handler.pipeClosed(self, error: error)
-        }
     }
 
     /// Leaves the inner pipe open and says nothing more, either way.
@@ -142,6 +144,7 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
         cancelTimers()
         startInner()
         if isInnerPaused { inner.resumeReading() }
+        if handler != nil { loop.execute { self.tellLast() } }
     }
 
     /// Ends it without telling anybody here: the transport shuts down.
@@ -226,6 +229,8 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
     }
 
     private func tellRoom() {
+        // What it still had to send is lost, also that it has closed.
+        if phase == .closing, outgoing.isMute { return orphan() }
         guard isHeldUp, phase == .open, let handler else { return }
         guard outgoing.heldBytes <= outgoing.highWaterMark / 2, writableBytes > 0 else { return }
         isHeldUp = false
@@ -252,19 +257,35 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
     private func cancelTimers() {
         for timer in timers { loop.cancel(timer) }
         timers = []
+        if let lingerTimer { loop.cancel(lingerTimer) }
+        lingerTimer = nil
     }
 
     private func finish(closingInner manner: PipeCloseManner?) {
         guard phase != .done else { return }
-        phase = .done
-        handler = nil
+        phase = .ending
         cancelTimers()
-        if let lingerTimer { loop.cancel(lingerTimer) }
         outgoing.stop()
         incoming.stop()
         if let manner { inner.close(manner) }
+        guard handler != nil else { return forget() }
+        isInnerDraining = manner == .afterWriting && !isInnerOver
+        loop.execute { self.tellLast() }
+    }
+
+    private func forget() {
+        phase = .done
+        handler = nil
         didFinish(self)
         didFinish = { _ in }
+    }
+
+    /// Of a pipe that was closed here, once the inner pipe is drained, too.
+    private func tellLast() {
+        guard let told = handler, !(isParting && isInnerDraining) else { return }
+        if phase == .ending { forget() } else { handler = nil }
+        if isParting { return told.pipeDrained(self) }
+        told.pipeClosed(self, error: NighError(.conversing, .linkLost, transport: scheme))
     }
 }
 
@@ -281,10 +302,16 @@ extension FaultyPipe: PipeHandler {
 
     func pipeClosed(_ pipe: any Pipe, error: NighError?) {
         if let error { innerFailed(error) }
+        isInnerOver = true
         switch phase {
         case .open: incoming.accept(.closed(error))
         case .closing, .orphaned: finish(closingInner: nil)
-        case .done: break
+        case .ending, .done: break
         }
+    }
+
+    func pipeDrained(_ pipe: any Pipe) {
+        isInnerDraining = false
+        if phase == .ending { tellLast() }
     }
 }

@@ -208,14 +208,22 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
             if !other.isClosed { other.end = other.end ?? .afterReading }
             return wire.claimWake(of: other)
         }
-        handler = nil
+        phase = .lingering
         if isDelivered {
-            finish()
+            takeAnotherTurn()
         } else {
-            phase = .lingering
-            lingerTimer = loop.schedule(at: loop.now + wire.lingerTime) { self.breakOff() }
+            lingerTimer = loop.schedule(at: loop.now + wire.lingerTime) {
+                self.drained { self.breakOff() }
+            }
         }
         wake?()
+    }
+
+    /// `end` is how it ends, now that nothing of what was written waits any more, or for what waits to be dropped.
+    private func drained(_ end: () -> Void) {
+        let told = handler
+        end()
+        told?.pipeDrained(self)
     }
 
     private func finish() {
@@ -237,7 +245,7 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
         wire.lock.withLock { mine.wakePending = false }
         while true {
             if phase == .lingering, wire.lock.withLock({ other.isClosed || other.incoming.isEmpty }) {
-                finish()
+                return drained { finish() }
             }
             guard phase == .open, let handler else { return }
             guard delivered < Self.turnLimit else { return takeAnotherTurn() }

@@ -41,7 +41,7 @@ final class TCPPipe: TCPSocket, @unchecked Sendable {
 
     /// Told once, when the pipe is over and its owner may forget it.
     var didFinish: ((TCPPipe) -> Void)?
-    /// Told when it was closed and stays for a while.
+    /// Told when it was closed, all that was written has been sent, and it stays for a while.
     var beganToLinger: ((TCPPipe) -> Void)?
 
     @exclusivity(unchecked) private var handler: (any PipeHandler)?
@@ -183,16 +183,26 @@ final class TCPPipe: TCPSocket, @unchecked Sendable {
         waiting.drop(count)
         guard send(from: &waiting) else { return }
         requestWrite()
-        if phase == .lingering, waiting.isEmpty { sayEnd() }
-        guard owesRoom, waiting.byteCount <= Self.highWaterMark / 2 else { return }
+        if phase == .lingering, waiting.isEmpty { return drained() }
+        guard phase == .open, owesRoom, waiting.byteCount <= Self.highWaterMark / 2 else { return }
         owesRoom = false
         handler?.pipeBecameWritable(self)
     }
 
     // MARK: The end
 
+    /// All that was written has been handed to the system. Not to be called from inside a call of the handler's own.
+    private func drained() {
+        guard phase == .lingering, !saysEnd else { return }
+        let told = handler
+        handler = nil
+        told?.pipeDrained(self)
+        if phase == .lingering { sayEnd() }
+        finishIfDone()
+        if phase == .lingering { beganToLinger?(self) }
+    }
+
     private func sayEnd() {
-        guard !saysEnd else { return }
         saysEnd = true
         let request = UnsafeMutablePointer<uv_shutdown_t>.allocate(capacity: 1)
         let status = uv_shutdown(request, stream) { request, _ in
@@ -234,12 +244,18 @@ final class TCPPipe: TCPSocket, @unchecked Sendable {
 
     private func fail(_ error: UVError) { breakOff(error.networkCause) }
 
-    /// Ends it and tells why. Not to be called from inside a call of the handler's own.
+    /// Ends it and tells why. Who has closed it is told that nothing waits any more, if that is news. Not to be called from inside a
+    /// call of the handler's own.
     func breakOff(_ cause: NighError.Cause) {
         guard phase != .over else { return }
-        let handler = phase == .open ? handler : nil
+        let (handler, isClosedHere) = (self.handler, phase == .lingering)
         finish()
-        handler?.pipeClosed(self, error: NighError(.conversing, cause, transport: TCPTransport.schemeName))
+        if isClosedHere {
+            handler?.pipeDrained(self)
+        } else {
+            handler?.pipeClosed(
+                self, error: NighError(.conversing, cause, transport: TCPTransport.schemeName))
+        }
     }
 
     /// Everything is over; nobody is told but the owner.
@@ -319,13 +335,10 @@ extension TCPPipe: Pipe {
 
     func close(_ manner: PipeCloseManner) {
         guard phase == .open else { return }
-        handler = nil
         guard manner == .afterWriting else { return finish() }
         phase = .lingering
-        lingerTimer = loop.schedule(at: loop.now + Self.lingerTime) { self.finish() }
+        lingerTimer = loop.schedule(at: loop.now + Self.lingerTime) { self.breakOff(.timedOut) }
         beginReading()
-        if waiting.isEmpty { sayEnd() }
-        finishIfDone()
-        if phase == .lingering { beganToLinger?(self) }
+        if waiting.isEmpty { loop.execute { self.drained() } }
     }
 }

@@ -7,9 +7,9 @@ import NighCore
 /// here and follows as there is room. The other end may finish writing and read on (`pipeEnded`); where it has closed, that is
 /// told as `pipeClosed`: without an error where nothing got lost.
 ///
-/// A pipe closed with `.afterWriting` sends what waits, says that it has ended, and stays until the other side has ended too, for a
-/// bounded time; what comes meanwhile is dropped. For a socket that is closed with bytes unread resets the other side, which may then
-/// not read the last that was sent to it.
+/// A pipe closed with `.afterWriting` sends what waits, tells `pipeDrained`, says that it has ended, and stays until the other side has
+/// ended too, for a bounded time; what comes meanwhile is dropped. For a socket that is closed with bytes unread resets the other side,
+/// which may then not read the last that was sent to it.
 ///
 /// A pipe lives until it is over, whoever holds it. Its transport holds it as well, so as to `finish()` it on `shutdown`, and lets go
 /// of it when `didFinish` tells.
@@ -49,8 +49,8 @@ public final class SocketPipe: @unchecked Sendable {
     /// Told once, when the pipe is over and its owner may forget it: also from inside a call that ends it. Not told where the loop ends
     /// first.
     public var didFinish: ((SocketPipe) -> Void)?
-    /// Told when it was closed and stays for a while, from inside that call. Who takes in connections from strangers bounds how many
-    /// may do so, with `finish()`; of those with no `bytesWaiting` nothing is lost.
+    /// Told when it was closed, all that was written has been sent, and it stays for a while to wait for the other side's end. Who takes
+    /// in connections from strangers bounds how many may do so, with `finish()`: nothing of them is lost.
     public var beganToLinger: ((SocketPipe) -> Void)?
 
     @exclusivity(unchecked) private var stream: SocketStream
@@ -186,8 +186,10 @@ public final class SocketPipe: @unchecked Sendable {
     private func writeOn() {
         guard phase == .open || phase == .lingering, !stream.waiting.isEmpty else { return }
         let number = stream.writeOn()
-        guard number == 0 else { return phase == .lingering ? finish() : failLater(number) }
-        if phase == .lingering, stream.waiting.isEmpty { return sayEnd() }
+        guard number == 0 else {
+            return phase == .lingering ? breakDown(SocketFault(number)) : failLater(number)
+        }
+        if phase == .lingering, stream.waiting.isEmpty { return drained() }
         if phase == .open, stream.takeRelief() { handler?.pipeBecameWritable(self) }
     }
 
@@ -215,22 +217,22 @@ public final class SocketPipe: @unchecked Sendable {
         }
     }
 
+    /// Who has closed it hears, unless it has already, that nothing waits any more.
     private func tellClosed(_ error: NighError?) {
         guard phase != .over else { return }
-        let handler = handler
+        let (handler, isClosedHere) = (self.handler, phase == .lingering)
         finish()
-        handler?.pipeClosed(self, error: error)
+        if isClosedHere { handler?.pipeDrained(self) } else { handler?.pipeClosed(self, error: error) }
     }
 
     /// Breaks the pipe off for a reason of its transport's own, such as an adapter that was unplugged: the handler is told `error` in a
-    /// later turn, and nothing else any more. A pipe that was closed is over at once. To be called on the loop, at any time.
+    /// later turn, and nothing else any more. A pipe that was closed is over in that turn. To be called on the loop, at any time.
     public func breakOff(_ error: NighError) {
         loop.checkIsolated()
         switch phase {
-        case .open:
-            phase = .failing
+        case .open, .lingering:
+            if phase == .open { phase = .failing }
             loop.execute { self.tellClosed(error) }
-        case .lingering: finish()
         case .failing, .over: break
         }
     }
@@ -257,13 +259,19 @@ public final class SocketPipe: @unchecked Sendable {
         for _ in 0..<Self.lastReads where stream.discard() != nil { return }
     }
 
-    private func sayEnd() {
+    /// All that was written has been handed to the system. Not to be called from inside a call of the handler's own.
+    private func drained() {
+        guard phase == .lingering else { return }
         saysEnd = true
         Glibc.shutdown(descriptor, Int32(SHUT_WR))
+        let told = handler
+        handler = nil
+        told?.pipeDrained(self)
         finishIfDone()
+        if phase == .lingering { beganToLinger?(self) }
     }
 
-    private func finishIfDone() { if saysEnd, hasEnded { finish() } }
+    private func finishIfDone() { if phase == .lingering, saysEnd, hasEnded { finish() } }
 }
 
 // What these do stands with the protocol.
@@ -299,13 +307,14 @@ extension SocketPipe: Pipe {
 
     public func close(_ manner: PipeCloseManner) {
         guard phase == .open || phase == .failing else { return }
-        handler = nil
-        guard manner == .afterWriting, phase == .open else { return finish() }
+        guard manner == .afterWriting else { return finish() }
+        let isBroken = phase == .failing
         phase = .lingering
-        lingerTimer = loop.schedule(at: loop.now + lingerTime) { self.finish() }
+        // One that has broken is over in the turn in which that would have been told.
+        guard !isBroken else { return }
+        lingerTimer = loop.schedule(at: loop.now + lingerTime) { self.tellClosed(nil) }
         stream.watchesHangUp = false
         stream.isReading = !hasEnded
-        if stream.waiting.isEmpty { sayEnd() }
-        if phase == .lingering { beganToLinger?(self) }
+        if stream.waiting.isEmpty { loop.execute { self.drained() } }
     }
 }

@@ -95,6 +95,33 @@ import Testing
         #expect(time <= .milliseconds(5))
     }
 
+    @Test("A session ends in the very turn in which the last of its pipes is drained")
+    func lastPipeIsDrained() throws {
+        let other = try ScriptedPeer()
+        try other.open()
+        let first = other.pipe
+        try other.open()
+        nonisolated(unsafe) var isClosed = false  // the loop is virtual: one thread
+        other.session.close { isClosed = true }
+        try other.loop.runQueued()
+        #expect(other.transport.calls.filter { $0 == "close afterWriting" }.count == 2)
+        first.handler?.pipeDrained(first)
+        #expect(!isClosed)
+        other.pipe.handler?.pipeDrained(other.pipe)
+        #expect(isClosed)
+    }
+
+    @Test("A pipe that never says that it is drained is not waited for beyond the goodbye's time")
+    func neverDrained() throws {
+        let other = try ScriptedPeer { $0.timings.goodbye = .milliseconds(200) }
+        try other.open()
+        nonisolated(unsafe) var closed: Moment?  // the loop is virtual: one thread
+        let (loop, begun) = (other.loop, other.loop.now)
+        other.session.close { closed = loop.now }
+        try other.run(.seconds(5))
+        #expect(closed == begun + .milliseconds(200))
+    }
+
     @Test func whoLetsGoOfASessionIsToldNothingMore() throws {
         let place = Neighbourhood()
         let lynx = place.join("Lynx")

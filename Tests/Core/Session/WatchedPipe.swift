@@ -46,7 +46,7 @@ final class WatchedPipe: Pipe, PipeHandler {
 
     func close(_ manner: PipeCloseManner) {
         inner.close(manner)
-        handler = nil
+        if manner == .now { handler = nil }
     }
 
     func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
@@ -59,6 +59,11 @@ final class WatchedPipe: Pipe, PipeHandler {
 
     func pipeClosed(_ pipe: any Pipe, error: NighError?) {
         handler?.pipeClosed(self, error: error)
+        handler = nil
+    }
+
+    func pipeDrained(_ pipe: any Pipe) {
+        handler?.pipeDrained(self)
         handler = nil
     }
 }

@@ -166,7 +166,38 @@ import Testing
         }
         bench.breakARule()
         try bench.loop.runQueued()
-        #expect(bench.listener.words == ["down", "failed 2", "failed 4"])
+        #expect(bench.listener.words == ["down", "failed 2", "drained", "failed 4"])
+    }
+
+    @Test("That a pipe is drained is passed on, once it was closed")
+    func drained() {
+        let bench = Bench()
+        let (pipe, inner) = bench.openPipe()
+        pipe.close(.afterWriting)
+        pipe.close(.now)
+        inner.handler?.pipeDrained(inner)
+        #expect(bench.listener.words == ["opened", "drained"])
+        #expect(bench.checked.breach == nil)
+    }
+
+    @Test(
+        "A pipe that says twice that it is drained, too early, unasked or of bytes that were dropped is caught",
+        arguments: ["twice", "early", "unasked", "dropped"])
+    func drainedOtherwise(_ fault: String) throws {
+        let bench = Bench()
+        let (pipe, inner) = bench.openPipe()
+        if fault == "early" { inner.passed.bytesWaiting = 1 }
+        if fault != "unasked" { pipe.close(fault == "dropped" ? .now : .afterWriting) }
+        inner.handler?.pipeDrained(inner)
+        if fault == "twice" { inner.handler?.pipeDrained(inner) }
+        #expect(bench.rule == .pipeDrainsOnce)
+        try bench.loop.runQueued()
+        // Who has closed a pipe and waits for this need not wait for ever.
+        let words: [String: [String]] = [
+            "twice": ["opened", "drained", "down"], "early": ["opened", "down", "drained"],
+            "unasked": ["opened", "down", "closed"], "dropped": ["opened", "down"],
+        ]
+        #expect(bench.listener.words == words[fault])
     }
 
     @Test("A dial may end late, but not by more than the slack")
@@ -275,7 +306,7 @@ import Testing
     private static let words: [String] = [
         "routeFound", "routeChanged", "routeLost", "addressKnown", "pipeOpened", "dialFailed", "advertised",
         "advertisingFailed", "browsingFailed", "listeningChanged", "transportChanged", "places", "received",
-        "pipeBecameWritable", "pipeEnded", "pipeClosed",
+        "pipeBecameWritable", "pipeEnded", "pipeClosed", "pipeDrained",
     ]
 
     @Test("What is told on another thread is not believed, and named on the loop", arguments: words)
@@ -416,6 +447,7 @@ private final class ThreadedTransport: Transport, @unchecked Sendable {
         case "pipeBecameWritable": pipe.handler?.pipeBecameWritable(pipe)
         case "pipeEnded": pipe.handler?.pipeEnded(pipe)
         case "pipeClosed": pipe.handler?.pipeClosed(pipe, error: nil)
+        case "pipeDrained": pipe.handler?.pipeDrained(pipe)
         default: Issue.record("nothing is known of \(word)")
         }
     }

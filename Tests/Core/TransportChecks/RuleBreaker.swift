@@ -61,7 +61,8 @@ final class RuleBreaker: Transport, @unchecked Sendable {
             break
         // The pipe does that.
         case .pipeQuietAfterClose, .pipeClosedIsLast, .pipeEndsOnce, .nothingAfterTheEnd, .noEmptySlices,
-            .pausedPipeIsQuiet, .writeTakesAll, .writableWhenTold, .countsWhatItTells, .countsWhatItTakes:
+            .pipeDrainsOnce, .pausedPipeIsQuiet, .writeTakesAll, .writableWhenTold, .countsWhatItTells,
+            .countsWhatItTakes:
             break
         }
     }
@@ -212,6 +213,7 @@ final class RuleBreakingPipe: Pipe, PipeHandler, @unchecked Sendable {
     private let loop: any EventLoop
     private var handler: (any PipeHandler)?
     private var rule: ContractRule?
+    private var isClosed = false
     var whenHeard: (() -> Void)?
 
     init(_ inner: any Pipe, on loop: any EventLoop) {
@@ -238,6 +240,7 @@ final class RuleBreakingPipe: Pipe, PipeHandler, @unchecked Sendable {
         switch rule {
         case .noEmptySlices: handler?.pipe(self, received: ByteSlice([]))
         case .writableWhenTold: handler?.pipeBecameWritable(self)
+        case .pipeDrainsOnce: handler?.pipeDrained(self)
         case .pipeEndsOnce:
             let told = handler
             told?.pipeEnded(self)
@@ -274,7 +277,11 @@ final class RuleBreakingPipe: Pipe, PipeHandler, @unchecked Sendable {
 
     func close(_ manner: PipeCloseManner) {
         inner.close(manner)
-        guard rule == .pipeQuietAfterClose else { return handler = nil }
+        guard rule == .pipeQuietAfterClose else {
+            if manner == .now, !isClosed { handler = nil }
+            isClosed = true
+            return
+        }
         loop.execute {
             self.handler?.pipeClosed(self, error: nil)
             self.handler = nil
@@ -293,5 +300,11 @@ final class RuleBreakingPipe: Pipe, PipeHandler, @unchecked Sendable {
         let told = handler
         handler = nil
         told?.pipeClosed(self, error: error)
+    }
+
+    func pipeDrained(_ pipe: any Pipe) {
+        let told = handler
+        handler = nil
+        told?.pipeDrained(self)
     }
 }

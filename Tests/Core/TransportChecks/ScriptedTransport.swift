@@ -162,4 +162,5 @@ final class Listener: TransportEvents, PipeHandler, @unchecked Sendable {
     func pipeBecameWritable(_ pipe: any Pipe) { hear("writable") }
     func pipeEnded(_ pipe: any Pipe) { hear("ended") }
     func pipeClosed(_ pipe: any Pipe, error: NighError?) { hear("closed", by: nil, error) }
+    func pipeDrained(_ pipe: any Pipe) { hear("drained") }
 }

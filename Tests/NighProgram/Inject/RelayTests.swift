@@ -31,6 +31,7 @@ import Testing
         func pipeClosed(_ pipe: any Pipe, error: NighError?) {
             log.append(error.map { "closed: \($0.cause)" } ?? "closed")
         }
+        func pipeDrained(_ pipe: any Pipe) { log.append("drained") }
     }
 
     /// A transport of a test's own, and the pipes it opened.

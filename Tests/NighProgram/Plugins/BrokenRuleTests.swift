@@ -11,7 +11,7 @@ import Testing
         .eventsOnTheLoop, .toldInItsOwnName, .addressesCarryTheScheme, .errorsCarryTheScheme, .dialEndsOnce,
         .dialIsKnown, .routeOfTheService, .routeFoundOnce, .routeFoundFirst, .qualityInRange, .pipeOpenedOnce,
         .pipeClosedIsLast, .pipeEndsOnce, .nothingAfterTheEnd, .noEmptySlices, .writeTakesAll,
-        .writableWhenTold, .countsWhatItTells, .countsWhatItTakes,
+        .pipeDrainsOnce, .writableWhenTold, .countsWhatItTells, .countsWhatItTakes,
     ]
 
     private let user = NighUser()

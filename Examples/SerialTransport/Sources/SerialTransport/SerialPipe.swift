@@ -75,10 +75,20 @@ final class SerialPipe: Pipe, @unchecked Sendable {
 
     func close(_ manner: PipeCloseManner) {
         guard phase == .open || phase == .ending else { return }
-        handler = nil
-        guard phase == .open, manner == .afterWriting, sending.waiting > 0 else { return finish() }
+        guard manner == .afterWriting else { return finish() }
+        // Ended by the other end, it sends nothing more.
+        let isDrained = phase == .ending || sending.waiting == 0
         phase = .lingering
         lastProgress = loop.now
+        if isDrained { loop.execute { [weak self] in self?.drained() } }
+    }
+
+    /// Nothing of what was written waits any more, or what waits is dropped. Told in a turn of this pipe's own.
+    private func drained() {
+        guard phase == .lingering else { return }
+        let told = handler
+        finish()
+        told?.pipeDrained(self)
     }
 
     /// Ends it, and tells nobody but the other end.
@@ -86,6 +96,7 @@ final class SerialPipe: Pipe, @unchecked Sendable {
         guard phase != .over else { return }
         phase = .over
         handler = nil
+        counters.bytesWaiting = 0
         transport?.isOver(self, allArrived: sending.waiting == 0)
     }
 
@@ -109,7 +120,7 @@ final class SerialPipe: Pipe, @unchecked Sendable {
         guard sending.take(word) else { return }
         lastProgress = loop.now
         counters.bytesWaiting = sending.waiting
-        if phase == .lingering, sending.waiting == 0 { return finish() }
+        if phase == .lingering, sending.waiting == 0 { return drained() }
         guard phase == .open, wasFull, sending.waiting <= Self.highWaterMark / 2 else { return }
         wasFull = false
         handler?.pipeBecameWritable(self)
@@ -117,7 +128,7 @@ final class SerialPipe: Pipe, @unchecked Sendable {
 
     /// Looks whether something is overdue. `transfer` is what the bytes under way need on this wire.
     func look(_ now: Moment, transfer: (Int) -> Moment.Span) {
-        if phase == .lingering, now - lastProgress >= Self.lingerTime { return finish() }
+        if phase == .lingering, now - lastProgress >= Self.lingerTime { return drained() }
         guard sending.underWay > 0, now - lastProgress > transfer(2 * sending.underWay) + .milliseconds(300)
         else { return }
         lastProgress = phase == .lingering ? lastProgress : now
@@ -126,7 +137,7 @@ final class SerialPipe: Pipe, @unchecked Sendable {
 
     /// The other end has closed it, or is gone. In good order, what has come is read before that is told.
     func ended(_ error: NighError?) {
-        guard phase == .open else { return phase = .over }
+        guard phase == .open else { return drained() }
         phase = .ending
         // A reader that has paused must learn of a loss as well, so as to go on elsewhere.
         if error != nil { tellEnd(error) } else { deliver() }
@@ -145,7 +156,7 @@ final class SerialPipe: Pipe, @unchecked Sendable {
 
     private func deliver() {
         let couldTake = receiving.held.byteCount
-        while !isPaused, let handler, let bytes = receiving.popFirst() {
+        while !isPaused, phase == .open || phase == .ending, let handler, let bytes = receiving.popFirst() {
             counters.bytesReceived += bytes.count
             handler.pipe(self, received: bytes)
         }

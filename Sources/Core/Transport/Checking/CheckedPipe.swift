@@ -31,11 +31,11 @@ final class CheckedPipe: @unchecked Sendable {
     /// Its transport is cut off, and no good word of it is waited for.
     func cutOff() { inner.close(.now) }
 
-    /// Its handler is told that it is over, if it has one still.
+    /// Its handler is told that it is over, if it has one still: one that has closed it, that nothing waits any more.
     func tellCutOff(_ error: NighError) {
         let told = handler
         handler = nil
-        told?.pipeClosed(self, error: error)
+        if ledger.isOpen { told?.pipeClosed(self, error: error) } else { told?.pipeDrained(self) }
     }
 
     /// Nobody is told anything any more.
@@ -122,10 +122,10 @@ extension CheckedPipe: Pipe {
     }
 
     func close(_ manner: PipeCloseManner) {
-        handler = nil
-        ledger.closed()
+        if manner == .now, ledger.isOpen { handler = nil }
+        ledger.closed(manner)
         guard owner.isPassing else { return }
-        owner.forget(self)
+        if handler == nil { owner.forget(self) }
         owner.calling { inner.close(manner) }
     }
 }
@@ -161,6 +161,14 @@ extension CheckedPipe: PipeHandler {
             if let error { try owner.ledger.check(error, "pipeClosed") }
         } tell: {
             $0.pipeClosed(self, error: error)
+        }
+    }
+
+    func pipeDrained(_ pipe: any Pipe) {
+        hear("pipeDrained", by: pipe, isLast: true) { ledger throws(ContractBreach) in
+            try ledger.drained(waiting: owner.calling { inner.counters.bytesWaiting })
+        } tell: {
+            $0.pipeDrained(self)
         }
     }
 }

@@ -5,8 +5,10 @@
 struct PipeLedger {
     private enum Phase {
         case open
-        /// The session has closed it.
-        case closedHere
+        /// The session has closed it, and it is drained only where its bytes were to be sent.
+        case closedHere(PipeCloseManner)
+        /// The session has closed it, and it has told that it is drained.
+        case drained
         /// It has told that it is over.
         case closedThere
     }
@@ -24,12 +26,12 @@ struct PipeLedger {
     private var mustHaveFailed = false
 
     /// Whether neither side has closed it.
-    var isOpen: Bool { phase == .open }
+    var isOpen: Bool { if case .open = phase { true } else { false } }
 
     // MARK: What the session does
 
-    mutating func closed() {
-        if phase == .open { phase = .closedHere }
+    mutating func closed(_ manner: PipeCloseManner) {
+        if isOpen { phase = .closedHere(manner) }
     }
 
     mutating func paused() {
@@ -127,10 +129,24 @@ struct PipeLedger {
         phase = .closedThere
     }
 
+    mutating func drained(waiting: Int) throws(ContractBreach) {
+        switch phase {
+        case .closedHere(.afterWriting): break
+        case .closedThere: return try checkMayTell("pipeDrained")
+        case .drained: throw ContractBreach(.pipeDrainsOnce, "pipeDrained was told a second time")
+        case .open, .closedHere(.now):
+            throw ContractBreach(.pipeDrainsOnce, "pipeDrained was told without a close(.afterWriting)")
+        }
+        guard waiting == 0 else {
+            throw ContractBreach(.pipeDrainsOnce, "pipeDrained was told, and bytesWaiting is \(waiting)")
+        }
+        phase = .drained
+    }
+
     private func checkMayTell(_ word: String) throws(ContractBreach) {
         switch phase {
         case .open: return
-        case .closedHere: throw ContractBreach(.pipeQuietAfterClose, "\(word) was told after close")
+        case .closedHere, .drained: throw ContractBreach(.pipeQuietAfterClose, "\(word) was told after close")
         case .closedThere: throw ContractBreach(.pipeClosedIsLast, "\(word) was told after pipeClosed")
         }
     }

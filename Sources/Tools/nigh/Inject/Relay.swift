@@ -268,6 +268,8 @@ final class RelayedConnection {
             }
         }
 
+        func pipeDrained(_ pipe: any Pipe) {}
+
         private var name: String { connection?.client === self ? "the caller" : "the target" }
     }
 }

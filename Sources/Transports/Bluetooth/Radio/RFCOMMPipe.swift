@@ -161,12 +161,17 @@ final class RFCOMMPipe: @unchecked Sendable {
         breakOff(nil)
     }
 
-    /// Ends it and tells why. Not to be called from inside a call of the handler's own.
+    /// Ends it and tells why, or who has closed it that nothing waits any more. Not to be called from inside a call of the handler's
+    /// own.
     func breakOff(_ fault: BluetoothFault?) {
         guard phase != .over else { return }
-        let handler = phase == .lingering ? nil : handler
+        let (handler, isClosedHere) = (self.handler, phase == .lingering)
         finish()
-        handler?.pipeClosed(self, error: fault?.error(.conversing))
+        if isClosedHere {
+            handler?.pipeDrained(self)
+        } else {
+            handler?.pipeClosed(self, error: fault?.error(.conversing))
+        }
     }
 
     /// Everything is over; nobody is told but the owner.
@@ -187,8 +192,7 @@ final class RFCOMMPipe: @unchecked Sendable {
         timer = nil
         guard phase == .lingering else { return }
         let isSent = stream.waiting.isEmpty && socket.sendRoom >= fullRoom
-        guard !isSent, loop.now < lingerUntil else { return finish() }
-        if socket.otherEnd == nil { return finish() }
+        guard !isSent, loop.now < lingerUntil, socket.otherEnd != nil else { return breakOff(nil) }
         timer = loop.schedule(at: loop.now + Self.lingerLook) { [weak self] in self?.linger() }
     }
 }
@@ -224,13 +228,12 @@ extension RFCOMMPipe: Pipe {
     }
 
     func close(_ manner: PipeCloseManner) {
-        if phase == .ending { return finish() }
-        guard phase == .open else { return }
-        handler = nil
+        guard phase == .open || phase == .ending else { return }
         guard manner == .afterWriting else { return finish() }
+        if let timer { loop.cancel(timer) }
         phase = .lingering
         stream.isReading = false
         lingerUntil = loop.now + Self.lingerTime
-        linger()
+        loop.execute { [weak self] in self?.linger() }
     }
 }
