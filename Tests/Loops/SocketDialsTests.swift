@@ -13,6 +13,7 @@ import Testing
         private var outcomes: [String] = []
         private var hasCalled = false
         private(set) var dials: SocketDials?
+        var otherDials: Dials<String>?
 
         deinit { loop.shutdown() }
 
@@ -25,7 +26,7 @@ import Testing
                     case .success: words = "opened"
                     case .failure(let error): words = "\(error.cause)"
                     }
-                    monitor.change { outcomes.append("\(dial.number): \(words)") }
+                    note("\(dial.number): \(words)")
                 }
                 self.dials = dials
                 body(dials)
@@ -33,6 +34,8 @@ import Testing
             }
             _ = monitor.wait(within: .seconds(20)) { hasCalled }
         }
+
+        func note(_ words: String) { monitor.change { outcomes.append(words) } }
 
         func hears(_ words: String) -> Bool {
             monitor.wait(within: .seconds(20)) { outcomes.contains(words) }
@@ -82,6 +85,40 @@ import Testing
         }
         #expect(caller.hears("3: invalid address"))
         #expect(caller.all == ["1: invalid address", "3: invalid address"])
+    }
+
+    @Test("What a transport dials in another way ends once, in time, and is given up unless it has opened")
+    func ofAnotherKind() {
+        let caller = Caller()
+        caller.call { _ in
+            let dials = Dials<String>(scheme: "any", on: caller.loop) { [unowned caller] dial, outcome in
+                caller.note("\(dial.number): \((try? outcome.get()) ?? "failed")")
+            }
+            caller.otherDials = dials
+            for number: UInt64 in 1...4 {
+                let id = DialID(number: number)
+                dials.begin(id, timeout: number == 4 ? .milliseconds(1) : nil)
+                dials.follow(id) {
+                    caller.note("4 is late")
+                    return NighError(.connecting, .silent)
+                } stop: {
+                    caller.note("\(number) stops")
+                }
+            }
+            dials.end(DialID(number: 1), .success("opened"))
+            dials.end(DialID(number: 1), .success("opened again"))
+            dials.end(DialID(number: 2), .failure(NighError(.connecting, .full)))
+            dials.cancel(DialID(number: 3))
+            if dials.isUnderWay(DialID(number: 4)), !dials.isUnderWay(DialID(number: 3)) {
+                caller.note("4 is under way")
+            }
+        }
+        #expect(caller.hears("4: failed"))
+        #expect(
+            caller.all == [
+                "1: opened", "2 stops", "2: failed", "3 stops", "4 is under way", "4 is late", "4 stops",
+                "4: failed",
+            ])
     }
 
     @Test(

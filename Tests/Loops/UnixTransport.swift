@@ -8,11 +8,11 @@ final class UnixTransport: @unchecked Sendable {
     private struct Running {
         let loop: UVEventLoop
         let events: any TransportEvents
+        let dials: SocketDials
+        let listening: RetryingListener<SocketListener>
     }
 
     private var running: Running?
-    private var listener: SocketListener?
-    private var dials: SocketDials?
     private var pipes: [ObjectIdentifier: SocketPipe] = [:]
     private let name = "nigh-test-\(UInt64.random(in: .min ... .max))"
 
@@ -46,8 +46,6 @@ final class UnixTransport: @unchecked Sendable {
         return descriptor
     }
 
-    private func address(_ name: String) -> TransportAddress { TransportAddress(scheme: scheme, value: name) }
-
     private func opened(_ pipe: SocketPipe, by dial: DialID?) {
         pipes[ObjectIdentifier(pipe)] = pipe
         pipe.didFinish = { [weak self] in self?.pipes[ObjectIdentifier($0)] = nil }
@@ -73,39 +71,31 @@ extension UnixTransport: Transport {
 
     func start(on loop: any EventLoop, events: any TransportEvents) {
         let loop = loop as! UVEventLoop
-        running = Running(loop: loop, events: events)
-        dials = SocketDials(scheme: scheme, on: loop) { [weak self] in self?.dialEnded($0, $1) }
-    }
-
-    func advertise(_ advertisement: Advertisement) {
-        guard let running, listener == nil else { return }
-        do throws(NighError) {
-            listener = try Self.withAddress(name) { bytes throws(NighError) in
-                try SocketListener(binding: Self.socket(), to: bytes, scheme: scheme, on: running.loop) {
-                    [weak self] in
-                    self?.opened($0, by: nil)
-                } failed: { [weak self] in
-                    if let self { running.events.advertisingFailed($0, by: self) }
+        let name = name
+        let address = TransportAddress(scheme: scheme, value: name)
+        running = Running(
+            loop: loop, events: events,
+            dials: SocketDials(scheme: scheme, on: loop) { [weak self] in self?.dialEnded($0, $1) },
+            listening: RetryingListener(of: self, events: events, on: loop) {
+                [weak self] () throws(NighError) in
+                try Self.withAddress(name) { bytes throws(NighError) in
+                    try SocketListener(
+                        binding: Self.socket(), to: bytes, scheme: address.scheme, on: loop,
+                        opened: { self?.opened($0, by: nil) },
+                        failed: { self?.running?.listening.fail($0) })
                 }
-            }
-        } catch {
-            fatalError("\(error)")
-        }
-        tellListening([address(name)])
+            } addresses: { _ in
+                [address]
+            } close: {
+                $0.close()
+            })
     }
 
-    private func tellListening(_ addresses: [TransportAddress]) {
-        running?.loop.execute { [self] in running?.events.listeningChanged(addresses, by: self) }
-    }
+    func advertise(_ advertisement: Advertisement) { running?.listening.begin() }
 
     func updateAdvertisement(_ advertisement: Advertisement) {}
 
-    func stopAdvertising() {
-        guard listener != nil else { return }
-        listener?.close()
-        listener = nil
-        tellListening([])
-    }
+    func stopAdvertising() { running?.listening.stop() }
 
     func browse(_ service: ServiceName) {}
 
@@ -113,22 +103,22 @@ extension UnixTransport: Transport {
 
     func dial(_ address: TransportAddress, as dial: DialID, timeout: Duration) {
         guard address.scheme == scheme else {
-            dials?.refuse(dial, NighError(.connecting, .invalid("address \(address)"), transport: scheme))
+            running?.dials.refuse(
+                dial, NighError(.connecting, .invalid("address \(address)"), transport: scheme))
             return
         }
         Self.withAddress(address.value) {
-            dials?.dial(dial, with: Self.socket(), to: $0, remoteAddress: address, timeout: timeout)
+            running?.dials.dial(dial, with: Self.socket(), to: $0, remoteAddress: address, timeout: timeout)
         }
     }
 
-    func cancelDial(_ dial: DialID) { dials?.cancel(dial) }
+    func cancelDial(_ dial: DialID) { running?.dials.cancel(dial) }
 
     func diagnose() -> [Diagnosis] { [Diagnosis("sockets", .pass, "this machine has them")] }
 
     func shutdown() {
-        dials?.cancelAll()
-        listener?.close()
-        listener = nil
+        running?.dials.cancelAll()
+        running?.listening.stop()
         running = nil
         let open = pipes.values
         pipes = [:]

@@ -25,7 +25,7 @@ struct EndingTests {
         let loop = UVEventLoop()
         loop.execute {
             let race = ConnectionRace(addresses, on: loop) { address throws(UVError) in
-                try TCPPipe(family: address.family, interface: nil, on: loop)
+                try TCPPipe(TCPSocket.make(family: address.family, interface: nil), on: loop)
             } whenOver: { _ in
                 notes.monitor.change { notes.outcomes += 1 }
             }

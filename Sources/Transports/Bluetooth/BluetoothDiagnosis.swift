@@ -84,7 +84,7 @@ enum BluetoothDiagnosis {
         _ adapter: BlueZObjects.Adapter
     ) -> [Diagnosis] {
         var lines: [Diagnosis] = []
-        let isListening = transport.listener != nil
+        let isListening = running.listening.listener != nil
         if let refusal = running.discoverability.refusal {
             let fault = BluetoothFault(refusal)
             lines.append(Diagnosis("discoverable", .warn, "refused: \(fault.cause)", advice: fault.advice))
@@ -99,9 +99,9 @@ enum BluetoothDiagnosis {
                         : "`bluetoothctl discoverable on`, or leave discoverable=no out",
                     isPending: isListening && transport.options.makesDiscoverable))
         }
-        if let fault = transport.listenFault {
-            lines.append(Diagnosis("listening", .fail, "\(fault.cause)", advice: fault.advice))
-        } else if let listener = transport.listener {
+        if let error = running.listening.error {
+            lines.append(Diagnosis("listening", .fail, "\(error.cause)", advice: error.advice))
+        } else if let listener = running.listening.listener {
             lines.append(Diagnosis("listening", .pass, "on channel \(listener.channel)"))
         } else {
             lines.append(Diagnosis("listening", .pass, "not asked for"))

@@ -23,14 +23,12 @@ public final class BluetoothTransport: @unchecked Sendable {
         datagrams: false, typicalMTU: 1_000, typicalLatency: .milliseconds(30),
         expectedConnectTime: .seconds(2), priority: 200)
 
-    /// How long until listening is tried again after it has failed.
-    private static let listenRetry = Moment.Span.seconds(2)
-
     struct Running {
         let loop: UVEventLoop
         let events: any TransportEvents
         let bluez: BlueZ
         let search: PeerSearch
+        let listening: RetryingListener<RFCOMMListener>
         let dialler: Dialler
         let registration: ProfileRegistration
         let discoverability: Discoverability
@@ -44,10 +42,6 @@ public final class BluetoothTransport: @unchecked Sendable {
     /// The loop that was given is none that this transport can run on.
     private var foreign: ForeignLoop?
     private var advertisement: Advertisement?
-    private(set) var listener: RFCOMMListener?
-    private(set) var listenFault: BluetoothFault?
-    private var listenTimer: LoopTimer?
-    private var toldAddresses: [TransportAddress] = []
     private var toldFault: BluetoothFault?
 
     /// What routes were found by.
@@ -73,6 +67,14 @@ public final class BluetoothTransport: @unchecked Sendable {
             failed: { [weak self] in self?.browsingFailed($0) })
         running = Running(
             loop: loop, events: events, bluez: bluez, search: search,
+            listening: RetryingListener(of: self, events: events, on: loop) {
+                [unowned self] () throws(NighError) in
+                try makeListener(bluez, on: loop)
+            } addresses: {
+                [BluetoothDestination($0.adapter, channel: $0.channel).transportAddress]
+            } close: {
+                $0.close()
+            },
             dialler: Dialler(
                 bluez, search, on: loop,
                 service: { [weak self] in self?.browsed ?? self?.advertisement?.service },
@@ -89,44 +91,29 @@ public final class BluetoothTransport: @unchecked Sendable {
 
     private func listen() {
         guard let running, advertisement != nil, let adapter = running.bluez.ground.adapter else { return }
-        if listener?.adapter != adapter.address { stopListening() }
-        guard listener == nil else { return publish() }
+        if let listener = running.listening.listener {
+            guard listener.adapter != adapter.address else { return publish(listener) }
+            running.listening.stop()
+        }
+        running.listening.begin()
+    }
+
+    private func makeListener(_ bluez: BlueZ, on loop: UVEventLoop) throws(NighError) -> RFCOMMListener {
         do throws(BluetoothFault) {
-            listener = try RFCOMMListener(
-                on: adapter.address, loop: running.loop, accepted: { [weak self] in self?.accepted($0) },
-                failed: { [weak self] in self?.listenFailed($0) })
-            listenFault = nil
-            publish()
-            tellListening()
+            guard let adapter = bluez.ground.adapter else { throw .noAdapter }
+            let listener = try RFCOMMListener(
+                on: adapter.address, loop: loop, accepted: { [weak self] in self?.accepted($0) },
+                failed: { [weak self] in self?.running?.listening.fail($0.error(.advertising)) })
+            publish(listener)
+            return listener
         } catch {
-            listenFailed(error)
+            throw error.error(.advertising)
         }
-    }
-
-    private func listenFailed(_ fault: BluetoothFault) {
-        guard let running else { return }
-        stopListening()
-        let isNew = fault != listenFault
-        listenFault = fault
-        listenTimer = running.loop.schedule(at: running.loop.now + Self.listenRetry) { [weak self] in
-            self?.listenTimer = nil
-            self?.listen()
-        }
-        guard isNew else { return }
-        running.loop.execute { [weak self] in self?.advertisingFailed(fault.error(.advertising)) }
-    }
-
-    private func stopListening() {
-        if let listenTimer { running?.loop.cancel(listenTimer) }
-        listenTimer = nil
-        listener?.close()
-        listener = nil
-        tellListening()
     }
 
     /// Has the record say what is advertised, and where this side listens.
-    private func publish() {
-        guard let running, let advertisement, let listener else { return }
+    private func publish(_ listener: RFCOMMListener) {
+        guard let running, let advertisement else { return }
         running.registration.want(
             SessionRecord(advertisement, channel: listener.channel, adapter: listener.adapter))
         if options.makesDiscoverable { running.discoverability.want(true) }
@@ -145,19 +132,6 @@ public final class BluetoothTransport: @unchecked Sendable {
     private func accepted(_ socket: BluetoothSocket) {
         guard let running, let pipe = try? pipe(of: socket) else { return }
         running.events.pipeOpened(pipe, dial: nil, by: self)
-    }
-
-    /// Tells in a later turn where this side listens, if that is not what was told last.
-    private func tellListening() {
-        running?.loop.execute { [weak self] in
-            guard let self, let running else { return }
-            let addresses = listener.map {
-                [BluetoothDestination($0.adapter, channel: $0.channel).transportAddress]
-            }
-            guard addresses ?? [] != toldAddresses else { return }
-            toldAddresses = addresses ?? []
-            running.events.listeningChanged(toldAddresses, by: self)
-        }
     }
 
     // MARK: Pipes
@@ -232,7 +206,7 @@ extension BluetoothTransport: BlueZEvents {
         running.discoverability.groundChanged()
         running.retention.groundChanged()
         running.agent?.groundChanged()
-        if running.bluez.ground.adapter != nil { listen() } else { stopListening() }
+        if running.bluez.ground.adapter != nil { listen() } else { running.listening.stop() }
         tellCondition()
     }
 
@@ -283,15 +257,14 @@ extension BluetoothTransport: Transport {
     public func updateAdvertisement(_ advertisement: Advertisement) {
         guard self.advertisement != nil else { return }
         self.advertisement = advertisement
-        publish()
+        if let listener = running?.listening.listener { publish(listener) }
     }
 
     public func stopAdvertising() {
         advertisement = nil
-        listenFault = nil
         running?.registration.want(nil)
         running?.discoverability.want(false)
-        stopListening()
+        running?.listening.stop()
     }
 
     public func browse(_ service: ServiceName) {
@@ -330,7 +303,7 @@ extension BluetoothTransport: Transport {
         running.registration.want(nil)
         running.discoverability.want(false)
         running.agent?.stop()
-        stopListening()
+        running.listening.stop()
         self.running = nil
         running.bluez.stop()
         let open = pipes.values

@@ -11,7 +11,7 @@ final class PresenceCheck: @unchecked Sendable {
     /// How often a peer is knocked at.
     static let interval = Moment.Span.seconds(15)
     /// How long it has to open.
-    static let patience = Moment.Span.seconds(4)
+    static let patience = Duration.seconds(4)
     /// How soon it is knocked at again when it did not open.
     static let nextKnock = Moment.Span.seconds(2)
     /// So many times it is knocked at again that soon. After the second time it counts as gone, but who is back within the ten

@@ -1,19 +1,16 @@
 import CUV
+import Glibc
 import NighCore
 import NighUV
 
 /// The socket on which pipes come in. Confined to its loop; hence `@unchecked Sendable`.
-final class TCPListener: TCPSocket, @unchecked Sendable {
+final class TCPListener: @unchecked Sendable {
     /// So many may wait to be accepted; the kernel may allow fewer.
     private static let backlog: Int32 = 1024
-    /// So many are taken in before those that are there are read. Else a thousand that come at once would all be open before
-    /// any of them could say who it is.
-    private static let share = 16
 
-    private let loop: UVEventLoop
-    private let accepted: (TCPPipe) -> Void
-    private let failed: (UVError) -> Void
-    private var taken = 0
+    private let listener: SocketListener
+    /// Where it listens.
+    let port: UInt16
 
     /// Listens on `port`, or on a free one where that is 0, on all addresses of the machine or of one interface; with both
     /// families where the machine has both.
@@ -30,9 +27,7 @@ final class TCPListener: TCPSocket, @unchecked Sendable {
             return try listener(.v6(high: 0, low: 0, scope: 0))
         } catch {
             // Without IPv6 in the kernel there is no such socket, or no such address.
-            guard [UV_EAFNOSUPPORT, UV_EADDRNOTAVAIL].contains(where: { $0.rawValue == error.code }) else {
-                throw error
-            }
+            guard [EAFNOSUPPORT, EADDRNOTAVAIL].contains(error.number) else { throw error }
             return try listener(.v4(0))
         }
     }
@@ -41,51 +36,27 @@ final class TCPListener: TCPSocket, @unchecked Sendable {
         _ address: SocketAddress, interface: String?, on loop: UVEventLoop,
         accepted: @escaping (TCPPipe) -> Void, failed: @escaping (UVError) -> Void
     ) throws(UVError) {
-        self.loop = loop
-        self.accepted = accepted
-        self.failed = failed
-        try super.init(family: address.family, interface: interface, on: loop)
-        var status = address.withSockaddr { socket, _ in uv_tcp_bind(tcp, socket, 0) }
-        if status == 0 {
-            status = uv_listen(stream, Self.backlog) { stream, status in
-                guard let data = stream?.pointee.data else { return }
-                UVHandle.object(of: data, as: TCPListener.self).connectionCame(status)
+        let descriptor = try TCPSocket.make(family: address.family, interface: interface)
+        do throws(SocketFault) {
+            // One that listened before may have connections left, and IPv4 comes here as well.
+            TCPSocket.set(SO_REUSEADDR, of: SOL_SOCKET, to: 1, on: descriptor)
+            TCPSocket.set(IPV6_V6ONLY, of: Int32(IPPROTO_IPV6), to: 0, on: descriptor)
+            let status = address.withSockaddr { bind(descriptor, $0, $1) }
+            guard status == 0, Glibc.listen(descriptor, Self.backlog) == 0 else { throw SocketFault(errno) }
+            port = TCPSocket.address(getsockname, descriptor)?.port ?? 0
+            listener = try SocketListener(descriptor: descriptor, on: loop) {
+                guard let pipe = try? TCPPipe($0, on: loop) else { return }
+                pipe.becomeOpen()
+                accepted(pipe)
+            } failed: {
+                failed(UVError(code: -$0.number))
             }
-        }
-        guard status == 0 else {
-            close()
-            throw UVError(code: status)
-        }
-    }
-
-    /// Where it listens.
-    var port: UInt16 { ownAddress?.port ?? 0 }
-
-    private func connectionCame(_ status: Int32) {
-        guard !isClosed else { return }
-        guard status == 0 else { return failed(UVError(code: status)) }
-        taken += 1
-        guard taken > Self.share else { return takeIn() }
-        // libuv asks for no more until this one is taken.
-        loop.execute { [weak self] in
-            self?.taken = 1
-            self?.takeIn()
-        }
-    }
-
-    private func takeIn() {
-        guard !isClosed else { return }
-        do throws(UVError) {
-            let pipe = try TCPPipe(acceptedOn: loop)
-            let status = uv_accept(stream, pipe.stream)
-            guard status == 0 else {
-                pipe.finish()
-                throw UVError(code: status)
-            }
-            pipe.becomeOpen()
-            accepted(pipe)
         } catch {
-            failed(error)
+            Glibc.close(descriptor)
+            throw UVError(code: -error.number)
         }
     }
+
+    /// Listens no more; pipes that came in stay.
+    func close() { listener.close() }
 }

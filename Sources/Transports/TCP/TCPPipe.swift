@@ -57,18 +57,11 @@ final class TCPPipe: TCPSocket, @unchecked Sendable {
     private var saysEnd = false
     private var lingerTimer: LoopTimer?
 
-    /// A stream that a listener will accept into.
-    init(acceptedOn loop: UVEventLoop) throws(UVError) {
+    /// A pipe over a socket that is connected or will be, which is closed where that fails.
+    override init(_ descriptor: Int32, on loop: UVEventLoop) throws(UVError) {
         self.loop = loop
         buffer = loop.readBuffer
-        try super.init(on: loop)
-    }
-
-    /// A stream that will connect.
-    override init(family: Int32, interface: String?, on loop: UVEventLoop) throws(UVError) {
-        self.loop = loop
-        buffer = loop.readBuffer
-        try super.init(family: family, interface: interface, on: loop)
+        try super.init(descriptor, on: loop)
     }
 
     deinit { writeRequest?.deallocate() }

@@ -1,4 +1,4 @@
-import CUV
+import Glibc
 import NighCore
 import NighUV
 
@@ -22,15 +22,13 @@ public final class TCPTransport: @unchecked Sendable {
         datagrams: false, typicalMTU: 1_448, typicalLatency: .milliseconds(3),
         expectedConnectTime: .milliseconds(20), priority: 100)
 
-    /// How long until listening is tried again after it has failed.
-    private static let listenRetry = Moment.Span.seconds(2)
-
     private struct Running {
         let loop: UVEventLoop
         let events: any TransportEvents
         let network: NetworkWatch
         let dialler: Dialler
         let finder: PeerFinder?
+        let listening: RetryingListener<TCPListener>
     }
 
     private let options: TCPOptions
@@ -43,13 +41,8 @@ public final class TCPTransport: @unchecked Sendable {
     private var isBrowsing = false
     /// How often a search was begun or ended.
     private var searchCount = 0
-    private var listener: TCPListener?
-    private var listenTimer: LoopTimer?
-    private var listenError: NighError?
     /// The port that the system chose; where listening was given up for a while, it is taken again.
     private var drawnPort: UInt16 = 0
-    private var toldAddresses: [TransportAddress] = []
-    private var tellsAddresses = false
     private var interfaceIsMissing = false
     private var pipes: [ObjectIdentifier: TCPPipe] = [:]
     /// Those of them that are closed and wait for the other side's end, the longest first.
@@ -66,9 +59,9 @@ public final class TCPTransport: @unchecked Sendable {
     private func networkChanged() {
         breakStranded()
         lookForInterface()
-        if listener == nil, advertisement != nil { listen() }
+        if advertisement != nil { running?.listening.begin() }
         running?.finder?.addressesChanged()
-        tellListening()
+        running?.listening.tellAddresses()
     }
 
     /// Nothing comes any more for an address that this machine no longer has; its pipes would find out by silence.
@@ -110,66 +103,36 @@ public final class TCPTransport: @unchecked Sendable {
 
     // MARK: Listening
 
-    private func listen() {
-        guard let running, listener == nil else { return }
-        if let listenTimer { running.loop.cancel(listenTimer) }
-        listenTimer = nil
-        do throws(UVError) {
-            let listener = try listener(on: running.loop)
-            self.listener = listener
-            drawnPort = listener.port
-            listenError = nil
-            publish()
-            tellListening()
-        } catch {
-            listenFailed(error.listenError(port: options.port, interface: options.interface))
-        }
-    }
+    private var listener: TCPListener? { running?.listening.listener }
 
-    private func listener(on loop: UVEventLoop) throws(UVError) -> TCPListener {
+    /// Listens, and lets others find that.
+    private func listen(on loop: UVEventLoop) throws(NighError) -> TCPListener {
         func listen(_ port: UInt16) throws(UVError) -> TCPListener {
             try TCPListener.listen(
                 port: port, interface: options.interface, on: loop,
                 accepted: { [weak self] in self?.accepted($0) },
                 failed: { [weak self] in self?.acceptFailed($0) })
         }
-        guard options.port == 0, drawnPort != 0 else { return try listen(options.port) }
         do throws(UVError) {
-            return try listen(drawnPort)
+            let listener: TCPListener
+            do throws(UVError) {
+                listener = try listen(options.port == 0 ? drawnPort : options.port)
+            } catch {
+                // Somebody else has the port now that was drawn.
+                guard options.port == 0, error.number == EADDRINUSE else { throw error }
+                listener = try listen(0)
+            }
+            drawnPort = listener.port
+            publish(listener)
+            return listener
         } catch {
-            // Somebody else has it now.
-            guard error.code == UV_EADDRINUSE.rawValue else { throw error }
-            return try listen(0)
+            throw error.listenError(port: options.port, interface: options.interface)
         }
     }
 
-    /// Listens no more, and does not try to.
-    private func stopListening() {
-        if let listenTimer { running?.loop.cancel(listenTimer) }
-        listenTimer = nil
-        listener?.close()
-        listener = nil
-    }
-
-    /// Lets others find what listens.
-    private func publish() {
-        guard let listener, let advertisement else { return }
+    private func publish(_ listener: TCPListener) {
+        guard let advertisement else { return }
         running?.finder?.publish(advertisement, port: listener.port)
-    }
-
-    private func listenFailed(_ error: NighError) {
-        guard let running else { return }
-        let isNew = error != listenError
-        listenError = error
-        listenTimer = running.loop.schedule(at: running.loop.now + Self.listenRetry) { [weak self] in
-            self?.listenTimer = nil
-            self?.listen()
-        }
-        guard isNew else { return }
-        running.loop.execute { [weak self] in
-            guard let self, let running = self.running, listenError == error else { return }
-            running.events.advertisingFailed(error, by: self)
-        }
     }
 
     private func accepted(_ pipe: TCPPipe) {
@@ -178,16 +141,12 @@ public final class TCPTransport: @unchecked Sendable {
         running.events.pipeOpened(pipe, dial: nil, by: self)
     }
 
-    /// Where descriptors or memory have run out, libuv would ask the kernel again and again, and nothing else would be done on
-    /// the loop until somebody gives some back. So listening is given up for a while.
+    /// Where descriptors or memory have run out, listening is given up for a while: those who come are turned away, and need not wait.
     private func acceptFailed(_ error: UVError) {
-        stopListening()
-        listenFailed(error.listenError(port: drawnPort, interface: options.interface))
-        tellListening()
+        running?.listening.fail(error.listenError(port: drawnPort, interface: options.interface))
     }
 
-    private var listeningAddresses: [TransportAddress] {
-        guard let listener else { return [] }
+    private func addresses(of listener: TCPListener) -> [TransportAddress] {
         let port = listener.port
         let own = usableAddresses.map { own in
             var address = own.address
@@ -196,20 +155,6 @@ public final class TCPTransport: @unchecked Sendable {
         }
         let others = own.filter { !$0.isLoopback }
         return (others.isEmpty ? own : others).map(\.transportAddress)
-    }
-
-    /// Tells in a later turn where this side listens, if that is not what was told last.
-    private func tellListening() {
-        guard let running, !tellsAddresses else { return }
-        tellsAddresses = true
-        running.loop.execute { [weak self] in
-            guard let self, let running = self.running else { return }
-            tellsAddresses = false
-            let addresses = listeningAddresses
-            guard addresses != toldAddresses else { return }
-            toldAddresses = addresses
-            running.events.listeningChanged(addresses, by: self)
-        }
     }
 
     // MARK: Pipes
@@ -235,11 +180,11 @@ public final class TCPTransport: @unchecked Sendable {
         lingering.first { $0.counters.bytesWaiting == 0 }?.finish()
     }
 
-    private func dialEnded(_ id: DialID, _ outcome: Dialler.Outcome) {
+    private func dialEnded(_ id: DialID, _ outcome: Result<Dialler.Opened, NighError>) {
         guard let running else { return }
         switch outcome {
-        case .failed(let error): running.events.dialFailed(id, error: error, by: self)
-        case .opened(let pipe, let peer):
+        case .failure(let error): running.events.dialFailed(id, error: error, by: self)
+        case .success((let pipe, let peer)):
             adopt(pipe, to: peer)
             running.events.pipeOpened(pipe, dial: id, by: self)
         }
@@ -300,27 +245,35 @@ extension TCPTransport: Transport {
                 dialler.knock(at: $0, timeout: PresenceCheck.patience, $1)
             }
         }
-        running = Running(loop: loop, events: events, network: network, dialler: dialler, finder: finder)
+        let listening = RetryingListener(of: self, events: events, on: loop) {
+            [unowned self] () throws(NighError) in
+            try listen(on: loop)
+        } addresses: { [unowned self] in
+            addresses(of: $0)
+        } close: {
+            $0.close()
+        }
+        running = Running(
+            loop: loop, events: events, network: network, dialler: dialler, finder: finder,
+            listening: listening)
         lookForInterface()
     }
 
     public func advertise(_ advertisement: Advertisement) {
         self.advertisement = advertisement
-        if listener == nil { listen() } else { publish() }
+        if let listener { publish(listener) } else { running?.listening.begin() }
     }
 
     public func updateAdvertisement(_ advertisement: Advertisement) {
         guard self.advertisement != nil else { return }
         self.advertisement = advertisement
-        publish()
+        if let listener { publish(listener) }
     }
 
     public func stopAdvertising() {
         advertisement = nil
-        listenError = nil
         running?.finder?.unpublish()
-        stopListening()
-        tellListening()
+        running?.listening.stop()
     }
 
     public func browse(_ service: ServiceName) {
@@ -364,7 +317,7 @@ extension TCPTransport: Transport {
         } else {
             lines += TCPDiagnosis.addresses(usableAddresses, isInterfaceNamed: options.interface != nil)
         }
-        lines.append(TCPDiagnosis.listening(on: listener?.port, listenError))
+        lines.append(TCPDiagnosis.listening(on: listener?.port, running?.listening.error))
         if let finder = running?.finder {
             lines += finder.diagnose()
         } else {
@@ -381,7 +334,7 @@ extension TCPTransport: Transport {
         guard let running else { return }
         running.dialler.stop()
         running.finder?.shutdown()
-        stopListening()
+        running.listening.stop()
         running.network.stop()
         self.running = nil
         let open = pipes.values

@@ -2,9 +2,8 @@ import Glibc
 import NighCore
 import NighUV
 
-/// The dials that are under way. Each ends with exactly one outcome, within its time; what is known to pass (a channel whose last
-/// connection is still being closed, keys that one side has forgotten) is tried again. Confined to its loop; hence
-/// `@unchecked Sendable`.
+/// The dials of Bluetooth: what is known to pass (a channel whose last connection is still being closed, keys that one side has
+/// forgotten) is tried again. Confined to its loop; hence `@unchecked Sendable`.
 final class Dialler: @unchecked Sendable {
     /// How long until a dial that met something passing is tried again; twice as long each time.
     private static let firstRetry = Moment.Span.milliseconds(50)
@@ -18,12 +17,8 @@ final class Dialler: @unchecked Sendable {
     private final class Attempt: @unchecked Sendable {
         let id: DialID
         let target: String
-        var destination: BluetoothDestination?
-        var timer: LoopTimer?
-        var retryTimer: LoopTimer?
-        var connecting: ConnectingSocket?
-        var inquiry: DeviceInquiry?
-        var socket: BluetoothSocket?
+        /// Gives up what is under way for it now.
+        var stop: (() -> Void)?
         var hasRadio = false
         var failures = 0
         var refusals = 0
@@ -40,8 +35,9 @@ final class Dialler: @unchecked Sendable {
     private let search: PeerSearch
     private let loop: UVEventLoop
     private let service: () -> ServiceName?
-    private let ended: (DialID, Result<BluetoothSocket, NighError>) -> Void
-    private var attempts: [DialID: Attempt] = [:]
+    private let dials: Dials<BluetoothSocket>
+    /// Those that wait until it is known whether there is an adapter.
+    private var waiting: [(Attempt, to: BluetoothDestination)] = []
 
     /// - Parameters:
     ///   - service: what a device without a channel in its address is asked for.
@@ -54,35 +50,39 @@ final class Dialler: @unchecked Sendable {
         self.search = search
         self.loop = loop
         self.service = service
-        self.ended = ended
+        dials = Dials(scheme: BluetoothTransport.schemeName, on: loop, ended: ended)
     }
 
     /// Begins; the outcome comes within `timeout`.
     func dial(_ address: TransportAddress, as id: DialID, timeout: Duration) {
-        let attempt = Attempt(id, address.description)
-        attempts[id] = attempt
+        let target = address.description
         do throws(NighError) {
             let destination = try BluetoothDestination(address)
-            if let fault = bluez.ground.fault { throw fault.error(.connecting, about: address.description) }
-            attempt.timer = loop.schedule(at: loop.now + Moment.Span(timeout)) { [weak self] in
-                self?.ranOutOfTime(attempt)
+            if let fault = bluez.ground.fault { throw fault.error(.connecting, about: target) }
+            let attempt = Attempt(id, target)
+            dials.begin(id, timeout: timeout)
+            dials.follow(id) {
+                NighError(
+                    .connecting, .timedOut, peer: target, transport: BluetoothTransport.schemeName,
+                    advice: (attempt.lastFault ?? .socket(ETIMEDOUT)).advice)
+            } stop: { [weak self] in
+                self?.forget(attempt)
             }
-            attempt.destination = destination
-            if bluez.ground.adapter != nil { takeRadio(attempt, to: destination) }
+            waiting.append((attempt, to: destination))
+            groundChanged()
         } catch {
-            loop.execute { [weak self] in self?.finish(attempt, .failure(error)) }
+            dials.refuse(id, error)
         }
     }
 
     /// Whether there is an adapter is known now, or known otherwise: for that the first dials wait.
     func groundChanged() {
-        for attempt in attempts.values where !attempt.hasRadio {
-            guard let destination = attempt.destination else { continue }
-            if let fault = bluez.ground.fault {
-                finish(attempt, .failure(fault.error(.connecting, about: attempt.target)))
-            } else if bluez.ground.adapter != nil {
-                takeRadio(attempt, to: destination)
-            }
+        let fault = bluez.ground.fault
+        guard fault != nil || bluez.ground.adapter != nil else { return }
+        let known = waiting
+        waiting = []
+        for (attempt, destination) in known where dials.isUnderWay(attempt.id) {
+            if let fault { fail(attempt, fault) } else { takeRadio(attempt, to: destination) }
         }
     }
 
@@ -92,35 +92,37 @@ final class Dialler: @unchecked Sendable {
     }
 
     /// Gives a dial up; nothing is told.
-    func cancel(_ id: DialID) { if let attempt = attempts[id] { forget(attempt) } }
+    func cancel(_ id: DialID) { dials.cancel(id) }
 
     /// Gives all up; nothing is told.
-    func stop() { for attempt in Array(attempts.values) { forget(attempt) } }
+    func stop() { dials.cancelAll() }
 
     private func go(_ attempt: Attempt, to destination: BluetoothDestination) {
-        guard attempts[attempt.id] === attempt else { return }
+        guard dials.isUnderWay(attempt.id) else { return }
         guard let adapter = bluez.ground.adapter else {
-            let fault = bluez.ground.fault ?? .noDaemon
-            return finish(attempt, .failure(fault.error(.connecting, about: attempt.target)))
+            return fail(attempt, bluez.ground.fault ?? .noDaemon)
         }
         // No adapter hears itself.
         guard destination.device != adapter.address else {
             let error = NighError(
                 .connecting, .selfDial, peer: attempt.target, transport: BluetoothTransport.schemeName,
                 advice: "it is this machine's own adapter")
-            return finish(attempt, .failure(error))
+            return dials.end(attempt.id, .failure(error))
         }
         guard let channel = destination.channel else { return ask(attempt, destination.device, by: adapter) }
         do throws(SocketFault) {
             let socket = try BluetoothSocket.stream(on: adapter.address)
             try socket.connect(to: destination.device, channel: channel)
-            attempt.socket = socket
-            attempt.connecting = try ConnectingSocket(connecting: socket.descriptor, on: loop) {
+            let connecting = try ConnectingSocket(connecting: socket.descriptor, on: loop) {
                 [weak self] result in
                 switch result {
-                case .success: self?.finish(attempt, .success(socket))
+                case .success: self?.connected(attempt, socket)
                 case .failure(let fault): self?.failed(attempt, destination, .socket(fault.number))
                 }
+            }
+            attempt.stop = {
+                connecting.cancel()
+                socket.close()
             }
         } catch {
             failed(attempt, destination, .socket(error.number))
@@ -134,12 +136,12 @@ final class Dialler: @unchecked Sendable {
                 .connecting, .invalid("address \(attempt.target) without a channel"),
                 transport: BluetoothTransport.schemeName,
                 advice: "look for peers or let yourself be found first, so that the service is known")
-            return finish(attempt, .failure(error))
+            return dials.end(attempt.id, .failure(error))
         }
-        attempt.inquiry = DeviceInquiry(device, for: service, by: adapter.address, on: loop) {
+        let inquiry = DeviceInquiry(device, for: service, by: adapter.address, on: loop) {
             [weak self] result in
-            guard let self, attempts[attempt.id] === attempt else { return }
-            attempt.inquiry = nil
+            guard let self, dials.isUnderWay(attempt.id) else { return }
+            attempt.stop = nil
             let destination = BluetoothDestination(device, channel: nil)
             switch result {
             case .failure(let fault): failed(attempt, destination, fault)
@@ -150,24 +152,23 @@ final class Dialler: @unchecked Sendable {
                 go(attempt, to: BluetoothDestination(device, channel: record.channel))
             }
         }
+        attempt.stop = inquiry.stop
     }
 
     private func failed(_ attempt: Attempt, _ destination: BluetoothDestination, _ fault: BluetoothFault) {
-        guard attempts[attempt.id] === attempt else { return }
-        attempt.socket?.close()
-        attempt.connecting = nil
+        guard dials.isUnderWay(attempt.id) else { return }
+        attempt.stop?()
         attempt.lastFault = fault
         guard isPassing(fault, attempt, destination) else {
             search.doubt(destination.device)
-            return finish(attempt, .failure(fault.error(.connecting, about: attempt.target)))
+            return fail(attempt, fault)
         }
         let first = fault == .socket(EBUSY) ? Self.firstRetryWhenBusy : Self.firstRetry
         let pause = first.nanoseconds << Int64(min(attempt.failures, 16))
         attempt.failures += 1
         let span = min(Moment.Span(nanoseconds: pause), Self.longestRetry)
-        attempt.retryTimer = loop.schedule(at: loop.now + span) { [weak self] in
-            self?.go(attempt, to: destination)
-        }
+        let timer = loop.schedule(at: loop.now + span) { [weak self] in self?.go(attempt, to: destination) }
+        attempt.stop = { [loop] in loop.cancel(timer) }
     }
 
     private func isPassing(
@@ -198,27 +199,20 @@ final class Dialler: @unchecked Sendable {
         return true
     }
 
-    private func ranOutOfTime(_ attempt: Attempt) {
-        let advice = (attempt.lastFault ?? .socket(ETIMEDOUT)).advice
-        let error = NighError(
-            .connecting, .timedOut, peer: attempt.target, transport: BluetoothTransport.schemeName,
-            advice: advice)
-        finish(attempt, .failure(error))
+    private func connected(_ attempt: Attempt, _ socket: BluetoothSocket) {
+        attempt.stop = nil
+        forget(attempt)
+        dials.end(attempt.id, .success(socket))
     }
 
-    private func finish(_ attempt: Attempt, _ outcome: Result<BluetoothSocket, NighError>) {
-        guard attempts[attempt.id] === attempt else { return }
-        if case .success = outcome { attempt.socket = nil }
-        forget(attempt)
-        ended(attempt.id, outcome)
+    private func fail(_ attempt: Attempt, _ fault: BluetoothFault) {
+        dials.end(attempt.id, .failure(fault.error(.connecting, about: attempt.target)))
     }
 
     private func forget(_ attempt: Attempt) {
-        attempts[attempt.id] = nil
-        for timer in [attempt.timer, attempt.retryTimer] { if let timer { loop.cancel(timer) } }
-        attempt.connecting?.cancel()
-        attempt.inquiry?.stop()
-        attempt.socket?.close()
+        waiting.removeAll { $0.0 === attempt }
+        attempt.stop?()
+        attempt.stop = nil
         if attempt.hasRadio { search.dialEnded() }
         attempt.hasRadio = false
     }

@@ -1,0 +1,113 @@
+import NighCore
+import NighMemory
+import NighTestKit
+import NighUV
+import Testing
+
+/// What is told of listening that works and fails by turns, in virtual time.
+@Suite struct RetryingListenerTests {
+    /// A transport's listening, and all that its session is told.
+    private final class House: TransportEvents {
+        let loop = VirtualEventLoop()
+        var told: [String] = []
+        /// Why the next attempt fails, if it does.
+        var error: NighError?
+        var attempts = 0
+        var closed: [Int] = []
+        private let transport = MemoryTransport()
+        private(set) var listening: RetryingListener<Int>?
+
+        init() {
+            listening = RetryingListener(of: transport, events: self, on: loop) {
+                [unowned self] () throws(NighError) in
+                attempts += 1
+                if let error { throw error }
+                return attempts
+            } addresses: {
+                [TransportAddress(scheme: "memory", value: "\($0)")]
+            } close: { [unowned self] in
+                closed.append($0)
+            }
+        }
+
+        func letGo() { listening = nil }
+
+        func routeFound(_ sighting: Sighting, by transport: any Transport) {}
+        func routeChanged(_ sighting: Sighting, by transport: any Transport) {}
+        func routeLost(_ address: TransportAddress, by transport: any Transport) {}
+        func addressKnown(_ address: TransportAddress, by transport: any Transport) {}
+        func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {}
+        func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {}
+        func advertised(as name: DisplayName, by transport: any Transport) {}
+        func browsingFailed(_ error: NighError, by transport: any Transport) {}
+        func transportChanged(_ condition: TransportCondition, by transport: any Transport) {}
+
+        func advertisingFailed(_ error: NighError, by transport: any Transport) {
+            told.append("\(error.cause)")
+        }
+
+        func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
+            told.append(addresses.first?.value ?? "nowhere")
+        }
+    }
+
+    private static let taken = NighError(.advertising, .unavailable("taken"))
+    private static let gone = NighError(.advertising, .unavailable("gone"))
+
+    @Test("That it cannot listen is told once for each reason, and it is tried every 2 s until it works")
+    func triesAgain() throws {
+        let house = House()
+        house.error = Self.taken
+        house.listening?.begin()
+        #expect(house.told == [])
+        try house.loop.run(for: .seconds(5))
+        #expect(house.attempts == 3)
+        #expect(house.told == ["taken"])
+        house.error = Self.gone
+        try house.loop.run(for: .seconds(2))
+        house.error = nil
+        try house.loop.run(for: .seconds(20))
+        #expect(house.told == ["taken", "gone", "5"])
+        #expect(house.listening?.error == nil)
+    }
+
+    @Test("What can take nobody in any more is closed, and there is another after the pause")
+    func listensAnew() throws {
+        let house = House()
+        house.listening?.begin()
+        house.listening?.begin()
+        try house.loop.run(for: .zero)
+        house.listening?.fail(Self.gone)
+        #expect(house.closed == [1])
+        try house.loop.run(for: .seconds(1))
+        #expect(Set(house.told) == ["1", "gone", "nowhere"])
+        try house.loop.run(for: .seconds(1))
+        #expect(house.told.last == "2")
+        house.listening?.fail(Self.gone)
+        try house.loop.run(for: .zero)
+        #expect(house.told.count { $0 == "gone" } == 2)
+    }
+
+    @Test("Once it is stopped nothing is tried, and where that is told no reason is")
+    func stops() throws {
+        let house = House()
+        house.listening?.begin()
+        try house.loop.run(for: .zero)
+        house.listening?.fail(Self.gone)
+        house.listening?.stop()
+        try house.loop.run(for: .seconds(10))
+        #expect(house.told == ["1", "nowhere"])
+        #expect(house.attempts == 1)
+    }
+
+    @Test("Once it is let go of nothing is told")
+    func isLetGoOf() throws {
+        let house = House()
+        house.listening?.begin()
+        try house.loop.run(for: .zero)
+        house.listening?.stop()
+        house.letGo()
+        try house.loop.run(for: .seconds(10))
+        #expect(house.told == ["1"])
+    }
+}
