@@ -32,55 +32,93 @@ public enum SecurityFault: Hashable, Sendable {
 
 extension SecurityFault: CustomStringConvertible {
     /// The fault in words.
-    public var description: String {
-        switch self {
-        case .noCertificate: "the other side showed no Ed25519 certificate"
-        case .severalCertificates(let count): "the other side showed \(count) certificates instead of one"
-        case .certificateExpired: "the other side's certificate has expired"
-        case .certificateNotYetValid: "the other side's certificate is not valid yet"
-        case .wrongKeyKind(let kind): "the other side's key is not Ed25519 but \(kind)"
-        case .notSelfSigned: "the other side's certificate is not one it has made itself"
-        case .versionTooOld: "the other side does not speak TLS 1.3"
-        case .noCommonProtocol: "the other side speaks TLS, but not for Nigh"
-        case .certificateRefused(let words): "the other side refused our certificate: \(words)"
-        case .refused(let words): "the other side broke off: \(words)"
-        case .claimsAnotherPeer(let peer):
-            "the other side calls itself \(peer.short), which its key does not prove"
-        case .prefaceChanged: "somebody on the way changed what the two sides would accept"
-        case .damaged: "bytes were changed on the way, or are not the other side's"
-        case .malformed(let words): "the other side broke the rules of TLS: \(words)"
-        }
-    }
-
-    /// The fault without its particulars: what statistics count under.
-    var label: String {
-        switch self {
-        case .noCertificate: "no certificate"
-        case .severalCertificates: "several certificates"
-        case .certificateExpired: "certificate expired"
-        case .certificateNotYetValid: "certificate not yet valid"
-        case .wrongKeyKind: "wrong kind of key"
-        case .notSelfSigned: "certificate not self-signed"
-        case .versionTooOld: "TLS too old"
-        case .noCommonProtocol: "no common application protocol"
-        case .certificateRefused: "own certificate refused"
-        case .refused: "TLS refused"
-        case .claimsAnotherPeer: "claimed another PeerID"
-        case .prefaceChanged: "preface changed"
-        case .damaged: "TLS damaged"
-        case .malformed: "TLS malformed"
-        }
-    }
+    public var description: String { facts.sentence }
 
     /// What the person in front of it can do, where there is something.
-    var advice: String? {
+    var advice: String? { facts.advice }
+
+    /// What is known about it. Whatever answers so has not proven that it is the peer, so calling again may always help.
+    var facts: CauseFacts {
         switch self {
-        case .certificateExpired, .certificateNotYetValid: "check the clocks of both devices"
-        case .noCertificate, .wrongKeyKind, .severalCertificates, .notSelfSigned:
-            "the other side needs one self-signed Ed25519 certificate"
-        case .versionTooOld, .noCommonProtocol: "check that the other program speaks Nigh"
-        case .prefaceChanged: "do not use this network for what matters"
-        case .certificateRefused, .refused, .claimsAnotherPeer, .damaged, .malformed: nil
+        case .noCertificate: ofStranger("no certificate", "the other side showed no Ed25519 certificate")
+        case .severalCertificates(let count):
+            ofStranger("several certificates", "the other side showed \(count) certificates instead of one")
+        case .certificateExpired: ofClocks("certificate expired", "the other side's certificate has expired")
+        case .certificateNotYetValid:
+            ofClocks("certificate not yet valid", "the other side's certificate is not valid yet")
+        case .wrongKeyKind(let kind):
+            ofStranger("wrong kind of key", "the other side's key is not Ed25519 but \(kind)")
+        case .notSelfSigned:
+            ofStranger(
+                "certificate not self-signed", "the other side's certificate is not one it has made itself")
+        case .versionTooOld: ofOtherTLS("TLS too old", "the other side does not speak TLS 1.3")
+        case .noCommonProtocol:
+            ofOtherTLS("no common application protocol", "the other side speaks TLS, but not for Nigh")
+        case .certificateRefused(let words):
+            CauseFacts(
+                "own certificate refused", "the other side refused our certificate: \(words)", .mayHelp,
+                means: "The other side did not accept this side's certificate.",
+                helps: "Set the clocks of both devices; look whether the other side expects somebody else.")
+        case .refused(let words):
+            CauseFacts(
+                "TLS refused", "the other side broke off: \(words)", .mayHelp,
+                means: "The other side broke the handshake off.",
+                helps: "The words behind it say why, as far as TLS does.")
+        case .claimsAnotherPeer(let peer):
+            CauseFacts(
+                "claimed another PeerID",
+                "the other side calls itself \(peer.short), which its key does not prove", .mayHelp,
+                means: "The other side says that it is somebody whose key it does not have.",
+                helps: "Do not trust it: somebody may be pretending.")
+        case .prefaceChanged:
+            CauseFacts(
+                "preface changed", "somebody on the way changed what the two sides would accept", .mayHelp,
+                means: "What the two sides told each other before the link was encrypted was changed on the "
+                    + "way.",
+                helps: "Somebody is between the devices: use another network.",
+                advice: "do not use this network for what matters")
+        case .damaged:
+            CauseFacts(
+                "TLS damaged", "bytes were changed on the way, or are not the other side's", .mayHelp,
+                means: "Bytes were changed, left out or repeated on the way, and the encryption has noticed.",
+                helps: "A bad cable or radio as a rule, somebody on the way at worst; the session finds "
+                    + "another link.")
+        case .malformed(let words):
+            CauseFacts(
+                "TLS malformed", "the other side broke the rules of TLS: \(words)", .mayHelp,
+                means: "The other side breaks the rules of TLS.",
+                helps: "Look whether it is a Nigh program that answers there.")
         }
     }
+
+    private func ofStranger(_ label: String, _ sentence: String) -> CauseFacts {
+        CauseFacts(
+            label, sentence, .mayHelp,
+            means:
+                "The certificate that the other side shows is not that of a Nigh peer: one, made by itself, "
+                + "with an Ed25519 key.",
+            helps: "Look whether it is a Nigh program that answers there.",
+            advice: "the other side needs one self-signed Ed25519 certificate")
+    }
+
+    private func ofClocks(_ label: String, _ sentence: String) -> CauseFacts {
+        CauseFacts(
+            label, sentence, .mayHelp,
+            means: "By this device's clock the other side's certificate is not valid.",
+            helps: "Set the clocks of both devices.", advice: "check the clocks of both devices")
+    }
+
+    private func ofOtherTLS(_ label: String, _ sentence: String) -> CauseFacts {
+        CauseFacts(
+            label, sentence, .mayHelp, means: "The other side speaks TLS, but not TLS 1.3 for Nigh.",
+            helps: "Look whether it is a Nigh program that answers there.",
+            advice: "check that the other program speaks Nigh")
+    }
+
+    /// One of every kind, in the order of `nigh errors`.
+    static let kinds: [SecurityFault] = [
+        .noCertificate, .severalCertificates(2), .certificateExpired, .certificateNotYetValid,
+        .wrongKeyKind(""), .notSelfSigned, .versionTooOld, .noCommonProtocol, .certificateRefused(""),
+        .refused(""), .claimsAnotherPeer(.nobody), .prefaceChanged, .damaged, .malformed(""),
+    ]
 }

@@ -1,5 +1,4 @@
 import Foundation
-import NighCore
 import Testing
 
 @testable import nigh
@@ -10,25 +9,24 @@ import Testing
 
     @Test("Every cause that the session counts under has words of its own, once")
     func complete() throws {
-        let labels = CauseGuide.all.map(\.label)
+        let labels = ErrorsErrand.causes.map(\.label)
         #expect(Set(labels).count == labels.count)
-        for guide in CauseGuide.all {
-            #expect(!guide.meaning.isEmpty && !guide.advice.isEmpty, "\(guide.label)")
+        for cause in ErrorsErrand.causes {
+            #expect(!cause.meaning.isEmpty && !cause.help.isEmpty, "\(cause.label)")
         }
-        // Each label stands in Core's source once, as what its case is counted under.
+        // In Core's source the label of each case is the first string behind it.
         let here = "\(#filePath)".split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
-        let sources = ["Vocabulary/NighError+Label.swift", "Vocabulary/SecurityFault.swift"]
-        for source in sources {
-            let text = try String(contentsOfFile: "\(here)/Sources/Core/\(source)", encoding: .utf8)
-            let lines = text.split(separator: "\n").drop { !$0.contains("var label: String") }.prefix {
-                $0 != "    }"
+        for source in ["CauseFacts.swift", "SecurityFault.swift"] {
+            let path = "\(here)/Sources/Core/Vocabulary/\(source)"
+            let text = try String(contentsOfFile: path, encoding: .utf8)
+            let table = text.components(separatedBy: "var facts: CauseFacts {")[1]
+                .components(separatedBy: "\n    }\n")[0]
+            let cases = table.components(separatedBy: "        case .").dropFirst()
+            #expect(cases.count > 10)
+            for entry in cases where entry.contains("\"") {
+                let label = entry.components(separatedBy: "\"")[1]
+                #expect(labels.contains(label), "nothing is said about \(label)")
             }
-            let found = lines.compactMap { line -> String? in
-                guard line.contains("case ."), let quote = line.firstIndex(of: "\"") else { return nil }
-                return String(line[line.index(after: quote)...].prefix { $0 != "\"" })
-            }
-            #expect(found.count > 10)
-            for label in found { #expect(labels.contains(label), "nothing is said about \(label)") }
         }
     }
 
@@ -40,6 +38,6 @@ import Testing
         try user.run("errors", "--json").expectSchema("errors")
         try user.run("errors", "--json-lines").expectSchema("errors", lines: true)
         let help = try user.run("help", "errors").lines.joined(separator: " ")
-        for guide in CauseGuide.all { #expect(help.contains("\(guide.label):"), "\(guide.label)") }
+        for label in ErrorsErrand.causes.map(\.label) { #expect(help.contains("\(label):"), "\(label)") }
     }
 }

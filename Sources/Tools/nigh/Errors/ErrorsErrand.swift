@@ -1,10 +1,14 @@
 import Arguments
 import JSONText
+import NighCore
 
 /// `nigh errors`, and `nigh help errors`: every cause of an error, and what helps.
 struct ErrorsErrand: Errand {
     let command = "errors"
     let output: OutputOptions
+
+    /// What is known about every kind of cause.
+    static let causes = NighError.Cause.kinds.map(\.facts)
 
     static let description = Command<any Errand>(
         "errors", "Lists every cause of an error, and what helps",
@@ -15,7 +19,7 @@ struct ErrorsErrand: Errand {
 
 
             """
-                + CauseGuide.all.map { "\($0.label): \($0.meaning) What helps: \($0.advice)" }
+                + causes.map { "\($0.label): \($0.meaning) What helps: \($0.help)" }
                 .joined(separator: "\n\n"),
         OutputOptions.options,
         examples: [Example("", "all of them in a list"), Example("--json", "for a program")]
@@ -25,18 +29,18 @@ struct ErrorsErrand: Errand {
     var kinds: [Results.Kind] { [Self.kind] }
 
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
-        for guide in CauseGuide.all {
+        for cause in Self.causes {
             results.tell(
                 Self.kind,
                 [
-                    .init("cause", .text(guide.label)), .init("meaning", .text(guide.meaning)),
-                    .init("advice", .text(guide.advice)),
+                    .init("cause", .text(cause.label)), .init("meaning", .text(cause.meaning)),
+                    .init("advice", .text(cause.help)),
                 ],
                 words: [
-                    Line(guide.label, .strong), "  " + Line(guide.meaning), "  " + Line(guide.advice, .good),
+                    Line(cause.label, .strong), "  " + Line(cause.meaning), "  " + Line(cause.help, .good),
                 ])
         }
-        results.sumUp([.init("count", .integer(CauseGuide.all.count))], words: [])
+        results.sumUp([.init("count", .integer(Self.causes.count))], words: [])
         return .well
     }
 }
