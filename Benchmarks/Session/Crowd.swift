@@ -1,116 +1,90 @@
 import CBenchmark
+import Dispatch
 import Nigh
 
-/// Sends each message to all who have come.
+/// Idle peers: one session that has many on one side, on the other as many sessions in one process. Mirrored, the one
+/// session is the one that calls, so that both ends of a conversation can be measured where there are many.
 ///
-/// `@unchecked Sendable`: touched on the loop only.
-final class Publisher: @unchecked Sendable {
+/// `@unchecked Sendable`: touched on the loop only, once it runs.
+final class Crowd: @unchecked Sendable {
     private let setting: Setting
-    private let session: Session
-    private let sending: Sending
-    private let end = End()
-    private var peers: [PeerID] = []
-
-    init(_ setting: Setting) {
-        self.setting = setting
-        session = setting.session(.server)
-        sending = Sending(setting, session)
-    }
-
-    func serve() {
-        setting.accept(
-            with: session, onMessage: { [end] _, _ in end.reach() },
-            connected: { [self] peer in
-                peers.append(peer)
-                if peers.count == setting.peers { sending.begin(to: peers) }
-            })
-        end.wait()
-        sending.report()
-        benchmark_wait_for_other_side()
-    }
-}
-
-/// Many sessions in one process, on one loop, each connected with the publisher.
-///
-/// `@unchecked Sendable`: touched on the loop only.
-final class Subscribers: @unchecked Sendable {
-    private let setting: Setting
-    private let end = End()
-    private let tally: UnsafeMutablePointer<benchmark_tally>
-    private let sessions: [Session]
-
-    init(_ setting: Setting) {
-        self.setting = setting
-        tally = Receipt.tally(peers: setting.peers)
-        sessions = (0..<setting.peers).map { _ in setting.session(.client) }
-    }
-
-    func connect() {
-        call(0)
-        end.wait()
-        benchmark_wait_for_other_side()
-    }
-
-    /// One after the other, so that nobody has to wait for an invitation that stands behind a thousand.
-    private func call(_ index: Int) {
-        guard index < sessions.count else { return }
-        let session = sessions[index]
-        let receipt = Receipt(size: setting.size, tally: tally)
-        let take: @Sendable (UnsafeRawBufferPointer, PeerID) -> Void = {
-            [self] bytes, peer in
-            guard receipt.take(bytes) else { return }
-            benchmark_tally_report(tally)
-            Setting.demand { () throws(NighError) in try session.trySend([1], to: peer) }
-            end.reach()
-        }
-        let handler: MessageHandler = { bytes, origin in bytes.withUnsafeBytes { take($0, origin.peer) } }
-        setting.call(with: session, onMessage: setting.door == .handler ? handler : nil) { [self] _ in
-            call(index + 1)
-        }
-        setting.read(session) { message in message.payload.withUnsafeBytes { take($0, message.peer) } }
-    }
-}
-
-/// Calls, says one thing, hears one thing, and leaves; again and again.
-///
-/// `@unchecked Sendable`: touched on the loop only.
-final class Caller: @unchecked Sendable {
-    private let setting: Setting
-    private let session: Session
-    private let end = End()
-    private let outgoing: Outgoing
+    private let isMirrored: Bool
+    private let end = DispatchSemaphore(value: 0)
     private let payload: UnsafePointer<UInt8>
-    private var trips = benchmark_trips()
-    private var begunAt: UInt64 = 0
+    private var sessions: [Session] = []
+    private var residentBefore: UInt64 = 0
+    private var ports: [String] = []
+    private var heard = 0
 
-    init(_ setting: Setting) {
+    init(_ setting: Setting, isMirrored: Bool) {
         self.setting = setting
-        session = setting.session(.client)
-        outgoing = Outgoing(session, size: setting.size)
+        self.isMirrored = isMirrored
         payload = UnsafePointer(benchmark_payload(setting.size, 0))
-        var options = setting.options
-        benchmark_trips_begin(&trips, &options)
     }
 
-    func connect() {
-        session.start(
-            onEvent: { _ in },
-            onMessage: { [self] _, origin in
-                benchmark_trips_add(&trips, benchmark_now() - begunAt)
-                session.disconnect(origin.peer) { [self] _ in call() }
-            })
-        session.loop.execute { [self] in call() }
-        end.wait()
-    }
-
-    private func call() {
-        guard trips.sample_count < setting.options.count else {
-            benchmark_trips_report(&trips)
-            return end.reach()
+    func run() {
+        let serves = setting.options.serves
+        let count = serves == isMirrored ? setting.peers : 1
+        residentBefore = benchmark_resident()
+        sessions = (0..<count).map { _ in setting.session(serves ? .server : .client) }
+        if serves {
+            for session in sessions { listen(session) }
+            benchmark_wait_for_other_side()
+        } else {
+            setting.loop.execute { [self] in greet() }
+            end.wait()
         }
-        begunAt = benchmark_now()
-        session.invite(at: setting.address()) { [self] result in
-            outgoing.post(payload, to: Setting.demand { () throws(NighError) in try result.get() })
+    }
+
+    // MARK: Those who are called
+
+    private func listen(_ session: Session) {
+        setting.accept(
+            with: session,
+            onMessage: { [self, unowned session] bytes, origin in
+                bytes.withUnsafeBytes { bytes in
+                    Setting.demand { () throws(NighError) in try session.trySend(bytes, to: origin.peer) }
+                }
+                hear()
+            },
+            listening: { [self] port in
+                ports.append(port)
+                if ports.count == sessions.count { benchmark_say_port(ports.joined(separator: ",")) }
+            })
+    }
+
+    // MARK: Those who call
+
+    /// Calls the next one, and says something.
+    private func greet() {
+        let index = heard
+        guard index < setting.peers else { return }
+        let session = sessions[isMirrored ? 0 : index]
+        let greeted: @Sendable (PeerID) -> Void = { [self, unowned session] peer in
+            let bytes = UnsafeRawBufferPointer(start: payload, count: setting.size)
+            Setting.demand { () throws(NighError) in try session.trySend(bytes, to: peer) }
+        }
+        if isMirrored, index > 0 {
+            session.invite(at: setting.address(index)) { result in
+                greeted(Setting.demand { () throws(NighError) in try result.get() })
+            }
+        } else {
+            setting.call(
+                with: session, index: 0,
+                onMessage: { [self] _, _ in
+                    hear()
+                    greet()
+                }, connected: greeted)
+        }
+    }
+
+    private func hear() {
+        heard += 1
+        guard heard == setting.peers else { return }
+        // The loop must not be held up: it has acknowledgements to send and to take.
+        setting.loop.schedule(at: setting.loop.now + .milliseconds(500)) { [self] in
+            benchmark_say("resident", (benchmark_resident() - residentBefore) / UInt64(setting.peers))
+            end.signal()
         }
     }
 }

@@ -1,5 +1,4 @@
 import CBenchmark
-import Glibc
 import Nigh
 
 /// A session that does what the peers in C do, with the same command line; `--way` says which door its program uses.
@@ -25,14 +24,11 @@ enum Program {
             options: options, door: door, security: words.contains("tls") ? .encrypted : .none,
             isOverBluetooth: words.contains("bluetooth"), loop: UVEventLoop())
         switch (options.work, options.serves) {
-        case (BENCHMARK_STREAM, true): StreamReceiver(setting).serve()
-        case (BENCHMARK_STREAM, false): StreamSender(setting).connect()
-        case (BENCHMARK_BROADCAST, true): Publisher(setting).serve()
-        case (BENCHMARK_BROADCAST, false): Subscribers(setting).connect()
+        case (BENCHMARK_STREAM, true), (BENCHMARK_BROADCAST, false): Receiving(setting).run()
+        case (BENCHMARK_STREAM, false), (BENCHMARK_BROADCAST, true): Sending(setting).run()
         case (BENCHMARK_ROUND_TRIP, false): Asker(setting).connect()
         case (BENCHMARK_CONNECT, false): Caller(setting).connect()
-        case (BENCHMARK_FOUND, true): Publication(setting).run()
-        case (BENCHMARK_FOUND, false): Search(setting).run()
+        case (BENCHMARK_FOUND, _): Found(setting).run()
         case (BENCHMARK_IDLE, _): Crowd(setting, isMirrored: words.contains("mirrored")).run()
         default: Echo(setting).serve()
         }
@@ -157,17 +153,4 @@ final class Once: @unchecked Sendable {
         defer { wasAsked = true }
         return !wasAsked
     }
-}
-
-/// The end of the work, for the thread that waits for it. `@unchecked Sendable`: a semaphore is for all threads.
-final class End: @unchecked Sendable {
-    private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
-
-    init() { sem_init(semaphore, 0, 0) }
-
-    deinit { semaphore.deallocate() }
-
-    func reach() { sem_post(semaphore) }
-
-    func wait() { while sem_wait(semaphore) != 0 {} }
 }

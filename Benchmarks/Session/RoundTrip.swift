@@ -1,4 +1,5 @@
 import CBenchmark
+import Dispatch
 import Nigh
 
 /// Sends back what comes.
@@ -29,7 +30,7 @@ struct Echo {
 final class Asker: @unchecked Sendable {
     private let setting: Setting
     private let session: Session
-    private let end = End()
+    private let end = DispatchSemaphore(value: 0)
     private let outgoing: Outgoing
     @exclusivity(unchecked) private var trips = benchmark_trips()
     @exclusivity(unchecked) private var peer: PeerID?
@@ -62,7 +63,7 @@ final class Asker: @unchecked Sendable {
     private func take(_ bytes: UnsafeRawBufferPointer) {
         if benchmark_trips_returned(&trips, bytes.bytes, bytes.count) { return ask() }
         benchmark_trips_report(&trips)
-        end.reach()
+        end.signal()
     }
 }
 

@@ -1,4 +1,5 @@
 import CBenchmark
+import Dispatch
 import Nigh
 
 /// What arrives on one connection, checked and counted; the tally is shared by all connections of this process.
@@ -27,41 +28,60 @@ final class Receipt: @unchecked Sendable {
     }
 }
 
-/// Receives a stream, and answers its end.
+/// Takes what comes on each connection, and answers the end of it all. In a stream that is the one session that is called; in a
+/// broadcast there are many in one process, on one loop, each connected with the publisher.
 ///
-/// Constant but for what `Receipt` counts; hence `@unchecked Sendable`.
-final class StreamReceiver: @unchecked Sendable {
+/// `@unchecked Sendable`: touched on the loop only, but for what `Receipt` counts.
+final class Receiving: @unchecked Sendable {
     private let setting: Setting
-    private let session: Session
-    private let tally = Receipt.tally(peers: 1)
-    private let receipt: Receipt
+    private let end = DispatchSemaphore(value: 0)
+    private let tally: UnsafeMutablePointer<benchmark_tally>
+    private let sessions: [Session]
 
     init(_ setting: Setting) {
         self.setting = setting
-        session = setting.session(.server)
-        receipt = Receipt(size: setting.size, tally: tally)
+        let serves = setting.options.serves
+        let count = serves ? 1 : setting.peers
+        tally = Receipt.tally(peers: count)
+        sessions = (0..<count).map { _ in setting.session(serves ? .server : .client) }
     }
 
-    func serve() {
-        let handler: MessageHandler = { [self, receipt] bytes, origin in
-            if bytes.withUnsafeBytes({ receipt.take($0) }) { finish(origin.peer) }
-        }
-        setting.accept(with: session, onMessage: setting.door == .handler ? handler : nil)
-        setting.read(session) { [self, receipt] message in
-            if message.payload.withUnsafeBytes({ receipt.take($0) }) { finish(message.peer) }
-        }
+    func run() {
+        begin(0)
+        if !setting.options.serves { end.wait() }
         benchmark_wait_for_other_side()
     }
 
-    private func finish(_ peer: PeerID) {
+    /// One after the other, so that nobody has to wait for an invitation that stands behind a thousand.
+    private func begin(_ index: Int) {
+        guard index < sessions.count else { return }
+        let session = sessions[index]
+        let receipt = Receipt(size: setting.size, tally: tally)
+        let handler: MessageHandler = { [self] bytes, origin in
+            if bytes.withUnsafeBytes({ receipt.take($0) }) { finish(origin.peer, at: session) }
+        }
+        let onMessage = setting.door == .handler ? handler : nil
+        if setting.options.serves {
+            setting.accept(with: session, onMessage: onMessage)
+        } else {
+            setting.call(with: session, onMessage: onMessage) { [self] _ in begin(index + 1) }
+        }
+        setting.read(session) { [self] message in
+            if message.payload.withUnsafeBytes({ receipt.take($0) }) { finish(message.peer, at: session) }
+        }
+    }
+
+    private func finish(_ peer: PeerID, at session: Session) {
         benchmark_tally_report(tally)
         Setting.demand { () throws(NighError) in try session.trySend([1], to: peer) }
+        end.signal()
     }
 }
 
-/// Sends to all peers for as long as the command line says, waiting wherever one has no room.
+/// Sends to all peers for as long as the command line says, waiting wherever one has no room, until the end of it all is answered.
+/// In a stream that is the one peer it calls; in a broadcast, all those who call.
 ///
-/// `@unchecked Sendable`: sent from one task; the report comes after all was sent.
+/// `@unchecked Sendable`: the peers are gathered on the loop, and all is sent from one task; the report comes after all was sent.
 final class Sending: @unchecked Sendable {
     /// So much is sent before others on the loop have their turn.
     private static let bytesInTurn = 256 << 10
@@ -69,15 +89,33 @@ final class Sending: @unchecked Sendable {
     private let setting: Setting
     private let session: Session
     private let outgoing: Outgoing
+    private let end = DispatchSemaphore(value: 0)
+    private var peers: [PeerID] = []
     @exclusivity(unchecked) private var supply = benchmark_supply()
 
-    init(_ setting: Setting, _ session: Session) {
+    init(_ setting: Setting) {
         self.setting = setting
-        self.session = session
+        session = setting.session(setting.options.serves ? .server : .client)
         outgoing = Outgoing(session, size: setting.size)
     }
 
-    func begin(to peers: [PeerID]) {
+    func run() {
+        let onMessage: MessageHandler = { [end] _, _ in end.signal() }
+        let connected: @Sendable (PeerID) -> Void = { [self] peer in
+            peers.append(peer)
+            if peers.count == (setting.options.serves ? setting.peers : 1) { begin(to: peers) }
+        }
+        if setting.options.serves {
+            setting.accept(with: session, onMessage: onMessage, connected: connected)
+        } else {
+            setting.call(with: session, onMessage: onMessage, connected: connected)
+        }
+        end.wait()
+        benchmark_supply_report(&supply)
+        if setting.options.serves { benchmark_wait_for_other_side() }
+    }
+
+    private func begin(to peers: [PeerID]) {
         var options = setting.options
         benchmark_supply_begin(&supply, &options)
         switch setting.door {
@@ -85,8 +123,6 @@ final class Sending: @unchecked Sendable {
         case .pool: Task { await self.send(to: peers) }
         }
     }
-
-    func report() { benchmark_supply_report(&supply) }
 
     private func send(to peers: [PeerID]) async {
         do {
@@ -131,27 +167,5 @@ final class Sending: @unchecked Sendable {
                 await Task.yield()
             }
         }
-    }
-}
-
-/// Sends a stream until the receiver has answered its end.
-final class StreamSender: Sendable {
-    private let setting: Setting
-    private let session: Session
-    private let sending: Sending
-    private let end = End()
-
-    init(_ setting: Setting) {
-        self.setting = setting
-        session = setting.session(.client)
-        sending = Sending(setting, session)
-    }
-
-    func connect() {
-        setting.call(with: session, onMessage: { [end] _, _ in end.reach() }) { [sending] peer in
-            sending.begin(to: [peer])
-        }
-        end.wait()
-        sending.report()
     }
 }
