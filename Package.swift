@@ -67,7 +67,9 @@ let package = Package(
             name: "SessionArguments",
             dependencies: ["Arguments", "Nigh", "NighCore", "NighMemory", "NighPlugins", "NighRecord"],
             path: "Sources/Tools/SessionArguments"),
-        .target(name: "ProgramLife", dependencies: ["NighCore"], path: "Sources/Tools/ProgramLife"),
+        .target(
+            name: "ProgramLife", dependencies: ["Arguments", "NighCore"], path: "Sources/Tools/ProgramLife"),
+        .target(name: "Measuring", path: "Sources/Tools/Measuring"),
         .executableTarget(
             name: "fourinarow",
             dependencies: [
@@ -84,26 +86,30 @@ let package = Package(
         .executableTarget(
             name: "nigh",
             dependencies: [
-                "Arguments", "JSONText", "Nigh", "NighCore", "NighMemory", "NighPlugins", "NighRecord",
-                "NighTestKit", "ProgramLife", "SessionArguments", "Terminal",
+                "Arguments", "JSONText", "Measuring", "Nigh", "NighCore", "NighMemory", "NighPlugins",
+                "NighRecord", "NighTestKit", "ProgramLife", "SessionArguments", "Terminal",
             ],
             path: "Sources/Tools/nigh", linkerSettings: presentsNigh),
         .target(name: "CAllocationCounter", path: "Sources/Tools/CAllocationCounter"),
         .executableTarget(
             name: "nigh-bench",
-            dependencies: ["CAllocationCounter", "NighCore", "NighMemory", "NighUV", "ProgramLife"],
+            dependencies: [
+                "Arguments", "CAllocationCounter", "Measuring", "NighCore", "NighMemory", "NighUV",
+                "ProgramLife",
+            ],
             path: "Sources/Tools/nigh-bench"),
         .target(name: "CBenchmark", path: "Benchmarks/Support"),
         .executableTarget(
             name: "bench-session", dependencies: ["CBenchmark", "Nigh", "NighCore"],
             path: "Benchmarks/Session"),
         .executableTarget(
-            name: "bench", dependencies: ["CBenchmark", "ProgramLife"], path: "Benchmarks/Driver"),
+            name: "bench", dependencies: ["Arguments", "CBenchmark", "Measuring", "ProgramLife"],
+            path: "Benchmarks/Driver"),
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "FourInARow", "NighBluetooth", "NighCore", "NighMDNS", "NighRecord", "NighTCP", "NighTestKit",
-                "ProgramLife",
+                "FourInARow", "Measuring", "NighBluetooth", "NighCore", "NighMDNS", "NighRecord", "NighTCP",
+                "NighTestKit", "ProgramLife",
             ],
             path: "Sources/Tools/fuzz"),
         .systemLibrary(name: "CHeap", path: "Tests/CHeap"),
@@ -115,10 +121,12 @@ let package = Package(
             ],
             path: "Tests/Lab/Program"),
         .executableTarget(
-            name: "fourinarow-solver", dependencies: ["Arguments", "FourInARow", "NighCore", "ProgramLife"],
+            name: "fourinarow-solver",
+            dependencies: ["Arguments", "FourInARow", "Measuring", "NighCore", "ProgramLife"],
             path: "Sources/Tools/fourinarow-solver"),
         .executableTarget(
-            name: "soak", dependencies: ["NighTestKit", "ProgramLife"], path: "Sources/Tools/soak"),
+            name: "soak", dependencies: ["Measuring", "NighTestKit", "ProgramLife"],
+            path: "Sources/Tools/soak"),
         .testTarget(
             name: "CoreTests", dependencies: ["COpenSSL", "NighCore", "NighMemory", "NighTestKit"],
             path: "Tests/Core"),
@@ -130,6 +138,9 @@ let package = Package(
             name: "RecordTests", dependencies: ["NighCore", "NighMemory", "NighRecord", "NighTestKit"],
             path: "Tests/Record"),
         .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"], path: "Tests/Arguments"),
+        .testTarget(
+            name: "MeasuringTests", dependencies: ["Arguments", "Measuring", "bench"], path: "Tests/Measuring"
+        ),
         .testTarget(
             name: "FourInARowTests",
             dependencies: [

@@ -1,20 +1,11 @@
 import CBenchmark
 import Glibc
+import ProgramLife
 
 /// Has every program do every work, in turn, and tells what that showed.
 enum Driver {
     static func run(_ arguments: [String]) -> Int32 {
-        let options: Options
-        do throws(Options.Unusable) {
-            options = try Options(arguments.dropFirst())
-        } catch {
-            complain(error.words + "; --help tells what is there")
-            return 2
-        }
-        if options.wantsHelp {
-            print(Options.help, terminator: "")
-            return 0
-        }
+        let options = Options.program.parseOrExit(arguments, as: "bench")
         benchmark_catch_interrupts()
         let programs = Program.all(options, ownIn: ownFolder())
             .filter { options.programs?.contains($0.name) ?? true }
@@ -89,8 +80,5 @@ enum Driver {
         complain("wrote \(path)")
     }
 
-    static func complain(_ words: String) {
-        let line = "bench: \(words)\n"
-        _ = line.withCString { write(STDERR_FILENO, $0, strlen($0)) }
-    }
+    private static func complain(_ words: String) { LineOutput.complain(words, by: "bench") }
 }

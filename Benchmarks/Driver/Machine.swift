@@ -1,5 +1,6 @@
 import CBenchmark
 import Glibc
+import Measuring
 
 /// Where and when this was measured.
 enum Machine {
@@ -9,16 +10,7 @@ enum Machine {
         return "\(benchmark_processors()) × \(model), \(system.filter { $0 != "\"" })"
     }
 
-    static var month: String {
-        var now = time(nil)
-        var parts = tm()
-        gmtime_r(&now, &parts)
-        let names = [
-            "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-            "November", "December",
-        ]
-        return "\(names[Int(parts.tm_mon)]) \(1_900 + parts.tm_year)"
-    }
+    static var month: String { WallClock.text("%B %Y") }
 
     private static func field(_ name: String, in path: String, separator: Character) -> String? {
         guard let file = fopen(path, "r") else { return nil }

@@ -1,3 +1,5 @@
+import Measuring
+
 /// What a run has shown, as Markdown for people and as JSON for programs.
 struct Report {
     let results: Results
@@ -145,7 +147,7 @@ extension Metric {
                 ("MiB a second", { value, size in Text.number(value * Double(size) / 1_048_576) }),
             ]
         case .processor: [("ns", { value, _ in Text.number(value) })]
-        default: [("µs", { value, _ in Text.fixed(value / 1_000, 1) })]
+        default: [("µs", { value, _ in Figures.fixed(value / 1_000, decimals: 1) })]
         }
     }
 }
@@ -157,7 +159,7 @@ extension Work {
         let symbol: String
         let size: Double
 
-        func text(_ value: Double) -> String { Text.fixed(value / size, 1) }
+        func text(_ value: Double) -> String { Figures.fixed(value / size, decimals: 1) }
     }
 
     var unit: Unit? {

@@ -1,3 +1,5 @@
+import Measuring
+
 /// What is measured; each in several sizes, or with several numbers of peers.
 enum Work: String, CaseIterable {
     case roundTrip = "round-trip"
@@ -34,8 +36,8 @@ enum Work: String, CaseIterable {
 
     func title(of column: Column) -> String {
         switch self {
-        case .roundTrip, .stream: Text.size(column.size)
-        case .broadcast: "\(Text.size(column.size)) to \(Text.grouped(column.peers))"
+        case .roundTrip, .stream: Figures.size(column.size)
+        case .broadcast: "\(Figures.size(column.size)) to \(Text.grouped(column.peers))"
         case .connect: "p50"
         case .idle, .found: ""
         }

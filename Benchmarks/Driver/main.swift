@@ -2,4 +2,4 @@ import Glibc
 import ProgramLife
 
 StandardStreams.begin(for: "bench")
-exit(Driver.run(CommandLine.arguments))
+exit(Driver.run(Array(CommandLine.arguments.dropFirst())))

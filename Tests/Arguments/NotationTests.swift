@@ -48,6 +48,18 @@ struct NotationTests {
         #expect(misuse?.description.contains("is no duration as in") == true)
     }
 
+    @Test("Seconds have no unit, and are written with the digits they need")
+    func seconds() throws {
+        let notation = Notation.seconds(in: .milliseconds(100) ... .seconds(590))
+        #expect(try notation.value(of: "5", for: "x") == .seconds(5))
+        #expect(try notation.value(of: "0.33", for: "x") == .milliseconds(330))
+        #expect(notation.write(.seconds(5)) == "5" && notation.write(.milliseconds(330)) == "0.33")
+        for text in ["5s", "0.05", "591", "-1", "1e1", "1.2.3", "inf"] {
+            let misuse = #expect(throws: Misuse.self, "\(text)") { try notation.value(of: text, for: "x") }
+            #expect(misuse?.description == "x: \"\(text)\" is not 0.1 to 590, as in 5 or 0.5")
+        }
+    }
+
     @Test("A list is read value by value, and no value may be missing")
     func lists() throws {
         let sizes = Notation<[Int]>.list(of: .size(in: 8...65_536), atMost: 3)

@@ -56,6 +56,23 @@ extension Notation where Value == Duration {
         }
     }
 
+    /// A number of seconds without a unit, as in `5` or `0.5`, to the millisecond.
+    public static func seconds(_ placeholder: String = "SECONDS", in range: ClosedRange<Duration>) -> Self {
+        let bounds = "\(writeSeconds(range.lowerBound)) to \(writeSeconds(range.upperBound))"
+        return Notation(placeholder, remark: bounds, write: writeSeconds) { text in
+            let isDecimal = text.allSatisfy { $0.isASCII && $0.isNumber || $0 == "." }
+            guard isDecimal, let number = Double(text), number <= range.upperBound / .seconds(1),
+                number >= range.lowerBound / .seconds(1)
+            else { throw Misuse("\"\(text)\" is not \(bounds), as in 5 or 0.5") }
+            return .milliseconds(Int((number * 1_000).rounded()))
+        }
+    }
+
+    private static func writeSeconds(_ duration: Duration) -> String {
+        let seconds = duration / .seconds(1)
+        return seconds == seconds.rounded() ? "\(Int(seconds))" : "\(seconds)"
+    }
+
     private static func write(_ duration: Duration) -> String {
         durations.write(Int(clamping: duration.attoseconds / 1_000_000_000))
     }

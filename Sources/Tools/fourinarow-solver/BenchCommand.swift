@@ -1,4 +1,5 @@
 import FourInARow
+import Measuring
 import NighCore
 
 /// `bench`: how fast the solver and the highest level are.
@@ -25,13 +26,11 @@ enum BenchCommand {
             seconds.append(watch.seconds)
             visited += solver.positions
         }
-        seconds.sort()
         let rate = Double(visited) / seconds.reduce(0, +)
         print(
-            Text.right("\(discs)", 5), Text.right(Text.decimal(seconds[count / 2] * 1e3), 11),
-            Text.right(Text.decimal(seconds[count - 1] * 1e3), 11),
-            Text.right("\(visited / UInt64(count))", 16),
-            Text.right("\(Int(rate / 1e5) * 100) k", 13))
+            Figures.right("\(discs)", 5), medianAndGreatest(seconds),
+            Figures.right("\(visited / UInt64(count))", 16),
+            Figures.right("\(Int(rate / 1e5) * 100) k", 13))
     }
 
     /// The first answers after the book ends, which take longest; every n-th of all there are.
@@ -50,11 +49,16 @@ enum BenchCommand {
                 _ = bot.choose(on: boards[index].board, as: boards[index].toMove)
                 seconds.append(watch.seconds)
             }
-            seconds.sort()
             print(
-                Text.right("\(discs)", 5), Text.right("\(seconds.count)", 11),
-                Text.right(Text.decimal(seconds[seconds.count / 2] * 1e3), 11),
-                Text.right(Text.decimal(seconds[seconds.count - 1] * 1e3), 11))
+                Figures.right("\(discs)", 5), Figures.right("\(seconds.count)", 11),
+                medianAndGreatest(seconds))
         }
+    }
+
+    /// In milliseconds, each in its column.
+    private static func medianAndGreatest(_ seconds: [Double]) -> String {
+        let sorted = seconds.sorted()
+        return [sorted[sorted.count / 2], sorted[sorted.count - 1]]
+            .map { Figures.right(Figures.fixed($0 * 1e3, decimals: 2), 11) }.joined(separator: " ")
     }
 }

@@ -1,4 +1,7 @@
 import FourInARow
+import Glibc
+import Measuring
+import ProgramLife
 
 /// `book`: makes the bot's book, and prints it as the Swift file that holds it.
 enum BookCommand {
@@ -14,22 +17,24 @@ enum BookCommand {
             guard board.drop(.red, in: column) != nil else { return false }
             let found = solver.outcome(of: board, toMove: .yellow)?.forOpponent
             guard found == expected else {
-                Text.tell(
+                tell(
                     "the first move \(column) is said to be a \(expected), and found to be \(found as Any)")
                 return false
             }
-            Text.tell("the first move \(column) is a \(expected), \(Int(watch.seconds)) s")
+            tell("the first move \(column) is a \(expected), \(Int(watch.seconds)) s")
         }
         var discsTold = -1
         let digits = OpeningBook.make(with: solver) { discs, waiting in
             guard discs != discsTold else { return }
             discsTold = discs
-            Text.tell("\(waiting + 1) positions with \(discs) discs to answer, \(Int(watch.seconds)) s")
+            tell("\(waiting + 1) positions with \(discs) discs to answer, \(Int(watch.seconds)) s")
         }
         printFile(digits)
-        Text.tell("\(digits.utf8.count) digits, \(Int(watch.seconds)) s")
+        tell("\(digits.utf8.count) digits, \(Int(watch.seconds)) s")
         return true
     }
+
+    private static func tell(_ line: String) { LineOutput.write(line + "\n", to: STDERR_FILENO) }
 
     private static func printFile(_ digits: String) {
         print(

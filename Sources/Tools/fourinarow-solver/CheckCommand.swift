@@ -1,4 +1,5 @@
 import FourInARow
+import Measuring
 import NighCore
 
 /// `check`: everything that must agree does, or a line says what does not.
@@ -21,7 +22,7 @@ struct CheckCommand {
     private mutating func stage(_ name: String, _ body: (inout Self) -> String) {
         let watch = Stopwatch()
         let result = body(&self)
-        print("\(name): \(result) (\(Text.decimal(watch.seconds)) s)")
+        print("\(name): \(result) (\(Figures.fixed(watch.seconds, decimals: 2)) s)")
     }
 
     private mutating func playRandomGames(_ games: Int) -> String {

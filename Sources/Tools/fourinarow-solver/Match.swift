@@ -1,4 +1,5 @@
 import FourInARow
+import Measuring
 
 /// Two levels of the bot against each other, each beginning as often as the other.
 struct Match {

@@ -1,6 +1,8 @@
 import Arguments
 import FourInARow
 import Glibc
+import Measuring
+import ProgramLife
 
 /// The `fourinarow-solver` command: holds the board and the bot of the game to what is known otherwise.
 enum SolverProgram {
@@ -9,7 +11,7 @@ enum SolverProgram {
         do {
             options = try Options(arguments)
         } catch {
-            Text.tell("fourinarow-solver: \(error); see fourinarow-solver --help")
+            LineOutput.complain("\(error); see fourinarow-solver --help", by: "fourinarow-solver")
             exit(2)
         }
         switch options {
@@ -26,8 +28,10 @@ enum SolverProgram {
         for level in 3...9 {
             let match = Match(level, against: level - 2, games: games)
             print(
-                " \(level) : \(level - 2)", Text.right("\(match.won)", 7), Text.right("\(match.drawn)", 7),
-                Text.right("\(match.lost)", 7), Text.right(Text.decimal(match.slowest * 1e3), 20))
+                " \(level) : \(level - 2)", Figures.right("\(match.won)", 7),
+                Figures.right("\(match.drawn)", 7),
+                Figures.right("\(match.lost)", 7),
+                Figures.right(Figures.fixed(match.slowest * 1e3, decimals: 2), 20))
         }
     }
 }

@@ -20,25 +20,22 @@ enum FourInARowProgram {
     static func run(_ arguments: [String]) async -> Int32 {
         let end = ProgramEnd()
         do throws(any Error) {
-            switch try Errand.program.parse(arguments, width: TerminalWidth.forHelp) {
-            case .text(let text):
-                LineOutput.write(text, to: STDOUT_FILENO)
-                return 0
-            case .action(.completion(let shell)):
+            switch Errand.program.parseOrExit(arguments, as: name, width: TerminalWidth.forHelp) {
+            case .completion(let shell):
                 LineOutput.write(Errand.program.completion(for: shell), to: STDOUT_FILENO)
                 return 0
-            case .action(.manual):
+            case .manual:
                 LineOutput.write(
                     Errand.program.manual(section: 6, date: "2026-11-21"), to: STDOUT_FILENO)
                 return 0
-            case .action(.bot(let machine, let player)):
+            case .bot(let machine, let player):
                 let output = LineOutput(whenBroken: { end.come(0) })
                 Interrupts.onFirst { end.come(0) }
                 return try await pointing(to: "\(name) bot --help") {
                     try await MachineErrand(machine: machine, player: player, output: output, end: end)
                         .run()
                 }
-            case .action(.play(let beginning, let player, let looks)):
+            case .play(let beginning, let player, let looks):
                 return try await pointing(to: "\(name) --help") {
                     try await play(beginning, player, looks, end)
                 }

@@ -1,4 +1,5 @@
 import Glibc
+import Measuring
 import NighCore
 
 /// Runs inputs, tells how it goes, and what was found.
@@ -23,8 +24,8 @@ struct Fuzzing {
         for target in options.targets {
             let count = options.one == nil ? options.inputs / options.targets.count : 1
             let first = options.one ?? options.seed
-            let began = Self.seconds()
-            var told = began
+            let watch = Stopwatch()
+            var told = 0.0
             for offset in 0..<count {
                 let seed = first &+ UInt64(offset)
                 note(target, seed)
@@ -36,25 +37,19 @@ struct Fuzzing {
                     tell("finding: \(findings[findings.count - 1])")
                     if findings.count >= Self.mostFindings { return findings }
                 }
-                guard offset & 0xFF == 0xFF, Self.seconds() - told >= 5 else { continue }
-                told = Self.seconds()
-                let rate = Int(Double(offset + 1) / (told - began))
+                guard offset & 0xFF == 0xFF, watch.seconds - told >= 5 else { continue }
+                told = watch.seconds
+                let rate = Int(Double(offset + 1) / told)
                 tell(
                     "\(target.rawValue): \(offset + 1) of \(count), \(rate) a second, \(Self.residentMegabytes()) MB"
                 )
             }
-            let took = max(Self.seconds() - began, 0.001)
+            let took = max(watch.seconds, 0.001)
             tell(
                 "\(target.rawValue): \(count) inputs in \(Int(took)) s, \(Int(Double(count) / took)) a second, "
                     + "\(Self.residentMegabytes()) MB")
         }
         return findings
-    }
-
-    private static func seconds() -> Double {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
     /// What this process has in memory: a number that only grows is a leak.

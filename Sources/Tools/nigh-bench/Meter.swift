@@ -12,16 +12,25 @@ struct Measurement {
     /// Blocks taken from the heap meanwhile, by everybody in the process.
     var allocations: UInt64
     /// Nanoseconds each, in ascending order; empty where round trips are not measured.
-    var roundTrips: ArraySlice<UInt32> = []
+    var roundTrips: [UInt32] = []
+
+    var perSecond: Double { Double(messages) * 1e9 / Double(nanoseconds) }
+
+    func perMessage(_ total: some BinaryInteger) -> Double { Double(total) / Double(messages) }
+
+    /// In microseconds; nil where round trips were not measured.
+    func percentile(_ percent: Int) -> Double? {
+        roundTrips.isEmpty ? nil : Double(roundTrips[roundTrips.count * percent / 100]) / 1_000
+    }
 }
 
 /// Counts messages on the loop that receives them: through a warm-up, then until it has seen enough.
 ///
-/// Every `step` messages it calls `onStep`, which is how a receiver sets off the next burst. `@unchecked Sendable`: all of it
+/// Every `step` messages it calls `onStep`, which is how a receiver sets off the next burst. `@unchecked Sendable`: what changes
 /// is touched on the receiver's loop only, once the scenario has begun.
 final class Meter: @unchecked Sendable {
     enum Until {
-        case seconds(Double)
+        case nanoseconds(Int64)
         case messages(Int)
     }
 
@@ -31,7 +40,7 @@ final class Meter: @unchecked Sendable {
     private let step: Int
     private let warmUp: Int
     private let until: Until
-    private let onDone: @Sendable (Measurement) -> Void
+    private let (results, result) = AsyncThrowingStream.makeStream(of: Measurement.self)
     private var onStep: @Sendable () -> Void = {}
 
     // Confined to one loop, and touched for each message: a check for overlapping access is worth more than it costs
@@ -47,14 +56,10 @@ final class Meter: @unchecked Sendable {
     @exclusivity(unchecked) private var sampleCount = 0
     @exclusivity(unchecked) private var sentAt: Int64 = 0
 
-    init(
-        step: Int, warmUp: Int, until: Until, timesRoundTrips: Bool = false,
-        onDone: @escaping @Sendable (Measurement) -> Void
-    ) {
+    init(step: Int, warmUp: Int, until: Until, timesRoundTrips: Bool = false) {
         self.step = step
         self.warmUp = warmUp
         self.until = until
-        self.onDone = onDone
         nextStep = step
         if timesRoundTrips { samples = Array(repeating: 0, count: Self.samplesKept) }
     }
@@ -90,15 +95,28 @@ final class Meter: @unchecked Sendable {
         let messages = received - receivedAtStart
         switch until {
         case .messages(let enough): guard messages >= enough else { return }
-        case .seconds(let enough): guard Double(now - start) >= enough * 1e9 else { return }
+        case .nanoseconds(let enough): guard now - start >= enough else { return }
         }
         isDone = true
         var measurement = Measurement(
             messages: messages, nanoseconds: now - start,
             processorNanoseconds: Self.clock(CLOCK_PROCESS_CPUTIME_ID) - processorAtStart,
             allocations: allocations)
-        if !samples.isEmpty { measurement.roundTrips = samples.prefix(sampleCount).sorted()[...] }
-        onDone(measurement)
+        if !samples.isEmpty { measurement.roundTrips = samples.prefix(sampleCount).sorted() }
+        result.yield(measurement)
+    }
+
+    /// Nothing can be measured any more; from any thread.
+    func fail(_ error: NighError) { result.finish(throwing: error) }
+
+    /// What was measured, once there was enough of it.
+    var measurement: Measurement {
+        get async throws {
+            guard let measurement = try await results.first(where: { _ in true }) else {
+                throw NighError(.conversing, .closed)
+            }
+            return measurement
+        }
     }
 
     /// A round trip begins.

@@ -7,8 +7,7 @@ struct RoundTrip {
     var security = SessionSecurity.none
 
     func measure(warmUp: Int, until: Meter.Until) async throws -> Measurement {
-        let (results, result) = AsyncThrowingStream.makeStream(of: Measurement.self)
-        let meter = Meter(step: 16, warmUp: warmUp, until: until, timesRoundTrips: true) { result.yield($0) }
+        let meter = Meter(step: 16, warmUp: warmUp, until: until, timesRoundTrips: true)
         let payload = ByteSlice([UInt8](repeating: 0x6e, count: size))
         let (asking, answering) = (Player(payload), Player(payload))
         let company = try await Company.meet(
@@ -20,7 +19,7 @@ struct RoundTrip {
                     meter.departed()
                     asking.send()
                 }, atReceivers: { bytes, _ in answering.send(back: bytes) },
-                whenInterrupted: { result.finish(throwing: $0) }))
+                whenInterrupted: meter.fail))
         let (first, second) = (company.sender, company.receivers[0])
         second.loop.execute {
             answering.plays(at: second, with: first.id)
@@ -30,9 +29,9 @@ struct RoundTrip {
                 asking.send()
             }
         }
-        let measurement = try await results.first { _ in true }
+        let measurement = try await meter.measurement
         await company.part()
-        return try measurement.orFail()
+        return measurement
     }
 
     /// One side; confined to its session's loop, hence `@unchecked Sendable`.

@@ -13,8 +13,7 @@ struct SocketTraffic {
     private static let messagesInStep = 64
 
     func measure(warmUp: Int, until: Meter.Until) async throws -> Measurement {
-        let (results, result) = AsyncThrowingStream.makeStream(of: Measurement.self)
-        let meter = Meter(step: Self.messagesInStep, warmUp: warmUp, until: until) { result.yield($0) }
+        let meter = Meter(step: Self.messagesInStep, warmUp: warmUp, until: until)
         var descriptors: [Int32] = [0, 0]
         guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &descriptors) == 0 else {
             throw NighError(.starting, SocketFault(errno).cause)
@@ -29,13 +28,13 @@ struct SocketTraffic {
                 do throws(NighError) {
                     end.begin(try SocketPipe(descriptor: descriptor, scheme: "socket", on: loop))
                 } catch {
-                    result.finish(throwing: error)
+                    meter.fail(error)
                 }
             }
         }
-        let measurement = try await results.first { _ in true }
+        let measurement = try await meter.measurement
         for loop in loops { loop.shutdown() }
-        return try measurement.orFail()
+        return measurement
     }
 
     /// One end of the line. `@unchecked Sendable`: touched on its loop only.

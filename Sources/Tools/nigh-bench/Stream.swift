@@ -1,4 +1,4 @@
-import Glibc
+import Dispatch
 import NighCore
 import Synchronization
 
@@ -21,23 +21,22 @@ struct Stream {
     private var burst: Int { min(Self.mostMessagesInBurst, max(1, Self.bytesInBurst / size)) }
 
     func measure(warmUp: Int, until: Meter.Until) async throws -> Measurement {
-        let (results, result) = AsyncThrowingStream.makeStream(of: Measurement.self)
-        let meter = Meter(step: burst * receiverCount, warmUp: warmUp, until: until) { result.yield($0) }
+        let meter = Meter(step: burst * receiverCount, warmUp: warmUp, until: until)
         let handler: MessageHandler = { _, _ in meter.count() }
         let company = try await Company.meet(
             on: loops, receivers: receiverCount, messageSize: size, security: security,
             handlers: .init(
                 atReceivers: receiver == .handler ? handler : nil,
-                whenInterrupted: { result.finish(throwing: $0) }))
+                whenInterrupted: meter.fail))
         let bursts = Bursts(
             from: company.sender, to: company.receivers.map(\.id), size: size, count: burst,
             isReliable: sender != .unreliable)
         let reader = read(from: company.receivers[0], into: meter)
         let stop = begin(bursts, meter: meter, on: company)
-        let measurement = try await results.first { _ in true }
+        let measurement = try await meter.measurement
         await stop()
         await company.part(reader: reader)
-        return try measurement.orFail()
+        return measurement
     }
 
     /// Starts what takes messages where it is not the handler.
@@ -120,42 +119,28 @@ final class Bursts: Sendable {
 }
 
 /// A thread that does a piece of work as often as it is told to.
-final class SendingThread: @unchecked Sendable {
-    // Constant once made, and a semaphore is for all threads; hence `@unchecked Sendable`.
-    private let turns = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+final class SendingThread: Sendable {
+    private let turns = DispatchSemaphore(value: 0)
     private let isStopping = Atomic<Bool>(false)
-    private let work: @Sendable () -> Void
-    private var thread = pthread_t()
+    private let thread = LoopThread()
 
     init(_ work: @escaping @Sendable () -> Void) {
-        self.work = work
-        sem_init(turns, 0, 0)
-        pthread_create(
-            &thread, nil,
-            { context in
-                guard let context else { return nil }
-                Unmanaged<SendingThread>.fromOpaque(context).takeUnretainedValue().run()
-                return nil
-            }, Unmanaged.passUnretained(self).toOpaque())
+        thread.startOrStopProgram { [self] in
+            while true {
+                turns.wait()
+                if isStopping.load(ordering: .relaxed) { return }
+                work()
+            }
+        }
     }
 
-    deinit { turns.deallocate() }
-
-    func goOn() { sem_post(turns) }
+    func goOn() { turns.signal() }
 
     /// Ends the thread and waits for it.
     func join() {
         isStopping.store(true, ordering: .relaxed)
-        sem_post(turns)
-        pthread_join(thread, nil)
-    }
-
-    private func run() {
-        while true {
-            while sem_wait(turns) != 0 {}
-            if isStopping.load(ordering: .relaxed) { return }
-            work()
-        }
+        turns.signal()
+        thread.join()
     }
 }
 
@@ -184,13 +169,5 @@ final class Poller: @unchecked Sendable {
         } else {
             session.loop.execute(work)
         }
-    }
-}
-
-extension Optional {
-    /// What is there, or an error that says that the scenario came to nothing.
-    func orFail() throws -> Wrapped {
-        guard let value = self else { throw NighError(.conversing, .closed) }
-        return value
     }
 }

@@ -1,4 +1,5 @@
+import Glibc
 import ProgramLife
 
-StandardStreams.begin(for: "nigh-bench")
-await Benchmark.run(CommandLine.arguments)
+StandardStreams.begin(for: Benchmark.name)
+exit(await Benchmark.run(Array(CommandLine.arguments.dropFirst())))

@@ -1,5 +1,4 @@
 import Arguments
-import Glibc
 import Nigh
 import ProgramLife
 import Terminal
@@ -63,18 +62,7 @@ enum NighProgram {
     }
 
     static func run(_ arguments: [String]) async -> Int32 {
-        let errand: any Errand
-        do throws(Misuse) {
-            switch try table.parse(arguments, width: TerminalWidth.forHelp) {
-            case .text(let text):
-                LineOutput.write(text, to: STDOUT_FILENO)
-                return ExitStatus.well.rawValue
-            case .action(let asked): errand = asked
-            }
-        } catch {
-            LineOutput.complain("\(error)", by: name)
-            return Misuse.status
-        }
+        let errand = table.parseOrExit(arguments, as: name, width: TerminalWidth.forHelp)
         let interruption = Interruption()
         let results = Results(
             of: errand.command, errand.output, kinds: errand.kinds, whenBroken: { interruption.come() })

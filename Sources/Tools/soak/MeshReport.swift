@@ -1,4 +1,5 @@
 import Glibc
+import Measuring
 import NighTestKit
 
 /// Meshes of growing size, with what they cost.
@@ -20,9 +21,9 @@ enum MeshReport {
     }
 
     private static func runOne(_ size: Int) -> Bool {
-        let start = Soak.clock()
+        let watch = Stopwatch()
         let report = World.mesh(of: size)
-        let seconds = Soak.clock() - start
+        let seconds = watch.seconds
         let conversations = size * (size - 1) / 2
         let peak = peakMemory()
         print(

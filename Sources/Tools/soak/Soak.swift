@@ -1,4 +1,5 @@
 import Glibc
+import Measuring
 import NighTestKit
 import Synchronization
 
@@ -50,14 +51,14 @@ enum Soak {
     private static func runAll(_ options: Options) -> Bool {
         let end = options.first + options.count
         nextSeed.store(options.first, ordering: .relaxed)
-        let start = clock()
+        let watch = Stopwatch()
         let jobs = min(options.jobs, Int(clamping: options.count))
         let threads = (0..<jobs).map { _ in thread { work(until: end) } }
-        watch(options, since: start)
+        report(options, watch)
         for thread in threads { pthread_join(thread, nil) }
         let result = progress.withLock { $0 }
         for finding in result.findings.sorted(by: { $0.seed < $1.seed }) { print(finding) }
-        print(summary(result, seconds: clock() - start))
+        print(summary(result, seconds: watch.seconds))
         return result.findings.isEmpty
     }
 
@@ -65,9 +66,9 @@ enum Soak {
         while true {
             let seed = nextSeed.wrappingAdd(1, ordering: .relaxed).oldValue
             guard seed < end, progress.withLock({ $0.findings.count }) < enough else { return }
-            let start = clock()
+            let watch = Stopwatch()
             let report = World.run(seed: seed)
-            let seconds = clock() - start
+            let seconds = watch.seconds
             progress.withLock { progress in
                 progress.counts += report.counts
                 if let finding = report.finding { progress.findings.append(finding) }
@@ -77,17 +78,17 @@ enum Soak {
     }
 
     /// A line on standard error now and then, until all worlds have been run.
-    private static func watch(_ options: Options, since start: Double) {
-        var shown = start
+    private static func report(_ options: Options, _ watch: Stopwatch) {
+        var shown = 0.0
         let isTerminal = isatty(2) == 1
         while true {
             let (done, found) = progress.withLock { ($0.counts.worlds, $0.findings.count) }
             if done >= Int(clamping: options.count) || found >= enough { break }
             usleep(20_000)
-            let now = clock()
+            let now = watch.seconds
             guard now - shown > (isTerminal ? 0.5 : 10) else { continue }
             shown = now
-            let rate = Int(Double(done) / (now - start))
+            let rate = Int(Double(done) / now)
             complain(
                 "\(done) of \(options.count) worlds, \(rate) a second, \(found) findings",
                 isTerminal ? "\r" : "\n")
@@ -120,16 +121,7 @@ enum Soak {
 
     // MARK: Plain things
 
-    static func rounded(_ value: Double) -> String {
-        let tenths = Int((value * 10).rounded())
-        return "\(tenths / 10).\(tenths % 10)"
-    }
-
-    static func clock() -> Double {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-    }
+    static func rounded(_ value: Double) -> String { Figures.fixed(value, decimals: 1) }
 
     static func complain(_ words: String, _ end: String = "\n") {
         var line = words + end

@@ -83,19 +83,4 @@ import Testing
         tally.forgetWhatIsUnderWay()
         #expect(tally.sent == 100 && tally.loss == 0.05)
     }
-
-    @Test(
-        "Numbers are written for people",
-        arguments: [
-            (Figures.span(nanoseconds: 412_300), "0.412 ms"),
-            (Figures.span(nanoseconds: 12_345_678), "12.35 ms"),
-            (Figures.span(nanoseconds: 15_000_000_000), "15.0 s"), (Figures.rate(0), "0 B/s"),
-            (Figures.rate(999.6), "1.00 kB/s"), (Figures.rate(117_400_000), "117 MB/s"),
-            (Figures.bitRate(117_400_000), "939 Mbit/s"), (Figures.size(65_536), "64 KiB"),
-            (Figures.size(1_000), "1000 B"),
-            (Figures.percent(0.05), "5 %"), (Figures.percent(1.0 / 3), "33.33 %"),
-            (Figures.shortSpan(nanoseconds: 1_409_000), "1.41 ms"),
-            (Figures.fixed(-0.04, decimals: 1), "0.0"), (Figures.fixed(2.05, decimals: 2), "2.05"),
-        ])
-    func figures(_ text: String, _ expected: String) { #expect(text == expected) }
 }

@@ -1,4 +1,5 @@
 import JSONText
+import Measuring
 import Nigh
 import NighCore
 

@@ -1,5 +1,6 @@
 import Arguments
 import JSONText
+import Measuring
 import Nigh
 import NighCore
 
@@ -86,7 +87,8 @@ struct BenchErrand: Errand {
         mine.start(
             onEvent: { client.value?.took($0) }, onMessage: { client.value?.take($0, $1) })
         var findings = BenchFindings(
-            startedAt: WallClock.now, security: session.security, own: mine.session.configuration.name,
+            startedAt: WallClock.text("%Y-%m-%d %H:%M:%S UTC"), security: session.security,
+            own: mine.session.configuration.name,
             ownID: mine.session.id)
         do {
             let choice = choice, patience = patience
@@ -120,8 +122,7 @@ struct BenchErrand: Errand {
 
     private func tellBeginning(_ findings: BenchFindings, _ results: Results) {
         guard let peer = findings.peer else { return }
-        let idle =
-            findings.idle.histogram.percentile(0.5).map { Figures.span(nanoseconds: Double($0)) } ?? "-"
+        let idle = findings.idle.percentileInWords(0.5) ?? "-"
         results.tell(
             Self.idle,
             [

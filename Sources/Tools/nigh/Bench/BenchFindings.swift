@@ -1,4 +1,3 @@
-import Glibc
 import Nigh
 
 /// All that one `nigh bench` has found out, for its report.
@@ -21,18 +20,5 @@ struct BenchFindings: Sendable {
         self.security = security
         self.own = own
         self.ownID = ownID
-    }
-}
-
-/// The date and time of people.
-enum WallClock {
-    /// As in `2026-11-21 22:44:07 UTC`.
-    static var now: String {
-        var seconds = time(nil)
-        var parts = tm()
-        gmtime_r(&seconds, &parts)
-        var text = [CChar](repeating: 0, count: 64)
-        let count = strftime(&text, text.count, "%Y-%m-%d %H:%M:%S UTC", &parts)
-        return String(decoding: text.prefix(count).map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 }

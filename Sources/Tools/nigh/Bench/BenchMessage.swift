@@ -206,6 +206,20 @@ struct BenchCount: Hashable, Sendable {
     var frequency: Double { nanoseconds > 0 ? Double(amount.messages) * 1e9 / Double(nanoseconds) : 0 }
 }
 
+extension BenchAmount {
+    /// So many messages of one size.
+    init(_ messages: Int, of size: Int) {
+        self.init(messages: UInt64(messages), bytes: UInt64(messages) * UInt64(size))
+    }
+}
+
+extension BenchCount {
+    /// So many messages of one size, in a time that is none where it is negative.
+    init(_ messages: Int, of size: Int, in time: Moment.Span) {
+        self.init(amount: BenchAmount(messages, of: size), nanoseconds: UInt64(max(time.nanoseconds, 0)))
+    }
+}
+
 /// How far a run has come at one end, from its beginning on, warm-up included.
 struct BenchProgress: Hashable, Sendable {
     /// Since the run began there.

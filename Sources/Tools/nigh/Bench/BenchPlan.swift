@@ -1,5 +1,6 @@
 import Arguments
 import Glibc
+import Measuring
 import NighCore
 import ProgramLife
 
@@ -94,29 +95,5 @@ extension BenchPlan.Report {
         guard close(descriptor) == 0, isWritten else {
             throw Failure(description: "the report could not be written to \(path) whole")
         }
-    }
-}
-
-extension Notation where Value == Duration {
-    /// A number of seconds, as in `5` or `0.5`.
-    static func seconds(in range: ClosedRange<Duration>) -> Notation {
-        Notation(
-            "SECONDS", remark: "\(write(range.lowerBound)) to \(write(range.upperBound))", write: write
-        ) { text in
-            let isDecimal = text.allSatisfy { $0.isASCII && $0.isNumber || $0 == "." }
-            guard isDecimal, let number = Double(text), number <= range.upperBound.seconds,
-                number >= range.lowerBound.seconds
-            else {
-                throw Misuse(
-                    "\"\(text)\" is not \(write(range.lowerBound)) to \(write(range.upperBound)), as in 5 or 0.5"
-                )
-            }
-            return .milliseconds(Int((number * 1_000).rounded()))
-        }
-    }
-
-    private static func write(_ duration: Duration) -> String {
-        let seconds = duration.seconds
-        return Figures.fixed(seconds, decimals: seconds == seconds.rounded() ? 0 : 1)
     }
 }

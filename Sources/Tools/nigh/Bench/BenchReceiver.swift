@@ -37,11 +37,7 @@ final class BenchReceiver: @unchecked Sendable {
     }
 
     /// All that has come so far, warm-up included.
-    var amount: BenchAmount { Self.amount(messages, size) }
-
-    private static func amount(_ messages: Int, _ size: Int) -> BenchAmount {
-        BenchAmount(messages: UInt64(messages), bytes: UInt64(messages) * UInt64(size))
-    }
+    var amount: BenchAmount { BenchAmount(messages, of: size) }
 
     /// Takes a message of the bulk lane where it is the one whose turn it is and there is nothing else to do; else false, and it
     /// is for `take`.
@@ -80,13 +76,12 @@ final class BenchReceiver: @unchecked Sendable {
             return .counted
         case .end(let sent):
             guard let mark else { throw BenchBreach("an end without a mark") }
-            let amount = Self.amount(messages - mark.messages, size)
-            guard amount == sent.amount else {
+            let received = BenchCount(messages - mark.messages, of: size, in: loop.now - mark.at)
+            guard received.amount == sent.amount else {
                 throw BenchBreach(
-                    "\(sent.amount.messages) messages were said to be sent, \(amount.messages) came")
+                    "\(sent.amount.messages) messages were said to be sent, \(received.amount.messages) came")
             }
-            let time = UInt64(max((loop.now - mark.at).nanoseconds, 0))
-            return .complete(received: BenchCount(amount: amount, nanoseconds: time), sent: sent)
+            return .complete(received: received, sent: sent)
         }
     }
 }

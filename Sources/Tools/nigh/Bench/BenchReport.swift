@@ -1,3 +1,4 @@
+import Measuring
 import Nigh
 import NighCore
 
@@ -60,9 +61,8 @@ struct BenchReport: Sendable {
         }
         rows.append(("Security", findings.security.rawValue))
         rows.append(("Protocol", "nigh bench, version \(BenchMessage.version)"))
-        if let middle = findings.idle.histogram.percentile(0.5) {
-            let words = Figures.span(nanoseconds: Double(middle))
-            rows.append(("Round trip without load", "\(words) (median of \(findings.idle.histogram.count))"))
+        if let middle = findings.idle.percentileInWords(0.5) {
+            rows.append(("Round trip without load", "\(middle) (median of \(findings.idle.histogram.count))"))
         }
         return "<dl>\(rows.map { "<dt>\($0.0)</dt><dd>\($0.1)</dd>" as Markup })</dl>"
     }
@@ -79,19 +79,12 @@ struct BenchReport: Sendable {
     }
 
     private func row(of run: BenchRun, _ name: BenchDirection, _ way: BenchRun.Way) -> Markup {
-        let spans = run.roundTrips.histogram
-        let percentiles = [0.5, 0.99].map { share -> Markup in
-            let words = spans.percentile(share).map { Figures.span(nanoseconds: Double($0)) } ?? "–"
-            return "<td>\(words)</td>"
+        let looks: [Int: Markup] = [2: #" class="word""#, 4: #" class="main""#]
+        let words = run.cells(name, way) + run.percentiles(absent: "–") + ["\(run.pingsLost)"]
+        let cells = words.enumerated().map { index, words -> Markup in
+            "<td\(looks[index] ?? "")>\(words)</td>"
         }
-        let wayName = run.order.direction == .both ? "\(name.rawValue) of both" : name.rawValue
-        return """
-            <tr><td>\(run.order.run)</td><td>\(Figures.size(Int(run.order.size)))</td><td class="word">\(wayName)</td>\
-            <td>\(Figures.rate(way.sent.rate))</td><td class="main">\(Figures.rate(way.received.rate))</td>\
-            <td>\(Figures.bitRate(way.received.rate))</td>\
-            <td>\(Figures.amount(way.received.frequency, unit: "/s"))</td>\(percentiles)<td>\(run.pingsLost)</td></tr>
-
-            """
+        return "<tr>\(cells)</tr>\n"
     }
 
     // MARK: One run

@@ -1,4 +1,5 @@
 import JSONText
+import Measuring
 import NighCore
 
 /// What came of one run.
@@ -46,21 +47,26 @@ struct BenchRun: Sendable {
         ]
     }
 
-    /// A row for each way.
+    /// The first cells of a way's row, here and in the report: run, size, way, sent, received twice, messages a second.
+    func cells(_ name: BenchDirection, _ way: Way) -> [String] {
+        [
+            "\(order.run)", Figures.size(Int(order.size)),
+            order.direction == .both ? "\(name.rawValue) of both" : name.rawValue,
+            Figures.rate(way.sent.rate), Figures.rate(way.received.rate),
+            Figures.bitRate(way.received.rate), Figures.amount(way.received.frequency, unit: "/s"),
+        ]
+    }
+
+    /// The cells of the round trips' median and 99th percentile.
+    func percentiles(absent: String) -> [String] {
+        [0.5, 0.99].map { roundTrips.percentileInWords($0) ?? absent }
+    }
+
+    /// A row for each way; round trips belong to all of the run, and stand in the first.
     func addRows(to table: inout TextTable) {
         for (index, (name, way)) in ways.enumerated() {
-            let spans = roundTrips.histogram
-            let percentiles = [0.5, 0.99].map { share in
-                index > 0 ? "" : spans.percentile(share).map { Figures.span(nanoseconds: Double($0)) } ?? "-"
-            }
-            table.add(
-                [
-                    Line("\(order.run)"), Line(Figures.size(Int(order.size))),
-                    Line(order.direction == .both ? "\(name.rawValue) of both" : name.rawValue),
-                    Line(Figures.rate(way.sent.rate)), Line(Figures.rate(way.received.rate), .strong),
-                    Line(Figures.bitRate(way.received.rate)),
-                    Line(Figures.amount(way.received.frequency, unit: "/s")),
-                ] + percentiles.map { Line($0) })
+            let cells = cells(name, way) + (index > 0 ? ["", ""] : percentiles(absent: "-"))
+            table.add(cells.enumerated().map { Line($0.element, $0.offset == 4 ? .strong : .plain) })
         }
     }
 

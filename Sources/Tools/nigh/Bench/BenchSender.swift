@@ -59,9 +59,7 @@ final class BenchSender: @unchecked Sendable {
     }
 
     /// All that was handed to the session so far, warm-up included.
-    var amount: BenchAmount {
-        BenchAmount(messages: UInt64(messages), bytes: UInt64(messages) * UInt64(size))
-    }
+    var amount: BenchAmount { BenchAmount(messages, of: size) }
 
     func begin() {
         begunAt = loop.now
@@ -120,10 +118,7 @@ final class BenchSender: @unchecked Sendable {
         }
         // Of what takes longer than the run's time, one message is measured all the same.
         guard messages > mark.messages, loop.now >= mark.at + measured else { return false }
-        let count = messages - mark.messages
-        let end = BenchCount(
-            amount: BenchAmount(messages: UInt64(count), bytes: UInt64(count) * UInt64(size)),
-            nanoseconds: UInt64((loop.now - mark.at).nanoseconds))
+        let end = BenchCount(messages - mark.messages, of: size, in: loop.now - mark.at)
         ended = end
         try await session.send(payload.end(end), to: peer, on: .bulk)
         return true

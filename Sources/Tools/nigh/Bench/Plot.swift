@@ -1,3 +1,5 @@
+import Measuring
+
 /// A drawing with two axes, as SVG: lines, dots or bars over a horizontal axis.
 struct Plot: Sendable {
     /// How one series looks; the page's style gives each its colour.

@@ -1,3 +1,5 @@
+import Measuring
+
 /// Round trips as bars of text, for the last lines of a terminal.
 enum LiveHistogram {
     private static let rows = 10

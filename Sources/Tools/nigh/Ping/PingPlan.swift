@@ -1,4 +1,5 @@
 import Arguments
+import Measuring
 import NighCore
 
 /// What `nigh ping` is to do once it has found the peer.

@@ -1,4 +1,5 @@
 import JSONText
+import Measuring
 import Nigh
 
 /// What came of the pings so far. A value that does not grow with their number.

@@ -1,4 +1,5 @@
 import JSONText
+import Measuring
 import NighCore
 
 /// All round trips of one measurement, in a room that does not grow.
@@ -40,12 +41,17 @@ struct RoundTripRecord: Hashable, Sendable {
         histogram.percentile(share).map { Figures.json(nanoseconds: Double($0)) } ?? .null
     }
 
-    /// The same in words.
+    /// One percentile in words; nil where there is none.
+    func percentileInWords(_ share: Double) -> String? {
+        histogram.percentile(share).map { Figures.span(nanoseconds: Double($0)) }
+    }
+
+    /// All of them in words.
     var words: [String] {
         let spans = histogram
         guard let least = spans.least, let greatest = spans.greatest, let mean = spans.mean else { return [] }
         let middle = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)].compactMap { name, share in
-            spans.percentile(share).map { "\(name) \(Figures.span(nanoseconds: Double($0)))" }
+            percentileInWords(share).map { "\(name) \($0)" }
         }
         let ends = [("min", Double(least)), ("mean", mean), ("max", Double(greatest)), ("jitter", jitter)]
         return [
@@ -53,4 +59,9 @@ struct RoundTripRecord: Hashable, Sendable {
             middle.joined(separator: ", "),
         ]
     }
+}
+
+extension Figures {
+    /// Nanoseconds as a number of milliseconds, to the tenth of a microsecond.
+    static func json(nanoseconds: Double) -> JSON { .number((nanoseconds / 100).rounded() / 10_000) }
 }
