@@ -9,27 +9,35 @@ struct Outbox {
     /// To whom the last message to several peers went.
     private var group = RecipientGroup()
     /// To whom the last message to one peer went: mostly the next one goes there, too.
-    private var last: Conversation?
+    private(set) var last: Conversation?
     /// The same, for who looks at it without taking a reference: kept by `last`.
     private var lastUnretained: Unmanaged<Conversation>?
 
     // MARK: To one
 
-    /// Appends a message if it goes where the last one went and nothing is in its way; returns the conversation then. The short way
-    /// for nearly all messages: it looks nothing up and takes no reference.
+    /// What came of a message that was to go where the last one went.
+    enum Outcome {
+        /// It goes elsewhere, or something is in its way.
+        case notAppended
+        case appended
+        /// It was appended to a conversation whose link does not know yet that there is something to write.
+        case firstAppended
+    }
+
+    /// Appends a message if it goes where the last one went and nothing is in its way. The short way for nearly all messages: it looks
+    /// nothing up and takes no reference.
     @inline(__always)
     mutating func appendAgain(
         _ bytes: UnsafeRawBufferPointer, to peer: PeerID, on lane: Lane, isNext: Bool
-    ) -> Unmanaged<Conversation>? {
-        guard let lastUnretained else { return nil }
-        let isAppended = lastUnretained._withUnsafeGuaranteedRef { conversation in
+    ) -> Outcome {
+        guard let lastUnretained else { return .notAppended }
+        return lastUnretained._withUnsafeGuaranteedRef { conversation in
             guard conversation.peer == peer, conversation.acceptsMessages, !conversation.port.hasStaged,
                 conversation.port.admitsAtOnce(bytes.count, on: lane, isNext: isNext)
-            else { return false }
+            else { return .notAppended }
             conversation.append(bytes, on: lane, pool: &pool)
-            return true
+            return conversation.isAnnounced ? .appended : .firstAppended
         }
-        return isAppended ? lastUnretained : nil
     }
 
     /// The conversation that the last message to one peer went to, if it is with `peer` and can still be sent to.

@@ -11,7 +11,7 @@ extension Session {
         switch reliability {
         case .reliable(let lane):
             if loop.isCurrent {
-                if try driver.machine.send(bytes, to: peer, on: lane, isNext: false) { driver.flushSoon() }
+                if try machine.send(bytes, to: peer, on: lane, isNext: false) { driver.flushSoon() }
             } else {
                 let port = try directory.port(of: peer)
                 try port.stage(bytes, on: lane, isNext: false)
@@ -39,7 +39,7 @@ extension Session {
         switch reliability {
         case .reliable(let lane):
             if loop.isCurrent {
-                if try driver.machine.send(payload, to: peer, on: lane, isNext: false) { driver.flushSoon() }
+                if try machine.send(payload, to: peer, on: lane, isNext: false) { driver.flushSoon() }
             } else {
                 let port = try directory.port(of: peer)
                 try port.stage(payload, on: lane, isNext: false)
@@ -63,7 +63,7 @@ extension Session {
     ) throws(PartialSendError) {
         var failures: [PeerID: NighError] = [:]
         if case .reliable(let lane) = reliability, peers.count > 1, loop.isCurrent {
-            if driver.machine.send(payload, to: peers, on: lane, failures: &failures) { driver.flushSoon() }
+            if machine.send(payload, to: peers, on: lane, failures: &failures) { driver.flushSoon() }
             if !failures.isEmpty { throw PartialSendError(failures: failures) }
             return
         }
@@ -127,7 +127,7 @@ extension Session {
     private func stage(_ payload: ByteSlice, to port: PeerPort, on lane: Lane, isNext: Bool) throws(NighError)
     {
         if loop.isCurrent {
-            if try driver.machine.send(payload, to: port.peer, on: lane, isNext: isNext) {
+            if try machine.send(payload, to: port.peer, on: lane, isNext: isNext) {
                 driver.flushSoon()
             }
         } else {

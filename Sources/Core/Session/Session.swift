@@ -24,6 +24,8 @@ public final class Session: Sendable {
     public let loop: any EventLoop
 
     let driver: SessionDriver
+    /// The driver's, touched on the loop only: a message from there goes to it without a reference taken on the way.
+    nonisolated(unsafe) let machine: SessionMachine
     let directory = PortDirectory()
     let attention: Attention
     private let tokens = Atomic<UInt64>(0)
@@ -70,6 +72,7 @@ public final class Session: Sendable {
         self.trust = trust
         self.loop = loop
         self.driver = driver
+        self.machine = machine
         self.attention = attention
         messages = MessageSequence(inbox: driver.inbox)
         events = EventSequence(inbox: driver.events)

@@ -8,13 +8,15 @@ extension SessionMachine {
     func send(
         _ bytes: UnsafeRawBufferPointer, to id: PeerID, on lane: Lane, isNext: Bool
     ) throws(NighError) -> Bool {
-        if let conversation = outbox.appendAgain(bytes, to: id, on: lane, isNext: isNext) {
-            return conversation._withUnsafeGuaranteedRef { announce($0) }
+        switch outbox.appendAgain(bytes, to: id, on: lane, isNext: isNext) {
+        case .appended: return false
+        case .firstAppended: return announceLast()
+        case .notAppended: return try sendToAnother(bytes, to: id, on: lane, isNext: isNext)
         }
-        return try sendToAnother(bytes, to: id, on: lane, isNext: isNext)
     }
 
     /// To another peer than last time, behind staged messages, or not at all.
+    @inline(never)
     private func sendToAnother(
         _ bytes: UnsafeRawBufferPointer, to id: PeerID, on lane: Lane, isNext: Bool
     ) throws(NighError) -> Bool {
@@ -115,6 +117,9 @@ extension SessionMachine {
         if conversation.isAnnounced { return false }
         return announceAnew(conversation)
     }
+
+    @inline(never)
+    private func announceLast() -> Bool { outbox.last.map(announceAnew) ?? false }
 
     @inline(never)
     private func announceAnew(_ conversation: Conversation) -> Bool {
