@@ -78,6 +78,20 @@ import Testing
         #expect(left.status == 0 && left.lines.contains { $0.contains("has left") }, "\(left)")
     }
 
+    @Test("The first signal waits until what was said has arrived; a second ends it at once")
+    func secondSignal() throws {
+        let waiting = try puma.start(["chat", "-n", "Puma", "--json-lines"] + session, reads: true)
+        let guest = try lynx.start(["chat", "Puma", "-n", "Lynx"] + session, reads: true)
+        try waiting.line(with: "\"joined\"")
+        guest.send(SIGSTOP)
+        waiting.type("Are you there?")
+        try waiting.line(with: "Are you there?")
+        waiting.send(SIGINT)
+        // Two of the same kind could be taken for one.
+        waiting.send(SIGTERM)
+        #expect(try NighCall(finishing: waiting).status == 130)
+    }
+
     @Test("A side that is killed is told as gone, with status 1")
     func killed() throws {
         let waiting = try puma.start(["chat", "-n", "Puma"] + session, reads: true)

@@ -73,18 +73,6 @@ import Testing
                 == 0)
     }
 
-    @Test("A second signal ends it at once, though a guest does not answer its goodbye")
-    func secondSignal() throws {
-        let host = try HostInTests()
-        let guest = try user.start("ping", host.address, "-t", HostInTests.transport)
-        try host.child.line(with: "\"came\"")
-        guest.send(SIGSTOP)
-        host.child.send(SIGINT)
-        // Two of the same kind could be taken for one.
-        host.child.send(SIGTERM)
-        #expect(try NighCall(finishing: host.child).status == 130)
-    }
-
     @Test("Where no transport works the status is 3, and a wrong call ends with 2")
     func failures() throws {
         let call = try user.run("host", "-t", "bluetooth:adapter=hci60000", "--json")
