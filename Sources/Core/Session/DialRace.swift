@@ -81,7 +81,7 @@ enum DialPurpose {
     case peer(PeerID)
     /// Nobody knows yet who will answer at this address.
     case address(AddressCall)
-    /// To learn who is there, and nothing else.
+    /// To learn who is there, and nothing else. (The address has its race in turn, so as to take it back.)
     case introduction(KnownAddress)
     /// The two are to be paired, and have no link yet.
     case pairing(PeerID)

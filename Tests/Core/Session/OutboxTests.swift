@@ -1,0 +1,81 @@
+import Testing
+
+@testable import NighCore
+
+/// What becomes of messages between the program and the lanes, without a driver or a machine.
+struct OutboxTests {
+    private let pair = ConversationPair()
+    private var conversation: Conversation { pair.first.conversation }
+
+    private func arrived() throws -> [[UInt8]] {
+        pair.first.gather(budget: 1 << 20)
+        try pair.deliver(from: pair.first, to: pair.second)
+        return pair.second.received[.main] ?? []
+    }
+
+    private func appendAgain(_ bytes: [UInt8], to peer: PeerID, _ outbox: inout Outbox) -> Outbox.Outcome {
+        bytes.withUnsafeBytes { outbox.appendAgain($0, to: peer, on: .main, isNext: false) }
+    }
+
+    @Test func whatOtherThreadsHaveStagedGoesFirst() throws {
+        try pair.startLink()
+        var outbox = Outbox()
+        try conversation.port.stage(ByteSlice([1]), on: .main, isNext: false)
+        outbox.remember(conversation)
+        #expect(appendAgain([2], to: conversation.peer, &outbox) == .notAppended)
+        try outbox.append(ByteSlice([2]), to: conversation, on: .main, isNext: false)
+        #expect(try arrived() == [[1], [2]])
+    }
+
+    @Test func theNextMessageFindsTheSameConversationAndSaysWhetherItsLinkKnows() throws {
+        try pair.startLink()
+        var outbox = Outbox()
+        #expect(appendAgain([1], to: conversation.peer, &outbox) == .notAppended)
+        outbox.remember(conversation)
+        #expect(appendAgain([1], to: conversation.peer, &outbox) == .firstAppended)
+        conversation.isAnnounced = true
+        #expect(appendAgain([2], to: conversation.peer, &outbox) == .appended)
+        #expect(appendAgain([3], to: pair.second.conversation.peer, &outbox) == .notAppended)
+        #expect(try arrived() == [[1], [2]])
+        #expect(conversation.statistics.messagesSent == 2)
+        #expect(conversation.statistics.bytesSent == 2)
+    }
+
+    @Test func whoHasLeftIsSentNothingMore() throws {
+        try pair.startLink()
+        var outbox = Outbox()
+        outbox.remember(conversation)
+        conversation.stopAccepting(NighError(.sending, .left))
+        #expect(appendAgain([1], to: conversation.peer, &outbox) == .notAppended)
+        #expect(outbox.again(conversation.peer) == nil)
+        #expect(outbox.recipient(0, conversation.peer) { _ in conversation } == nil)
+    }
+
+    @Test func aMessageToSeveralIsEncodedOnceAndFindsItsRecipientsAgain() throws {
+        try pair.startLink()
+        var outbox = Outbox()
+        let others = [conversation, pair.second.conversation]
+        let encoded = outbox.encode(ByteSlice([7, 8]), on: .main)
+        var looks = 0
+        for _ in 0..<2 {
+            for (index, other) in others.enumerated() {
+                let recipient = try #require(
+                    outbox.recipient(index, other.peer) { _ in
+                        looks += 1
+                        return other
+                    })
+                #expect(recipient.takeUnretainedValue() === other)
+                #expect(other.append(encoded, size: 2, on: .main))
+            }
+        }
+        #expect(looks == 2)
+        #expect(try arrived() == [[7, 8], [7, 8]])
+        #expect(pair.second.conversation.port.outstanding == 2 * SendLane.cost(of: 2))
+    }
+
+    @Test func anUnreliableMessageWithoutALinkIsDroppedAndCounted() {
+        let outbox = Outbox()
+        ([1, 2] as [UInt8]).withUnsafeBytes { outbox.send(unreliable: $0, to: conversation) { _ in 1_000 } }
+        #expect(conversation.statistics.unreliableDropped == 1)
+    }
+}
