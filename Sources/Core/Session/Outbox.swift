@@ -107,14 +107,18 @@ struct Outbox {
 
     // MARK: Unreliably
 
-    /// Hands an unreliable message to the link, or drops it where it would have to wait: where the pipe has no `room` for it.
-    func send(unreliable bytes: UnsafeRawBufferPointer, to conversation: Conversation, room: (Link) -> Int) {
+    /// Hands an unreliable message to the link, which it returns, or drops it where it would have to wait: where the pipe has
+    /// no `room` for it.
+    func send(
+        unreliable bytes: UnsafeRawBufferPointer, to conversation: Conversation, room: (Link) -> Int
+    ) -> Link? {
         guard let link = conversation.link, room(link) > link.machine.unreliableByteCount &+ bytes.count
         else {
             conversation.statistics.unreliableDropped &+= 1
-            return
+            return nil
         }
         link.machine.sendUnreliable(bytes)
+        return link
     }
 
     // MARK: The end

@@ -7,7 +7,7 @@
 extension SessionMachine {
     // MARK: The program's answers
 
-    /// The program says yes. To an invitation that is over it says so in vain.
+    /// The program says yes. Nothing happens where the invitation is over.
     func accept(_ invitation: Invitation, now: Moment) {
         guard let (peer, pending) = pending(invitation) else { return }
         accept(pending, of: peer, token: nil, now: now)

@@ -79,8 +79,8 @@ extension SessionMachine {
                 .sending, .messageTooLarge(size: bytes.count, limit: limit), peer: id.short,
                 advice: "send it reliably, or less of it")
         }
-        outbox.send(unreliable: bytes, to: conversation, room: room)
-        conversation.link.map(markDirty)
+        guard let link = outbox.send(unreliable: bytes, to: conversation, room: room) else { return false }
+        markDirty(link)
         return true
     }
 

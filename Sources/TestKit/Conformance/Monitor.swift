@@ -55,22 +55,25 @@ package final class Monitor: @unchecked Sendable {
         let pace = Pace()
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
-        while !isTrue() {
+        while true {
             let left = duration - pace.spent
+            if wait(atMost: max(.zero, min(left, .milliseconds(50))), until: isTrue) { return true }
             guard left > .zero else { return false }
-            wait(atMost: min(left, .milliseconds(50)))
             pace.advance()
         }
-        return true
     }
 
-    private func wait(atMost duration: Duration) {
+    /// The same with the lock held, for at most `duration` of real time. Every change is looked at, and nothing else done for it.
+    private func wait(atMost duration: Duration, until isTrue: () -> Bool) -> Bool {
         var deadline = timespec()
         clock_gettime(CLOCK_MONOTONIC, &deadline)
         let (seconds, attoseconds) = duration.components
         let nanoseconds = deadline.tv_nsec + Int(attoseconds / 1_000_000_000)
         deadline.tv_sec += Int(seconds) + nanoseconds / 1_000_000_000
         deadline.tv_nsec = nanoseconds % 1_000_000_000
-        pthread_cond_timedwait(condition, mutex, &deadline)
+        while !isTrue() {
+            guard pthread_cond_timedwait(condition, mutex, &deadline) == 0 else { return isTrue() }
+        }
+        return true
     }
 }

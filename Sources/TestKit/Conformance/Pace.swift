@@ -6,8 +6,7 @@ import Glibc
 /// machine that does nothing else as on one with two processors and twenty programs on them. Where there is a processor for
 /// everybody, it is the time on the clock; that it never is slower than an eighth of that, ends what will never happen.
 ///
-/// Whoever waits reads it again and again meanwhile. It never says anything about the time that Nigh itself measures, which is
-/// the clock's.
+/// Whoever waits asks it again and again. Nigh itself never does: the time that it measures is the clock's.
 package final class Pace {
     /// How many times as long as on an idle machine something may take.
     package static let slowest = 8

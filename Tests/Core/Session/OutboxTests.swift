@@ -75,7 +75,10 @@ struct OutboxTests {
 
     @Test func anUnreliableMessageWithoutALinkIsDroppedAndCounted() {
         let outbox = Outbox()
-        ([1, 2] as [UInt8]).withUnsafeBytes { outbox.send(unreliable: $0, to: conversation) { _ in 1_000 } }
+        let link = ([1, 2] as [UInt8]).withUnsafeBytes {
+            outbox.send(unreliable: $0, to: conversation) { _ in 1_000 }
+        }
+        #expect(link == nil)
         #expect(conversation.statistics.unreliableDropped == 1)
     }
 }

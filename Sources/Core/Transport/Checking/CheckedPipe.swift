@@ -31,7 +31,7 @@ final class CheckedPipe: @unchecked Sendable {
     /// Its transport is cut off, and no good word of it is waited for.
     func cutOff() { inner.close(.now) }
 
-    /// Its handler is told that it is over, if it has one still: one that has closed it, that nothing waits any more.
+    /// Tells its handler, where it still has one, that it is over. A handler that has closed it is told that it is drained.
     func tellCutOff(_ error: NighError) {
         let told = handler
         handler = nil
