@@ -64,7 +64,7 @@ extension SessionConformance {
         ) { bench in
             let (first, second) = try bench.talkers { configuration in
                 configuration.timings.grace = .milliseconds(400)
-                configuration.timings.dial = .milliseconds(200)
+                configuration.timings.dial = .seconds(2)
             }
             for probe in [first, second] { try bench.disturb(probe) { $0.block() } }
             try first.session.trySend(Array("lost".utf8), to: second.id)
@@ -93,8 +93,8 @@ extension SessionConformance {
             let (first, second) = try bench.talkers { configuration in
                 configuration.timings.askAfter = .milliseconds(250)
                 configuration.timings.loseAfter = .milliseconds(1_000)
-                configuration.timings.dial = .milliseconds(500)
-                configuration.timings.handshake = .milliseconds(500)
+                configuration.timings.dial = .seconds(2)
+                configuration.timings.handshake = .seconds(2)
             }
             for probe in [first, second] { try bench.disturb(probe) { $0.stall() } }
             try first.session.trySend(Array("kept".utf8), to: second.id)
