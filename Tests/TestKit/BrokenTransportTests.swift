@@ -33,7 +33,7 @@ struct BrokenTransportTests {
     @Test func theReportSaysWhatIsWrongAndWhatMustHold() {
         let report = checkTransportConformance(only: ["quiet-after-close"]) { rig(.callsBackAfterClose) }
         #expect(!report.isPassed)
-        #expect(report.description.contains("pipeClosed after this end's close"))
+        #expect(report.description.contains("pipeClosed was told after close"))
         #expect(report.description.contains("What must hold: after close the handler hears nothing"))
     }
 

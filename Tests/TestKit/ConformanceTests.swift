@@ -30,33 +30,6 @@ struct ConformanceTests {
         #expect(outcome.verdict == .passed)
     }
 
-    @Test(arguments: TransportConformance.checks, [true, false])
-    func checkedMemory(_ check: ConformanceCheck, _ isVirtual: Bool) {
-        var made: [CheckedTransport] = []
-        let outcome = check.run {
-            .memory(isVirtual: isVirtual) {
-                made.append(CheckedTransport($0))
-                return made[made.count - 1]
-            }
-        }
-        #expect(outcome.verdict == .passed)
-        #expect(made.compactMap(\.breach).isEmpty)
-    }
-
-    @Test(arguments: TransportConformance.checks)
-    func checkedFaultyWithDelayAndSplits(_ check: ConformanceCheck) throws {
-        let plan = try FaultPlan(parsing: "delay=1ms,jitter=1ms,split=32k,dial-delay=1ms")
-        var made: [CheckedTransport] = []
-        let outcome = check.run {
-            .memory(isVirtual: true) {
-                made.append(CheckedTransport(FaultyTransport($0, plan: plan)))
-                return made[made.count - 1]
-            }
-        }
-        #expect(outcome.verdict == .passed)
-        #expect(made.compactMap(\.breach).isEmpty)
-    }
-
     @Test func theChecksHaveNamesOfTheirOwn() {
         let names = TransportConformance.checks.map(\.name)
         #expect(Set(names).count == names.count)

@@ -27,13 +27,13 @@ final class Bench: @unchecked Sendable {
     /// All transports made, and how to ask each for its last error.
     private var used: [(name: String, end: Int, lastError: () throws -> NighError?)] = []
     private var loops: [any EventLoop] = []
-    private var callGuards: [ObjectIdentifier: Station.CallGuard] = [:]
+    private var callDepths: [ObjectIdentifier: CallDepth] = [:]
     private var recordedViolations: [String] = []
     private var taskLoop: ThreadEventLoop?
 
     init(_ rig: TransportRig) { self.rig = rig }
 
-    /// The first few breaches of the contract seen, none twice.
+    /// The first few things seen that must not be, none twice.
     var violations: [String] { monitor.read { recordedViolations } }
 
     func violated(_ words: String) {
@@ -99,19 +99,21 @@ final class Bench: @unchecked Sendable {
     /// Starts another transport on the rig's network. Its pipes carry patterns that are checked, or `raw` bytes.
     func station(raw: Bool = false) throws -> Station {
         let loop = makeLoop()
-        let callGuard = callGuards[ObjectIdentifier(loop)] ?? Station.CallGuard()
-        callGuards[ObjectIdentifier(loop)] = callGuard
+        // In a call to one of them nothing may be told by any other on the same loop either.
+        let callDepth = callDepths[ObjectIdentifier(loop)] ?? CallDepth()
+        callDepths[ObjectIdentifier(loop)] = callDepth
         let station = try monitor.change {
             let end = try freeEnd()
             let station = Station(
-                stations.count + 1, bench: self, transport: rig.makeTransport(end), loop: loop,
-                callGuard: callGuard, isRaw: raw)
+                stations.count + 1, bench: self,
+                transport: CheckedTransport(rig.makeTransport(end), callDepth: callDepth), loop: loop,
+                isRaw: raw)
             stations.append(station)
             holders[end] = ObjectIdentifier(station)
             used.append(("transport \(station.number)", end, { station.lastError }))
             return station
         }
-        try station.run { station.guarding { station.transport.start(on: loop, events: station) } }
+        try station.run { station.transport.start(on: loop, events: station) }
         return station
     }
 
@@ -214,6 +216,7 @@ final class Bench: @unchecked Sendable {
             }
             for station in stations { try station.shutdown() }
             try settle()
+            for station in stations { station.noteBreach() }
         } catch let failure as Failure {
             violated(failure.words)
         } catch {

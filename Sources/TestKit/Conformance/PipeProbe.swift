@@ -1,6 +1,6 @@
 import NighCore
 
-/// A pipe under test: sends pattern streams, checks what comes, and that it comes by the contract.
+/// A pipe under test: sends pattern streams, and checks what comes.
 ///
 /// What it records is guarded by the monitor; sending is confined to the pipe's loop.
 final class PipeProbe: PipeHandler, @unchecked Sendable {
@@ -23,7 +23,7 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
     private var recordedWritable = 0
     private var recordedBytes: [UInt8] = []
     private var relay: PipeProbe?
-    private var closeManner: PipeCloseManner?
+    private var isClosedHere = false
     private var isClosedThere = false
 
     private var tag: UInt8 = 0
@@ -118,21 +118,21 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
         }
     }
 
-    /// Runs `body` on the loop as a call to the pipe, in which nothing may be told.
+    /// Calls the pipe on the loop.
     func call<Result: Sendable>(_ body: @escaping @Sendable (any Pipe) -> Result) throws -> Result {
-        try station.run { [self] in station.guarding { body(pipe) } }
+        try station.run { [self] in body(pipe) }
     }
 
-    func start() { station.guarding { pipe.start(handler: self) } }
+    func start() { pipe.start(handler: self) }
 
     private func closeHere(_ manner: PipeCloseManner) {
-        station.guarding { pipe.close(manner) }
-        monitor.change { closeManner = closeManner ?? manner }
+        pipe.close(manner)
+        monitor.change { isClosedHere = true }
     }
 
     private func pump() {
-        while sentCount < goal, !monitor.read({ closeManner != nil || isClosedThere }) {
-            if minds, station.guarding({ pipe.writableBytes }) <= 0 {
+        while sentCount < goal, !monitor.read({ isClosedHere || isClosedThere }) {
+            if minds, pipe.writableBytes <= 0 {
                 return monitor.change { wasHeldUp = true }
             }
             var queue = ByteQueue()
@@ -147,31 +147,12 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
 
     private func write(_ queue: inout ByteQueue) {
         let count = queue.byteCount
-        station.guarding { pipe.write(&queue) }
-        if !queue.isEmpty { station.bench.violated("write left bytes in the queue") }
+        pipe.write(&queue)
         monitor.change { sentCount += count }
     }
 
-    /// False when nothing may be told; that is noted.
-    private func enter(_ what: String) -> Bool {
-        guard station.enter(what) else { return false }
-        guard monitor.read({ closeManner == nil }) else {
-            station.bench.violated("\(what) after this end's close")
-            return false
-        }
-        guard !monitor.read({ isClosedThere }) else {
-            station.bench.violated("\(what) after pipeClosed")
-            return false
-        }
-        return true
-    }
-
     func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
-        guard enter("received") else { return }
-        checkIdentity(pipe)
         monitor.change {
-            if bytes.isEmpty { station.bench.violated("received without a byte") }
-            if recordedLog.contains(.ended) { station.bench.violated("received after pipeEnded") }
             if recordedLog.last != .bytes { recordedLog.append(.bytes) }
             if recordedCount == 0 { recordedTag = bytes.withUnsafeBytes { $0.first } }
             let position = recordedCount
@@ -191,9 +172,6 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
     }
 
     func pipeBecameWritable(_ pipe: any Pipe) {
-        guard enter("pipeBecameWritable") else { return }
-        checkIdentity(pipe)
-        if pipe.writableBytes <= 0 { station.bench.violated("pipeBecameWritable with writableBytes <= 0") }
         monitor.change {
             recordedWritable += 1
             recordedLog.append(.writable)
@@ -201,41 +179,15 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
         pump()
     }
 
-    func pipeEnded(_ pipe: any Pipe) {
-        guard enter("pipeEnded") else { return }
-        checkIdentity(pipe)
-        monitor.change {
-            if recordedLog.contains(.ended) { station.bench.violated("pipeEnded twice") }
-            recordedLog.append(.ended)
-        }
-    }
+    func pipeEnded(_ pipe: any Pipe) { monitor.change { recordedLog.append(.ended) } }
 
     func pipeClosed(_ pipe: any Pipe, error: NighError?) {
-        guard enter("pipeClosed") else { return }
-        checkIdentity(pipe)
-        if let error { station.checkError(error) }
+        if let error { station.note(error) }
         monitor.change {
             isClosedThere = true
             recordedLog.append(.closed(error))
         }
     }
 
-    func pipeDrained(_ pipe: any Pipe) {
-        guard station.enter("pipeDrained") else { return }
-        checkIdentity(pipe)
-        let waiting = pipe.counters.bytesWaiting
-        if waiting != 0 { station.bench.violated("pipeDrained with \(waiting) bytes waiting") }
-        monitor.change {
-            if closeManner != .afterWriting {
-                station.bench.violated("pipeDrained without a close(.afterWriting)")
-            }
-            if isClosedThere { station.bench.violated("pipeDrained after pipeClosed") }
-            if recordedLog.contains(.drained) { station.bench.violated("pipeDrained twice") }
-            recordedLog.append(.drained)
-        }
-    }
-
-    private func checkIdentity(_ pipe: any Pipe) {
-        if pipe !== self.pipe { station.bench.violated("a handler was told about another pipe than its own") }
-    }
+    func pipeDrained(_ pipe: any Pipe) { monitor.change { recordedLog.append(.drained) } }
 }

@@ -1,15 +1,10 @@
 import NighCore
 
-/// A transport under test on its loop: calls it there, records what it tells, and checks that it tells it by the
-/// contract.
+/// A transport under test on its loop: calls it there, and records what it tells. A ``CheckedTransport`` around it sees to it
+/// that it tells that by the contract.
 ///
-/// What it records is guarded by the monitor; `isInCall` is confined to the loop.
+/// What it records is guarded by the monitor; hence `@unchecked Sendable`.
 final class Station: TransportEvents, @unchecked Sendable {
-    /// Shared by all stations of one loop: whether that loop is inside a call to a transport or a pipe.
-    final class CallGuard {
-        var isInCall = false
-    }
-
     /// What was told about routes of other stations.
     enum RouteWord: Equatable {
         case found(Sighting)
@@ -19,39 +14,35 @@ final class Station: TransportEvents, @unchecked Sendable {
 
     let number: Int
     let peer: PeerID
-    let transport: any Transport
+    let transport: CheckedTransport
     let loop: any EventLoop
     /// Kept, since a transport that breaks the contract may tell something at any time. The bench lets go of its stations.
     let bench: Bench
     /// Whether its pipes carry any bytes rather than patterns.
     let isRaw: Bool
 
-    private let callGuard: CallGuard
     private let monitor: Monitor
     private var nextDial: UInt64 = 0
     private var isShutDown = false
-    private var isBrowsing = false
     private var visible: [TransportAddress: Sighting] = [:]
     private var recordedRoutes: [RouteWord] = []
     private var recordedListening: [TransportAddress] = []
     private var listeningCount = 0
     private var accepted: [PipeProbe] = []
-    private var openDials: [DialID: Moment] = [:]
+    private var dialMoments: [DialID: Moment] = [:]
     private var dialled: [DialID: PipeProbe] = [:]
     private var failed: [DialID: (error: NighError, after: Moment.Span)] = [:]
     private var recordedFailures: [NighError] = []
     private var recordedError: NighError?
 
     init(
-        _ number: Int, bench: Bench, transport: any Transport, loop: any EventLoop, callGuard: CallGuard,
-        isRaw: Bool
+        _ number: Int, bench: Bench, transport: CheckedTransport, loop: any EventLoop, isRaw: Bool
     ) {
         self.isRaw = isRaw
         self.number = number
         self.bench = bench
         self.transport = transport
         self.loop = loop
-        self.callGuard = callGuard
         monitor = bench.monitor
         var random = SeededGenerator(seed: bench.rig.seed &* 1000 &+ UInt64(number))
         peer = PeerID(bytes: (0..<PeerID.byteCount).map { _ in UInt8(truncatingIfNeeded: random.next()) })!
@@ -92,16 +83,9 @@ final class Station: TransportEvents, @unchecked Sendable {
         try bench.run(on: loop, body)
     }
 
-    /// Runs `body` on the loop as a call to the transport, in which nothing may be told.
+    /// Calls the transport on the loop.
     func call<Result: Sendable>(_ body: @escaping @Sendable (any Transport) -> Result) throws -> Result {
-        try run { [self] in guarding { body(transport) } }
-    }
-
-    func guarding<Result>(_ body: () -> Result) -> Result {
-        let before = callGuard.isInCall
-        callGuard.isInCall = true
-        defer { callGuard.isInCall = before }
-        return body()
+        try run { [self] in body(transport) }
     }
 
     func advertise(_ advertisement: Advertisement? = nil) throws {
@@ -113,21 +97,15 @@ final class Station: TransportEvents, @unchecked Sendable {
         let service = bench.rig.service
         try run { [self] in
             // A new search finds anew.
-            monitor.change {
-                isBrowsing = true
-                visible = [:]
-            }
-            guarding { transport.browse(service) }
+            monitor.change { visible = [:] }
+            transport.browse(service)
         }
     }
 
     func stopBrowsing() throws {
         try run { [self] in
-            guarding { transport.stopBrowsing() }
-            monitor.change {
-                isBrowsing = false
-                visible = [:]
-            }
+            transport.stopBrowsing()
+            monitor.change { visible = [:] }
         }
     }
 
@@ -136,7 +114,7 @@ final class Station: TransportEvents, @unchecked Sendable {
         let timeout = timeout ?? bench.rig.patience * 0.9
         return try run { [self] in
             let dial = beginDial(address)
-            guarding { transport.dial(address, as: dial, timeout: timeout) }
+            transport.dial(address, as: dial, timeout: timeout)
             return dial
         }
     }
@@ -146,25 +124,21 @@ final class Station: TransportEvents, @unchecked Sendable {
         let timeout = bench.rig.patience
         try run { [self] in
             let dial = beginDial(address)
-            guarding {
-                transport.dial(address, as: dial, timeout: timeout)
-                transport.cancelDial(dial)
-            }
-            monitor.change { openDials[dial] = nil }
+            transport.dial(address, as: dial, timeout: timeout)
+            transport.cancelDial(dial)
         }
     }
 
     func cancel(_ dial: DialID) throws {
         try run { [self] in
-            guarding { transport.cancelDial(dial) }
-            monitor.change { openDials[dial] = nil }
+            transport.cancelDial(dial)
         }
     }
 
     func shutdown() throws {
         try run { [self] in
             guard !monitor.read({ isShutDown }) else { return }
-            guarding { transport.shutdown() }
+            transport.shutdown()
             monitor.change { isShutDown = true }
             bench.release(self)
         }
@@ -182,140 +156,68 @@ final class Station: TransportEvents, @unchecked Sendable {
         monitor.change {
             nextDial += 1
             let dial = DialID(number: nextDial * 100 + UInt64(number))
-            openDials[dial] = loop.now
+            dialMoments[dial] = loop.now
             return dial
         }
     }
 
-    /// False when nothing may be told now; that is noted.
-    func enter(_ what: String) -> Bool {
-        guard loop.isCurrent else {
-            bench.violated("\(what) off the loop")
-            return false
-        }
-        if callGuard.isInCall { bench.violated("\(what) from inside a call") }
-        guard !monitor.read({ isShutDown }) else {
-            bench.violated("\(what) after shutdown")
-            return false
-        }
-        return true
-    }
-
-    func checkError(_ error: NighError) {
+    /// An error was told. What the transport is told to have done wrong is no error of its own.
+    func note(_ error: NighError) {
+        if case .contractBroken = error.cause { return }
         monitor.change { recordedError = error }
-        if error.transport != transport.scheme {
-            bench.violated("an error without its transport's scheme: \(error)")
-        }
     }
 
-    private func checkIdentity(_ transport: any Transport) {
-        if transport !== self.transport { bench.violated("events came in the name of another transport") }
+    /// The transport has broken its contract, if it has: also what nobody is told, since it came after the shutdown.
+    func noteBreach() {
+        if let breach = transport.breach { bench.violated("transport \(number): \(breach.cause)") }
     }
 
-    func routeFound(_ sighting: Sighting, by transport: any Transport) {
-        seen("routeFound", sighting, by: transport) { known in
-            if known != nil { bench.violated("routeFound for \(sighting.address), which was found before") }
-            visible[sighting.address] = sighting
-            recordedRoutes.append(.found(sighting))
-        }
-    }
+    func routeFound(_ sighting: Sighting, by transport: any Transport) { saw(sighting, .found(sighting)) }
 
-    func routeChanged(_ sighting: Sighting, by transport: any Transport) {
-        seen("routeChanged", sighting, by: transport) { known in
-            if known == nil {
-                bench.violated("routeChanged for \(sighting.address), which was not found before")
-            }
-            visible[sighting.address] = sighting
-            recordedRoutes.append(.changed(sighting))
-        }
-    }
+    func routeChanged(_ sighting: Sighting, by transport: any Transport) { saw(sighting, .changed(sighting)) }
 
-    private func seen(
-        _ what: String, _ sighting: Sighting, by transport: any Transport, _ note: (Sighting?) -> Void
-    ) {
-        guard enter(what) else { return }
-        checkIdentity(transport)
-        // Oneself, and strangers on the same network, are nobody's fault.
+    private func saw(_ sighting: Sighting, _ word: RouteWord) {
+        // Oneself, and strangers on the same network, are nobody's concern.
         guard sighting.advertisement.peer != peer, bench.knows(sighting.advertisement.peer) else { return }
         monitor.change {
-            if !isBrowsing { bench.violated("\(what) without browsing") }
-            if sighting.advertisement.service != bench.rig.service {
-                bench.violated("\(what) of the service \(sighting.advertisement.service)")
-            }
-            note(visible[sighting.address])
+            visible[sighting.address] = sighting
+            recordedRoutes.append(word)
         }
     }
 
     func routeLost(_ address: TransportAddress, by transport: any Transport) {
-        guard enter("routeLost") else { return }
-        checkIdentity(transport)
         monitor.change {
             guard visible.removeValue(forKey: address) != nil else { return }
             recordedRoutes.append(.lost(address))
         }
     }
 
-    func addressKnown(_ address: TransportAddress, by transport: any Transport) {
-        guard enter("addressKnown") else { return }
-        checkIdentity(transport)
-        if address.scheme != transport.scheme { bench.violated("addressKnown with another scheme") }
-        monitor.change { if !isBrowsing { bench.violated("addressKnown without browsing") } }
-    }
+    func addressKnown(_ address: TransportAddress, by transport: any Transport) {}
 
     func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
-        guard enter("pipeOpened") else { return }
-        checkIdentity(transport)
-        for address in [pipe.localAddress, pipe.remoteAddress]
-        where address.map({ $0.scheme != transport.scheme }) == true {
-            bench.violated("a pipe's address has another scheme")
-        }
         let probe = PipeProbe(pipe, station: self)
-        monitor.change {
-            if let dial {
-                if openDials.removeValue(forKey: dial) == nil {
-                    bench.violated("pipeOpened for a dial that is over, cancelled or unknown")
-                }
-                dialled[dial] = probe
-            } else {
-                accepted.append(probe)
-            }
-        }
+        monitor.change { if let dial { dialled[dial] = probe } else { accepted.append(probe) } }
         probe.start()
     }
 
     func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {
-        guard enter("dialFailed") else { return }
-        checkIdentity(transport)
-        checkError(error)
+        note(error)
         let now = loop.now
-        monitor.change {
-            guard let begin = openDials.removeValue(forKey: dial) else {
-                return bench.violated("dialFailed for a dial that is over, cancelled or unknown")
-            }
-            failed[dial] = (error, now - begin)
-        }
+        monitor.change { failed[dial] = (error, now - (dialMoments[dial] ?? now)) }
     }
 
-    func advertisingFailed(_ error: NighError, by transport: any Transport) {
-        failed("advertisingFailed", error)
-    }
+    func advertisingFailed(_ error: NighError, by transport: any Transport) { failed(error) }
 
-    func browsingFailed(_ error: NighError, by transport: any Transport) { failed("browsingFailed", error) }
+    func browsingFailed(_ error: NighError, by transport: any Transport) { failed(error) }
 
-    private func failed(_ what: String, _ error: NighError) {
-        guard enter(what) else { return }
-        checkError(error)
+    private func failed(_ error: NighError) {
+        note(error)
         monitor.change { recordedFailures.append(error) }
     }
 
-    func advertised(as name: DisplayName, by transport: any Transport) {
-        guard enter("advertised") else { return }
-        checkIdentity(transport)
-    }
+    func advertised(as name: DisplayName, by transport: any Transport) {}
 
     func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
-        guard enter("listeningChanged") else { return }
-        checkIdentity(transport)
         monitor.change {
             recordedListening = addresses
             listeningCount += 1
@@ -323,7 +225,7 @@ final class Station: TransportEvents, @unchecked Sendable {
     }
 
     func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
-        guard enter("transportChanged") else { return }
-        if case .down(let error) = condition { failed("transportChanged", error) }
+        noteBreach()
+        if case .down(let error) = condition { failed(error) }
     }
 }

@@ -30,7 +30,7 @@ extension TransportConformance {
         ConformanceCheck(
             "never-inside-a-call", "what a call brings about is told in a later turn, on the loop"
         ) { bench in
-            // Breaches are noted by stations and probes; this makes many calls that have an answer at once.
+            // What is told too early is noticed whenever it happens; this makes many calls that have an answer at once.
             let first = try bench.listener()
             let second = try bench.listener()
             try first.browse()
@@ -77,7 +77,7 @@ extension TransportConformance {
 
     private final class WeakPipe {
         private(set) weak var pipe: (any Pipe)?
-        init(_ pipe: any Pipe) { self.pipe = pipe }
+        init(_ pipe: any Pipe) { self.pipe = CheckedTransport.pipe(inside: pipe) }
     }
 
     private static func openAndClose(_ bench: Bench, _ client: Station, _ server: Station) throws

@@ -52,6 +52,7 @@ extension Bench {
     ) throws -> SessionProbe {
         var configuration = SessionConfiguration(
             service: rig.service, name: DisplayName(fitting: name), role: role)
+        configuration.checksTransports = true
         configuration.timings = .patient
         configuration.timings.firstRetry = .milliseconds(20)
         configuration.timings.longestRetry = .milliseconds(100)

@@ -13,8 +13,8 @@ import Testing
         let listener = Listener()
         let checked: CheckedTransport
 
-        init(isStarted: Bool = true) {
-            checked = CheckedTransport(transport)
+        init(isStarted: Bool = true, callDepth: CallDepth = CallDepth()) {
+            checked = CheckedTransport(transport, callDepth: callDepth)
             guard isStarted else { return }
             start()
         }
@@ -45,6 +45,18 @@ import Testing
         func breakARule() {
             transport.events?.dialFailed(DialID(number: 99), error: ScriptedTransport.error(), by: transport)
         }
+    }
+
+    @Test("Several on one loop can count calls together: inside a call to one of them none may tell anything")
+    func callsOfOthers() {
+        let calls = CallDepth()
+        let first = CheckedTransport(ScriptedTransport(), callDepth: calls)
+        let second = Bench(callDepth: calls)
+        first.calling { second.transport.events?.listeningChanged([], by: second.transport) }
+        #expect(second.rule == .toldInALaterTurn)
+        let apart = Bench()
+        first.calling { apart.transport.events?.listeningChanged([], by: apart.transport) }
+        #expect(apart.rule == nil)
     }
 
     @Test("All is passed on in the same turn, in its own name")

@@ -8,7 +8,8 @@ final class CheckedPipe: @unchecked Sendable {
     let localAddress: TransportAddress?
     let remoteAddress: TransportAddress?
 
-    private let inner: any Pipe
+    /// The pipe that is held to the contract.
+    let inner: any Pipe
     private let owner: CheckedTransport
     private let loop: any EventLoop
     private var handler: (any PipeHandler)?

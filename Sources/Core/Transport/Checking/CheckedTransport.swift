@@ -46,7 +46,7 @@ public final class CheckedTransport: @unchecked Sendable {
     private var refusedDials: Set<DialID> = []
     private var pipes: [ObjectIdentifier: CheckedPipe] = [:]
     private var pipeCount = 0
-    private var callDepth = 0
+    private var callDepth = CallDepth()
 
     /// Holds `inner` to its contract from `start` on; it is this one's from here, and nobody else may call it.
     public init(_ inner: any Transport) {
@@ -56,9 +56,18 @@ public final class CheckedTransport: @unchecked Sendable {
         ledger = TransportLedger(scheme: scheme)
     }
 
+    /// The same where calls to others on its loop, which have this `callDepth` too, count as calls to this one.
+    package convenience init(_ inner: any Transport, callDepth: CallDepth) {
+        self.init(inner)
+        self.callDepth = callDepth
+    }
+
     /// The first rule that was broken, as the program was told; nil as long as all is well. Callable anywhere. After `shutdown`
     /// nobody is told any more, and what is broken then is to be seen here alone.
     public var breach: NighError? { firstBreach.withLock { $0 } }
+
+    /// The wrapped transport's own pipe, for a pipe that a checked transport has told of.
+    package static func pipe(inside pipe: any Pipe) -> any Pipe { (pipe as? CheckedPipe)?.inner ?? pipe }
 
     // MARK: For this transport's parts
 
@@ -68,8 +77,8 @@ public final class CheckedTransport: @unchecked Sendable {
     /// Runs a call of the session's, in which nothing may be told.
     @inline(__always)
     func calling<Result>(_ call: () -> Result) -> Result {
-        callDepth &+= 1
-        defer { callDepth &-= 1 }
+        callDepth.count &+= 1
+        defer { callDepth.count &-= 1 }
         return call()
     }
 
@@ -81,7 +90,7 @@ public final class CheckedTransport: @unchecked Sendable {
             throw ContractBreach(.eventsOnTheLoop, "\(word) was told on another thread")
         }
         guard isBelieved else { return false }
-        guard callDepth == 0 || alsoInsideCalls else {
+        guard callDepth.count == 0 || alsoInsideCalls else {
             throw ContractBreach(.toldInALaterTurn, "\(word) was told from inside a call")
         }
         guard isPassing else {
