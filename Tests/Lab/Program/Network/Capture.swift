@@ -26,23 +26,31 @@ final class Capture {
         var contents: Set<String> = []
     }
 
+    /// Where nobody listens: who calls there ends the capture.
+    private static let lastPort = "9"
+
     private let lab: Lab
+    private let host: Host
     private let path: String
     private let program: Child
     /// Connections that were seen to begin, and those seen to end.
     private var begun: Set<String> = []
     private var ended: Set<String> = []
+    private var hasLast = false
 
     /// Begins to write down what passes `host`'s first interface; returns when it does.
     init(of host: Host, in lab: Lab) throws(Failure) {
         self.lab = lab
+        self.host = host
         path = "\(Lab.folder)/\(host.name).pcapng"
         program = try lab.supervisor.start(
             "tshark",
             [
                 "tshark", "-n", "-i", host.port("eth0"), "-f", "tcp or udp port 5353", "-w", path, "-P", "-l",
-            ] + Self.fields(["tcp.stream", "tcp.flags.syn", "tcp.flags.fin", "tcp.flags.reset"]), mayEnd: true
-        )
+            ]
+                + Self.fields([
+                    "tcp.stream", "tcp.flags.syn", "tcp.flags.fin", "tcp.flags.reset", "tcp.dstport",
+                ]), mayEnd: true)
         program.onLine = { [unowned self] stream, line in if stream == .output { noteSegment(line) } }
         // The file is opened once the interface is.
         try lab.wait(for: "the capture to begin", within: .seconds(20)) { access(path, F_OK) == 0 }
@@ -54,14 +62,20 @@ final class Capture {
 
     private func noteSegment(_ line: String) {
         let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
-        guard fields.count == 4, !fields[0].isEmpty else { return }
-        if fields[1] == "1" { begun.insert(fields[0]) }
+        guard fields.count == 5, !fields[0].isEmpty else { return }
+        let isFirst = fields[1] == "1"
+        if isFirst, fields[4] == Self.lastPort { return hasLast = true }
+        if isFirst { begun.insert(fields[0]) }
         if fields[2] == "1" || fields[3] == "1" { ended.insert(fields[0]) }
     }
 
-    /// Ends it once every connection has ended, so that nothing of them is missing.
-    func end() throws(Failure) {
-        try lab.wait(for: "every connection to be captured to its end") { !begun.isEmpty && begun == ended }
+    /// Ends it once every connection that has begun by now has ended, so that nothing of them is missing. What it shows comes
+    /// late on a busy machine: a call of the host to `other` is the last that it has to show.
+    func end(withACallTo other: Host) throws(Failure) {
+        try host.run(["bash", "-c", "(: > /dev/tcp/\(other.address())/\(Self.lastPort)) 2>/dev/null || true"])
+        try lab.wait(for: "every connection to be captured to its end") {
+            hasLast && begun.isSubset(of: ended)
+        }
         program.signal(SIGINT)
         try lab.wait(for: "the capture to end") { program.isOver }
     }

@@ -68,7 +68,7 @@ enum Eavesdropping {
             try lab.wait(for: "them to part") { !puma.isConnected(to: lynx) && !lynx.isConnected(to: puma) }
         }
         for peer in [puma, lynx] { peer.quit() }
-        try capture.end()
+        try capture.end(withACallTo: hosts[1])
         let connections = try capture.connections()
         let whole = connections.filter { $0.said(inAnswer: true).count > prefaceByteCount }
         try lab.check("two connections or more were captured to their end", whole.count >= 2)
@@ -189,7 +189,7 @@ enum Eavesdropping {
         server.onLine = { _, line in if line.contains("ACCEPT") { listens = true } }
         try lab.wait(for: "the server to listen") { listens }
         try lynx.run(["openssl", "s_client", "-tls1_2", "-connect", "\(puma.address()):4711"])
-        try capture.end()
+        try capture.end(withACallTo: lynx)
         let said = try capture.connections().flatMap { $0.said(inAnswer: true) }
         try lab.check("the certificate's key is found", holds(said, keyBeginning[...]))
         try lab.check("the certificate's name is found", holds(said, certificateName[...]))
