@@ -81,8 +81,9 @@ install: setup ## Install nigh and fourinarow, with manual pages and completions
 
 .PHONY: lab
 lab: setup-test ## Run scenarios on real networks by name; ARGUMENTS="--list" names them
-	@# Some scenarios play the game.
+	@# Some scenarios play the game, or ask `nigh`.
 	swift build $(FLAGS) -c debug --product fourinarow
+	swift build $(FLAGS) -c debug --product nigh
 	swift run $(FLAGS) -c debug lab $(ARGUMENTS)
 
 # It reads what was built, with Python, which the tests need as well.

@@ -11,7 +11,7 @@ struct FaultTests {
 
     @Test(
         arguments: [
-            (.noKernelSupport, "this kernel has no Bluetooth", "modprobe bluetooth rfcomm"),
+            (.noKernelSupport, "this kernel has no Bluetooth", "modprobe -a bluetooth rfcomm"),
             (.noBus(bus), "there is no D-Bus system bus", "systemctl start dbus"),
             (.noDaemon, "bluetoothd is not running", "systemctl start bluetooth"),
             (.noAdapter, "there is no Bluetooth adapter", "bluetoothctl list"),

@@ -42,7 +42,7 @@ enum NighProgram {
             Section(
                 "Output",
                 "Results go to the standard output, what happens meanwhile to the standard error, and there only at a terminal. With "
-                    + "--json the results are one JSON object, with --json-lines one a line; docs/nigh-json.md has their schemas."
+                    + "--json the results are one JSON object, with --json-lines one a line; docs/schemas has their schemas."
             ),
             Section(
                 "Environment",

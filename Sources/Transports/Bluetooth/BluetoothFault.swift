@@ -70,7 +70,7 @@ enum BluetoothFault: Error, Hashable {
     /// What to do about it, where there is something to do.
     var advice: String? {
         switch self {
-        case .noKernelSupport: "load it with `modprobe bluetooth rfcomm`, or use another transport"
+        case .noKernelSupport: "load it with `modprobe -a bluetooth rfcomm`, or use another transport"
         case .noBus: "start the system bus: `systemctl start dbus`"
         case .noDaemon: "install the package bluez, and `systemctl start bluetooth`"
         case .noAdapter: "plug one in; `bluetoothctl list` shows those that are seen"

@@ -18,9 +18,9 @@ struct DiscoverErrand: Errand {
     static let description = Command<any Errand>(
         "discover", "Shows the peers that offer a service, as they come and go",
         text: """
-            Nobody is called and nothing is advertised: those who are shown do not notice. SERVICE is the one that programs \
-            agree on, such as fourinarow; without it, other `nigh` programs are looked for. Whether a peer's key is known is what its PeerID \
-            says; that it really has that key is proven when a link is made.
+            Nothing is advertised, and no peer is called but at an address that a transport is given, such as `tcp:host=`: all \
+            others do not notice. SERVICE is the one that programs agree on, such as fourinarow; without it, other `nigh` programs are \
+            looked for. Whether a peer's key is known is what its PeerID says; that it really has that key is proven when a link is made.
             """,
         OutputOptions.options, SessionOptions.options,
         Option(flag: "once", short: "1", "shows who was found after the time given, and ends"),

@@ -53,7 +53,7 @@ struct DoctorErrand: Errand {
         examples: [
             Example("", "all that can be wrong here"),
             Example("-t tcp:port=4000,interface=wlan0", "whether that port can be had, on that network"),
-            Example("--peer Puma -s four-in-a-row", "why the game does not see Puma"),
+            Example("--peer Puma -s fourinarow", "why the game does not see Puma"),
             Example("--peer tcp://192.168.1.7:4000", "how far one gets with that address"),
         ]
     ) { output, transports, plugins, identity, peer, service, security, timeout in
