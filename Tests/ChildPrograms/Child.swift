@@ -31,8 +31,8 @@ package final class Child {
         }
         input = typed[1]
         defer { close(typed[0]) }
-        output = try Reader(patience: patience)
-        errors = try Reader(patience: patience)
+        output = try Reader()
+        errors = try Reader()
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
@@ -124,20 +124,33 @@ package final class Child {
     /// Waits for a line with all of these words in it; the `occurrence`th of them.
     @discardableResult
     package func line(with words: String..., occurrence: Int = 1) throws -> String {
-        try output.line(with: words, occurrence: occurrence)
+        try line(with: words, occurrence: occurrence, from: \.output)
     }
 
     /// Waits for such a line of its standard error.
     @discardableResult
     package func error(with words: String..., occurrence: Int = 1) throws -> String {
-        try errors.line(with: words, occurrence: occurrence)
+        try line(with: words, occurrence: occurrence, from: \.errors)
+    }
+
+    private func line(
+        with words: [String], occurrence: Int, from reader: KeyPath<Child, Reader>
+    ) throws -> String {
+        let deadline = Self.now + patience
+        while true {
+            let found = self[keyPath: reader].lines.filter { line in words.allSatisfy(line.contains) }
+            if found.count >= occurrence { return found[occurrence - 1] }
+            guard self[keyPath: reader].isOpen, try listen(until: deadline) else {
+                let lines = self[keyPath: reader].lines
+                throw Failure(description: "it ended before it said \(words); it said \(lines)")
+            }
+        }
     }
 
     /// Waits for the end; returns the exit status, and what was said to the standard error.
     package func end() throws -> (status: Int32, errors: [String]) {
         let deadline = Self.now + patience
-        while try output.readMore(until: deadline) {}
-        while try errors.readMore(until: deadline) {}
+        while try listen(until: deadline) {}
         var status: Int32 = 0
         waitpid(process, &status, 0)
         isReaped = true
@@ -145,7 +158,21 @@ package final class Child {
         return (signal == 0 ? status >> 8 & 0xFF : -signal, errors.lines)
     }
 
-    fileprivate static var now: Int {
+    /// Waits until it says more, to one of the two or to the other: where one is not read, it stops once that is full. False when
+    /// both have ended.
+    private func listen(until deadline: Int) throws -> Bool {
+        // `poll` passes over those that have ended, whose number is -1.
+        var wanted = [output.near, errors.near].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        guard output.isOpen || errors.isOpen else { return false }
+        guard poll(&wanted, nfds_t(wanted.count), Int32(max(0, deadline - Self.now) * 1_000)) > 0 else {
+            throw Failure(description: "it says nothing more; it said \(lines) and \(errors.lines)")
+        }
+        if wanted[0].revents != 0 { output.readMore() }
+        if wanted[1].revents != 0 { errors.readMore() }
+        return true
+    }
+
+    private static var now: Int {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return time.tv_sec
@@ -154,13 +181,11 @@ package final class Child {
     /// One end of a pair of sockets, read in lines.
     private struct Reader {
         private(set) var lines: [String] = []
-        private var near: Int32
+        private(set) var near: Int32
         private(set) var far: Int32
         private var rest: [UInt8] = []
-        private let patience: Int
 
-        init(patience: Int) throws {
-            self.patience = patience
+        init() throws {
             var ends: [Int32] = [-1, -1]
             // Unlike a pipe's, a socket's ends can be kept from other children from the first.
             let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
@@ -183,37 +208,18 @@ package final class Child {
             near = -1
         }
 
-        /// Waits for a line with all of these words in it; the `occurrence`th of them.
-        mutating func line(with words: [String], occurrence: Int) throws -> String {
-            let deadline = Child.now + patience
-            while true {
-                let found = lines.filter { line in words.allSatisfy(line.contains) }
-                if found.count >= occurrence { return found[occurrence - 1] }
-                guard try readMore(until: deadline) else {
-                    throw Failure(description: "it ended before it said \(words); it said \(lines)")
-                }
-            }
-        }
+        var isOpen: Bool { near >= 0 }
 
-        /// Waits for more; false at the end.
-        mutating func readMore(until deadline: Int) throws -> Bool {
-            guard near >= 0 else { return false }
-            var wanted = pollfd(fd: near, events: Int16(POLLIN), revents: 0)
-            guard poll(&wanted, 1, Int32(max(0, deadline - Child.now) * 1_000)) > 0 else {
-                throw Failure(description: "it says nothing more; it said \(lines)")
-            }
+        /// Reads once what is there.
+        mutating func readMore() {
             var buffer = [UInt8](repeating: 0, count: 4_096)
             let count = read(near, &buffer, buffer.count)
-            guard count > 0 else {
-                close()
-                return false
-            }
+            guard count > 0 else { return close() }
             rest += buffer.prefix(count)
             while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
                 lines.append(String(decoding: rest[..<end], as: UTF8.self))
                 rest.removeFirst(end + 1)
             }
-            return true
         }
     }
 }

@@ -1,0 +1,26 @@
+import ChildPrograms
+import Testing
+
+/// What the tests start is read whatever it says first, or a test of a talkative program waits for ever.
+@Suite("A program that a test has started") struct ChildTests {
+    /// More than a socket takes that nobody reads.
+    private let script = "seq 100000 >&2; echo done; exit 3"
+
+    @Test("may say much to its standard error before it says a word to its standard output")
+    func saysMuchToItsErrors() throws {
+        let child = try Child("/bin/sh", ["-c", script], patience: 20)
+        #expect(try child.line(with: "done") == "done")
+        let (status, errors) = try child.end()
+        #expect(status == 3)
+        #expect(errors.count == 100_000)
+    }
+
+    @Test("may say much to its standard output before it ends")
+    func saysMuchToItsOutput() throws {
+        let child = try Child("/bin/sh", ["-c", "(\(script)) 3>&1 1>&2 2>&3"], patience: 20)
+        let (status, errors) = try child.end()
+        #expect(status == 3)
+        #expect(child.lines.count == 100_000)
+        #expect(errors == ["done"])
+    }
+}
