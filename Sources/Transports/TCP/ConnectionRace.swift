@@ -1,4 +1,4 @@
-import CUV
+import Glibc
 import NighCore
 import NighUV
 
@@ -12,33 +12,45 @@ final class ConnectionRace: @unchecked Sendable {
     /// Of more addresses than this the rest is not tried.
     static let addressLimit = 32
 
+    /// A socket that is being connected; closed with it, unless it was taken.
     private final class Attempt {
         let address: SocketAddress
-        let pipe: TCPPipe
-        init(_ address: SocketAddress, _ pipe: TCPPipe) {
+        var connecting: ConnectingSocket?
+        private(set) var descriptor: Int32
+
+        init(_ address: SocketAddress, by interface: String?) throws(SocketFault) {
             self.address = address
-            self.pipe = pipe
+            descriptor = try TCPSocket.make(family: address.family, interface: interface)
+        }
+
+        deinit {
+            connecting?.cancel()
+            if descriptor >= 0 { close(descriptor) }
+        }
+
+        func take() -> Int32 {
+            defer { descriptor = -1 }
+            return descriptor
         }
     }
 
     private let loop: UVEventLoop
-    private let makePipe: (SocketAddress) throws(UVError) -> TCPPipe
-    private let whenOver: (Result<TCPPipe, NighError>) -> Void
+    private let interface: String?
+    private let whenOver: (Result<TCPConnection, NighError>) -> Void
     private var left: ArraySlice<SocketAddress>
     private var running: [Attempt] = []
     private var failures: [NighError] = []
     private var nextStart: LoopTimer?
     private var isOver = false
 
-    /// A race over `addresses` in this order. `whenOver` is called once, and never from inside `start` or `stop`, unless `stop`
-    /// comes first.
+    /// A race over `addresses` in this order, out by `interface` if one is named. `whenOver` is called once, unless
+    /// `stop` comes first.
     init(
-        _ addresses: [SocketAddress], on loop: UVEventLoop,
-        makePipe: @escaping (SocketAddress) throws(UVError) -> TCPPipe,
-        whenOver: @escaping (Result<TCPPipe, NighError>) -> Void
+        _ addresses: [SocketAddress], by interface: String?, on loop: UVEventLoop,
+        whenOver: @escaping (Result<TCPConnection, NighError>) -> Void
     ) {
         self.loop = loop
-        self.makePipe = makePipe
+        self.interface = interface
         self.whenOver = whenOver
         left = addresses.prefix(Self.addressLimit)
     }
@@ -51,7 +63,6 @@ final class ConnectionRace: @unchecked Sendable {
         isOver = true
         if let nextStart { loop.cancel(nextStart) }
         nextStart = nil
-        for attempt in running { attempt.pipe.finish() }
         running = []
     }
 
@@ -60,7 +71,7 @@ final class ConnectionRace: @unchecked Sendable {
         let silent = running.map { attempt in
             NighError(
                 .connecting, .timedOut, peer: attempt.address.description,
-                transport: TCPTransport.schemeName, advice: UVError.silenceAdvice(attempt.address.port))
+                transport: TCPTransport.schemeName, advice: SocketFault.silenceAdvice(attempt.address.port))
         }
         var error = Self.summary(failures + silent)
         error.cause = .timedOut
@@ -71,7 +82,7 @@ final class ConnectionRace: @unchecked Sendable {
         if let nextStart { loop.cancel(nextStart) }
         nextStart = nil
         while !isOver, let address = left.popFirst() {
-            do throws(UVError) {
+            do throws(SocketFault) {
                 try connect(to: address)
                 guard !left.isEmpty else { return }
                 nextStart = loop.schedule(at: loop.now + Self.headStart) { [weak self] in
@@ -87,55 +98,35 @@ final class ConnectionRace: @unchecked Sendable {
         finish(.failure(Self.summary(failures)))
     }
 
-    /// What libuv hands back with the outcome.
-    private final class Request {
-        weak var race: ConnectionRace?
-        let attempt: Attempt
-        init(_ race: ConnectionRace, _ attempt: Attempt) {
-            self.race = race
-            self.attempt = attempt
-        }
-    }
-
-    private func connect(to address: SocketAddress) throws(UVError) {
-        let attempt = Attempt(address, try makePipe(address))
-        let request = UnsafeMutablePointer<uv_connect_t>.allocate(capacity: 1)
-        request.pointee.data = Unmanaged.passRetained(Request(self, attempt)).toOpaque()
-        let status = address.withSockaddr { socket, _ in
-            uv_tcp_connect(request, attempt.pipe.tcp, socket) { request, status in
-                guard let request, let data = request.pointee.data else { return }
-                request.deallocate()
-                let told = Unmanaged<Request>.fromOpaque(data).takeRetainedValue()
-                told.race?.ended(told.attempt, status)
-            }
-        }
-        guard status == 0 else {
-            if let data = request.pointee.data { Unmanaged<Request>.fromOpaque(data).release() }
-            request.deallocate()
-            attempt.pipe.finish()
-            throw UVError(code: status)
+    private func connect(to address: SocketAddress) throws(SocketFault) {
+        let attempt = try Attempt(address, by: interface)
+        let status = address.withSockaddr { Glibc.connect(attempt.descriptor, $0, $1) }
+        guard status == 0 || errno == EINPROGRESS else { throw SocketFault(errno) }
+        attempt.connecting = try ConnectingSocket(connecting: attempt.descriptor, on: loop) {
+            [weak self, unowned attempt] in
+            self?.ended(attempt, $0)
         }
         running.append(attempt)
     }
 
-    private func ended(_ attempt: Attempt, _ status: Int32) {
+    private func ended(_ attempt: Attempt, _ result: Result<Void, SocketFault>) {
         guard !isOver, let index = running.firstIndex(where: { $0 === attempt }) else { return }
         running.remove(at: index)
-        // Closed by a loop that ends: nothing may be begun there any more, and there is nobody to tell.
-        guard status != UV_ECANCELED.rawValue else { return isOver = true }
-        if status == 0, attempt.pipe.ownAddress != attempt.pipe.otherAddress {
-            attempt.pipe.becomeOpen()
+        do throws(SocketFault) {
+            try result.get()
+            let descriptor = attempt.descriptor
+            // A socket can come to connect to itself, when nobody listens at a port that the system then chooses for this end.
+            guard TCPSocket.address(getsockname, descriptor) != TCPSocket.address(getpeername, descriptor)
+            else { throw SocketFault(ECONNREFUSED) }
             stop()
-            return finish(.success(attempt.pipe))
+            finish(Result { () throws(NighError) in try TCPConnection(attempt.take(), on: loop) })
+        } catch {
+            failures.append(error.dialError(attempt.address))
+            if nextStart != nil || running.isEmpty { startNext() }
         }
-        // A socket can come to connect to itself, when nobody listens at a port that the system then chooses for this end.
-        let error = status == 0 ? UVError(code: UV_ECONNREFUSED.rawValue) : UVError(code: status)
-        attempt.pipe.finish()
-        failures.append(error.dialError(attempt.address))
-        if nextStart != nil || running.isEmpty { startNext() }
     }
 
-    private func finish(_ result: Result<TCPPipe, NighError>) {
+    private func finish(_ result: Result<TCPConnection, NighError>) {
         isOver = true
         whenOver(result)
     }

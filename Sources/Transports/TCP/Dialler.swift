@@ -6,8 +6,8 @@ import NighUV
 ///
 /// `@unchecked Sendable`: confined to its loop.
 final class Dialler: @unchecked Sendable {
-    /// A pipe, and whom it was to reach if that was somebody found.
-    typealias Opened = (pipe: TCPPipe, peer: PeerID?)
+    /// A connection, and whom it was to reach if that was somebody found.
+    typealias Opened = (connection: TCPConnection, peer: PeerID?)
 
     /// The most places that are told for an address.
     static let placeLimit = 64
@@ -19,7 +19,7 @@ final class Dialler: @unchecked Sendable {
     private lazy var knocks = Dials<Opened>(scheme: TCPTransport.schemeName, on: loop) {
         [unowned self] id, outcome in
         let opened = try? outcome.get()
-        opened?.pipe.finish()
+        opened?.connection.pipe.finish()
         knockers.removeValue(forKey: id)?(opened != nil)
     }
     private var knockers: [DialID: (Bool) -> Void] = [:]
@@ -125,10 +125,7 @@ final class Dialler: @unchecked Sendable {
     private func race(
         _ addresses: [SocketAddress], _ id: DialID, of dials: Dials<Opened>, to peer: PeerID?
     ) {
-        let (loop, interface) = (loop, interface)
-        let race = ConnectionRace(addresses, on: loop) { address throws(UVError) in
-            try TCPPipe(TCPSocket.make(family: address.family, interface: interface), on: loop)
-        } whenOver: { [weak dials] result in
+        let race = ConnectionRace(addresses, by: interface, on: loop) { [weak dials] result in
             dials?.end(id, result.map { ($0, peer) })
         }
         dials.follow(id, timedOut: race.failureOfTimeout, stop: race.stop)

@@ -1,16 +1,12 @@
-import CUV
 import Glibc
 import NighCore
 import NighUV
 
-extension UVError {
-    /// What a socket's error means.
-    var networkCause: NighError.Cause { SocketFault(number).cause }
-
+extension SocketFault {
     /// As the failure of a dial to `address`.
     func dialError(_ address: SocketAddress) -> NighError {
         NighError(
-            .connecting, networkCause, peer: address.description, transport: TCPTransport.schemeName,
+            .connecting, cause, peer: address.description, transport: TCPTransport.schemeName,
             advice: dialAdvice(address))
     }
 
@@ -23,7 +19,7 @@ extension UVError {
         case ENODEV: "the interface is not there; `ip link` lists those that are"
         case ETIMEDOUT: Self.silenceAdvice(address.port)
         case EACCES, EPERM: Self.firewallAdvice(address.port)
-        default: shortageAdvice
+        default: UVError(code: -number).shortageAdvice
         }
     }
 
@@ -37,9 +33,10 @@ extension UVError {
             case ENODEV: "there is no interface \(interface ?? ""); `ip link` lists those that are there"
             case EPERM where interface != nil:
                 "binding to an interface is not allowed here: leave interface= out"
-            default: shortageAdvice
+            default: UVError(code: -number).shortageAdvice
             }
-        return NighError(.advertising, cause, transport: TCPTransport.schemeName, advice: advice)
+        return NighError(
+            .advertising, UVError(code: -number).cause, transport: TCPTransport.schemeName, advice: advice)
     }
 
     static func silenceAdvice(_ port: UInt16) -> String {

@@ -1,4 +1,3 @@
-import CUV
 import Glibc
 import NighCore
 import NighUV
@@ -16,14 +15,14 @@ final class TCPListener: @unchecked Sendable {
     /// families where the machine has both.
     static func listen(
         port: UInt16, interface: String?, on loop: UVEventLoop,
-        accepted: @escaping (TCPPipe) -> Void, failed: @escaping (UVError) -> Void
-    ) throws(UVError) -> TCPListener {
-        func listener(_ host: SocketAddress.Host) throws(UVError) -> TCPListener {
+        accepted: @escaping (TCPConnection) -> Void, failed: @escaping (SocketFault) -> Void
+    ) throws(SocketFault) -> TCPListener {
+        func listener(_ host: SocketAddress.Host) throws(SocketFault) -> TCPListener {
             try TCPListener(
                 SocketAddress(host, port: port), interface: interface, on: loop,
                 accepted: accepted, failed: failed)
         }
-        do throws(UVError) {
+        do throws(SocketFault) {
             return try listener(.v6(high: 0, low: 0, scope: 0))
         } catch {
             // Without IPv6 in the kernel there is no such socket, or no such address.
@@ -34,8 +33,8 @@ final class TCPListener: @unchecked Sendable {
 
     private init(
         _ address: SocketAddress, interface: String?, on loop: UVEventLoop,
-        accepted: @escaping (TCPPipe) -> Void, failed: @escaping (UVError) -> Void
-    ) throws(UVError) {
+        accepted: @escaping (TCPConnection) -> Void, failed: @escaping (SocketFault) -> Void
+    ) throws(SocketFault) {
         let descriptor = try TCPSocket.make(family: address.family, interface: interface)
         do throws(SocketFault) {
             // One that listened before may have connections left, and IPv4 comes here as well.
@@ -44,16 +43,13 @@ final class TCPListener: @unchecked Sendable {
             let status = address.withSockaddr { bind(descriptor, $0, $1) }
             guard status == 0, Glibc.listen(descriptor, Self.backlog) == 0 else { throw SocketFault(errno) }
             port = TCPSocket.address(getsockname, descriptor)?.port ?? 0
-            listener = try SocketListener(descriptor: descriptor, on: loop) {
-                guard let pipe = try? TCPPipe($0, on: loop) else { return }
-                pipe.becomeOpen()
-                accepted(pipe)
-            } failed: {
-                failed(UVError(code: -$0.number))
-            }
+            listener = try SocketListener(
+                descriptor: descriptor, on: loop,
+                accepted: { if let connection = try? TCPConnection($0, on: loop) { accepted(connection) } },
+                failed: failed)
         } catch {
             Glibc.close(descriptor)
-            throw UVError(code: -error.number)
+            throw error
         }
     }
 

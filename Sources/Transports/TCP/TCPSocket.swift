@@ -1,41 +1,22 @@
-import CUV
 import Glibc
 import NighCore
 import NighUV
 
-/// A libuv TCP stream, before it is known whether it connects or carries a pipe. Loop only.
-class TCPSocket: UVHandle {
-    /// libuv's view of it.
-    @inline(__always)
-    final var stream: UnsafeMutablePointer<uv_stream_t> { memory.assumingMemoryBound(to: uv_stream_t.self) }
-
-    @inline(__always)
-    final var tcp: UnsafeMutablePointer<uv_tcp_t> { memory.assumingMemoryBound(to: uv_tcp_t.self) }
-
-    /// A stream over a socket, which is closed where that fails.
-    init(_ descriptor: Int32, on loop: UVEventLoop) throws(UVError) {
-        let loop = loop.raw
-        try super.init(UV_TCP) { uv_tcp_init(loop, $0.assumingMemoryBound(to: uv_tcp_t.self)) }
-        let status = uv_tcp_open(tcp, descriptor)
-        guard status != 0 else { return }
-        close()
-        Glibc.close(descriptor)
-        throw UVError(code: status)
-    }
-
+/// What TCP asks of the system's stream sockets. They are non-blocking, and closed at exec.
+enum TCPSocket {
     /// A new socket of `family`, bound to an interface if one is named.
-    static func make(family: Int32, interface: String?) throws(UVError) -> Int32 {
+    static func make(family: Int32, interface: String?) throws(SocketFault) -> Int32 {
         let kind = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
         let descriptor = socket(family, Int32(kind), 0)
-        guard descriptor >= 0 else { throw UVError(code: -errno) }
+        guard descriptor >= 0 else { throw SocketFault(errno) }
         guard let interface else { return descriptor }
         let size = socklen_t(interface.utf8.count)
         guard setsockopt(descriptor, SOL_SOCKET, SO_BINDTODEVICE, interface, size) != 0 else {
             return descriptor
         }
-        let error = UVError(code: -errno)
+        let fault = SocketFault(errno)
         Glibc.close(descriptor)
-        throw error
+        throw fault
     }
 
     /// Sets an option that can only fail where it means nothing.
@@ -44,19 +25,7 @@ class TCPSocket: UVHandle {
         setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
     }
 
-    /// The system's number for it, or -1.
-    final var descriptor: Int32 {
-        var descriptor: uv_os_fd_t = -1
-        return uv_fileno(handle, &descriptor) == 0 ? descriptor : -1
-    }
-
-    /// This end's address.
-    final var ownAddress: SocketAddress? { Self.address(getsockname, descriptor) }
-
-    /// The other end's address.
-    final var otherAddress: SocketAddress? { Self.address(getpeername, descriptor) }
-
-    /// What the system says of one end of a socket.
+    /// What the system says of one end of a socket, as `getsockname` and `getpeername` do.
     static func address(
         _ ask: (Int32, UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>?) -> Int32,
         _ descriptor: Int32
@@ -67,6 +36,28 @@ class TCPSocket: UVHandle {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 ask(descriptor, $0, &size) == 0 ? SocketAddress($0) : nil
             }
+        }
+    }
+}
+
+/// A pipe over TCP, and where its two ends are.
+struct TCPConnection {
+    let pipe: SocketPipe
+    let own: SocketAddress?
+    let other: SocketAddress?
+
+    /// Takes over a connected socket, which is closed where that fails. Small messages are not held back.
+    init(_ descriptor: Int32, on loop: UVEventLoop) throws(NighError) {
+        TCPSocket.set(TCP_NODELAY, of: Int32(IPPROTO_TCP), to: 1, on: descriptor)
+        own = TCPSocket.address(getsockname, descriptor)
+        other = TCPSocket.address(getpeername, descriptor)
+        do throws(NighError) {
+            pipe = try SocketPipe(
+                descriptor: descriptor, scheme: TCPTransport.schemeName,
+                localAddress: own?.transportAddress, remoteAddress: other?.transportAddress, on: loop)
+        } catch {
+            Glibc.close(descriptor)
+            throw error
         }
     }
 }

@@ -44,9 +44,9 @@ public final class TCPTransport: @unchecked Sendable {
     /// The port that the system chose; where listening was given up for a while, it is taken again.
     private var drawnPort: UInt16 = 0
     private var interfaceIsMissing = false
-    private var pipes: [ObjectIdentifier: TCPPipe] = [:]
+    private var connections: [ObjectIdentifier: TCPConnection] = [:]
     /// Those of them that are closed and wait for the other side's end, the longest first.
-    private var lingering: [TCPPipe] = []
+    private var lingering: [SocketPipe] = []
     /// So many may do so: whoever opens connections without end and never closes one would have this machine run out of
     /// descriptors.
     static let lingeringLimit = 256
@@ -68,9 +68,9 @@ public final class TCPTransport: @unchecked Sendable {
     private func breakStranded() {
         guard let running else { return }
         let hosts = Set(running.network.assigned.map(\.address.host))
-        for pipe in pipes.values {
-            guard let own = pipe.ownAddress, !own.isLoopback, !hosts.contains(own.host) else { continue }
-            pipe.breakOff(.linkLost)
+        for connection in connections.values {
+            guard let own = connection.own, !own.isLoopback, !hosts.contains(own.host) else { continue }
+            connection.pipe.breakOff(NighError(.conversing, .linkLost, transport: Self.schemeName))
         }
     }
 
@@ -107,15 +107,15 @@ public final class TCPTransport: @unchecked Sendable {
 
     /// Listens, and lets others find that.
     private func listen(on loop: UVEventLoop) throws(NighError) -> TCPListener {
-        func listen(_ port: UInt16) throws(UVError) -> TCPListener {
+        func listen(_ port: UInt16) throws(SocketFault) -> TCPListener {
             try TCPListener.listen(
                 port: port, interface: options.interface, on: loop,
                 accepted: { [weak self] in self?.accepted($0) },
                 failed: { [weak self] in self?.acceptFailed($0) })
         }
-        do throws(UVError) {
+        do throws(SocketFault) {
             let listener: TCPListener
-            do throws(UVError) {
+            do throws(SocketFault) {
                 listener = try listen(options.port == 0 ? drawnPort : options.port)
             } catch {
                 // Somebody else has the port now that was drawn.
@@ -135,15 +135,15 @@ public final class TCPTransport: @unchecked Sendable {
         running?.finder?.publish(advertisement, port: listener.port)
     }
 
-    private func accepted(_ pipe: TCPPipe) {
-        guard let running else { return pipe.finish() }
-        adopt(pipe, to: nil)
-        running.events.pipeOpened(pipe, dial: nil, by: self)
+    private func accepted(_ connection: TCPConnection) {
+        guard let running else { return connection.pipe.finish() }
+        adopt(connection, to: nil)
+        running.events.pipeOpened(connection.pipe, dial: nil, by: self)
     }
 
     /// Where descriptors or memory have run out, listening is given up for a while: those who come are turned away, and need not wait.
-    private func acceptFailed(_ error: UVError) {
-        running?.listening.fail(error.listenError(port: drawnPort, interface: options.interface))
+    private func acceptFailed(_ fault: SocketFault) {
+        running?.listening.fail(fault.listenError(port: drawnPort, interface: options.interface))
     }
 
     private func addresses(of listener: TCPListener) -> [TransportAddress] {
@@ -159,14 +159,15 @@ public final class TCPTransport: @unchecked Sendable {
 
     // MARK: Pipes
 
-    private func adopt(_ pipe: TCPPipe, to peer: PeerID?) {
+    private func adopt(_ connection: TCPConnection, to peer: PeerID?) {
+        let pipe = connection.pipe
         let key = ObjectIdentifier(pipe)
-        let host = peer == nil ? pipe.otherAddress?.host : nil
-        pipes[key] = pipe
+        let host = peer == nil ? connection.other?.host : nil
+        connections[key] = connection
         if let peer { running?.finder?.pipeOpened(to: peer) }
         pipe.beganToLinger = { [weak self] in self?.beganToLinger($0) }
         pipe.didFinish = { [weak self] pipe in
-            self?.pipes[key] = nil
+            self?.connections[key] = nil
             self?.lingering.removeAll { $0 === pipe }
             self?.running?.finder?.pipeEnded(
                 to: peer, host: host, saidSomething: pipe.counters.bytesReceived > 0)
@@ -174,7 +175,7 @@ public final class TCPTransport: @unchecked Sendable {
     }
 
     /// Where too many linger, the first that has sent all it had lingers no more.
-    private func beganToLinger(_ pipe: TCPPipe) {
+    private func beganToLinger(_ pipe: SocketPipe) {
         lingering.append(pipe)
         guard lingering.count > Self.lingeringLimit else { return }
         lingering.first { $0.counters.bytesWaiting == 0 }?.finish()
@@ -184,9 +185,9 @@ public final class TCPTransport: @unchecked Sendable {
         guard let running else { return }
         switch outcome {
         case .failure(let error): running.events.dialFailed(id, error: error, by: self)
-        case .success((let pipe, let peer)):
-            adopt(pipe, to: peer)
-            running.events.pipeOpened(pipe, dial: id, by: self)
+        case .success((let connection, let peer)):
+            adopt(connection, to: peer)
+            running.events.pipeOpened(connection.pipe, dial: id, by: self)
         }
     }
 
@@ -325,7 +326,7 @@ extension TCPTransport: Transport {
                 Diagnosis(
                     "mDNS", .pass, "switched off: peers are called by their addresses", id: "mdns"))
         }
-        lines.append(Diagnosis("pipes", .pass, "\(pipes.count) open"))
+        lines.append(Diagnosis("pipes", .pass, "\(connections.count) open"))
         return lines
     }
 
@@ -337,9 +338,9 @@ extension TCPTransport: Transport {
         running.listening.stop()
         running.network.stop()
         self.running = nil
-        let open = pipes.values
-        pipes = [:]
+        let open = connections.values
+        connections = [:]
         lingering = []
-        for pipe in open { pipe.finish() }
+        for connection in open { connection.pipe.finish() }
     }
 }

@@ -31,7 +31,7 @@ public final class SocketPipe: @unchecked Sendable {
     public static let lingerTime = Duration.seconds(10)
 
     private static let measures = SocketStream.Measures(
-        highWaterMark: highWaterMark, pieceSize: 256 * 1024, share: 4)
+        highWaterMark: highWaterMark, pieceSize: 2 * 1024 * 1024, share: 2)
     /// How often one wake reads before others have their turn.
     private static let share = 8
     /// How often a broken pipe is read for what is still there.
