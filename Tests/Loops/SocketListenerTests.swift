@@ -183,7 +183,7 @@ import Testing
             notes.listen(UnixTransport.listeningSocket(at: name, backlog: 10))
             // A connection can be made with what is there already; to take it in would need one more.
             let callers = (0..<2).map { _ in UnixTransport.socket() }
-            // One for the listener, and one for whoever waits and reads the machine's load.
+            // One for the listener, and one for the test's own waiting, which opens /proc/loadavg.
             let spares = (0..<2).map { _ in dup(STDERR_FILENO) }
             Shortage.ofDescriptors()
             for caller in callers {

@@ -13,7 +13,7 @@ final class PeerRecord {
     var pairing: Pairing?
     /// What the program was last told of its key.
     var trustTold: PeerTrust?
-    /// How many moves to a better route in a row have led nowhere, or to a link that soon broke.
+    /// Consecutive failed moves to a better route, including moves to a link that soon broke.
     var vainMoves = 0
 
     /// What shortens the handshake of the next link to it, from links that are over.

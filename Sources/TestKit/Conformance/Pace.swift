@@ -6,7 +6,7 @@ import Glibc
 /// machine that does nothing else as on one with two processors and twenty programs on them. Where there is a processor for
 /// everybody, it is the time on the clock; that it never is slower than an eighth of that, ends what will never happen.
 ///
-/// Whoever waits asks it again and again. Nigh itself never does: the time that it measures is the clock's.
+/// A test that waits calls `advance` repeatedly. Nigh itself never uses it, and measures time by the clock.
 package final class Pace {
     /// How many times as long as on an idle machine something may take.
     package static let slowest = 8

@@ -161,13 +161,13 @@ final class Station: TransportEvents, @unchecked Sendable {
         }
     }
 
-    /// An error was told. What the transport is told to have done wrong is no error of its own.
+    /// Records an error that the transport reported. Errors about a broken contract come from the checker, and are not recorded.
     func note(_ error: NighError) {
         if case .contractBroken = error.cause { return }
         monitor.change { recordedError = error }
     }
 
-    /// The transport has broken its contract, if it has: also what nobody is told, since it came after the shutdown.
+    /// Reports a broken contract to the bench, if there is one. After a shutdown the checker reports none, so the bench asks here.
     func noteBreach() {
         if let breach = transport.breach { bench.violated("transport \(number): \(breach.cause)") }
     }

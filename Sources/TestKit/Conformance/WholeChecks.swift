@@ -30,7 +30,7 @@ extension TransportConformance {
         ConformanceCheck(
             "never-inside-a-call", "what a call brings about is told in a later turn, on the loop"
         ) { bench in
-            // What is told too early is noticed whenever it happens; this makes many calls that have an answer at once.
+            // The checker notices an event inside a call. This check makes many calls whose answers could come at once.
             let first = try bench.listener()
             let second = try bench.listener()
             try first.browse()

@@ -1,4 +1,4 @@
-/// How many calls to a transport or a pipe a loop is inside of: nothing may be told meanwhile. One loop's only.
+/// Counts the calls to transports and pipes that are in progress on one loop. While there are any, no event may be reported.
 package final class CallDepth {
     @exclusivity(unchecked) var count = 0
 

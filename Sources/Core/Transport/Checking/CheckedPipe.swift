@@ -32,7 +32,7 @@ final class CheckedPipe: @unchecked Sendable {
     /// Its transport is cut off, and no good word of it is waited for.
     func cutOff() { inner.close(.now) }
 
-    /// Tells its handler, where it still has one, that it is over. A handler that has closed it is told that it is drained.
+    /// Reports to the handler, if there is one, that the pipe is over: as closed, or as drained if the handler has closed it.
     func tellCutOff(_ error: NighError) {
         let told = handler
         handler = nil

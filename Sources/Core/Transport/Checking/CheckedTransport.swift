@@ -56,7 +56,7 @@ public final class CheckedTransport: @unchecked Sendable {
         ledger = TransportLedger(scheme: scheme)
     }
 
-    /// The same where calls to others on its loop, which have this `callDepth` too, count as calls to this one.
+    /// Checks `inner` together with other transports on the same loop. All that share a `callDepth` count their calls in it.
     package convenience init(_ inner: any Transport, callDepth: CallDepth) {
         self.init(inner)
         self.callDepth = callDepth
@@ -66,7 +66,7 @@ public final class CheckedTransport: @unchecked Sendable {
     /// nobody is told any more, and what is broken then is to be seen here alone.
     public var breach: NighError? { firstBreach.withLock { $0 } }
 
-    /// The wrapped transport's own pipe, for a pipe that a checked transport has told of.
+    /// The wrapped transport's pipe inside a checked pipe. Any other pipe is returned as it is.
     package static func pipe(inside pipe: any Pipe) -> any Pipe { (pipe as? CheckedPipe)?.inner ?? pipe }
 
     // MARK: For this transport's parts

@@ -74,7 +74,7 @@ final class Capture {
     func end(withACallTo other: Host) throws(Failure) {
         try host.run(["bash", "-c", "(: > /dev/tcp/\(other.address())/\(Self.lastPort)) 2>/dev/null || true"])
         try lab.wait(for: "every connection to be captured to its end") {
-            hasLast && begun.isSubset(of: ended)
+            hasLast && !begun.isEmpty && begun.isSubset(of: ended)
         }
         program.signal(SIGINT)
         try lab.wait(for: "the capture to end") { program.isOver }
