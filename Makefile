@@ -26,7 +26,7 @@ setup-test: setup
 
 .PHONY: bluetooth-lab
 bluetooth-lab: setup-test ## Build the Bluetooth lab's kernel and fetch its foreign stack, where they are not there yet
-	@Tests/Lab/bluetooth/machine --build
+	@nice -n 19 Tests/Lab/bluetooth/machine --build
 	@Tests/Lab/bluetooth/foreign/setup >/dev/null
 
 .PHONY: build
@@ -43,15 +43,31 @@ events = $(if $(EVENTS),--event-stream-output-path $(EVENTS)-$(1).jsonl)
 swift_test = SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$(1) swift test --disable-xctest $(FLAGS) $(TEST_ARGUMENTS)
 
 .PHONY: test
-test: setup-test bluetooth-lab ## Run every test, simulate worlds, count allocations, check the bot; TEST_ARGUMENTS="--filter NAME" runs some
 ifneq ($(findstring --filter,$(TEST_ARGUMENTS)),)
+test: setup-test bluetooth-lab
 	$(call swift_test,4)
 else
+test: setup-test ## Run every test, simulate worlds, count allocations, check the bot; TEST_ARGUMENTS="--filter NAME" runs some
 	$(call swift_test,8) --filter $(UNIT_TESTS) $(call events,units)
-	$(call swift_test,6) --skip $(UNIT_TESTS) --skip $(MACHINE_TESTS) $(call events,programs)
-	$(call swift_test,4) --filter $(MACHINE_TESTS) $(call events,machines)
-	@$(MAKE) --no-print-directory soak allocations check-bot SEEDS=1000
+	@# The second and third group wait for a third of their time, in which the processors build.
+	@$(MAKE) --no-print-directory --jobs=2 test-programs bluetooth-lab
+	@$(MAKE) --no-print-directory --jobs=2 test-machines release-checks
 endif
+
+.PHONY: test-programs
+test-programs:
+	$(call swift_test,6) --skip-build --skip $(UNIT_TESTS) --skip $(MACHINE_TESTS) $(call events,programs)
+
+.PHONY: test-machines
+test-machines:
+	$(call swift_test,4) --skip-build --filter $(MACHINE_TESTS) $(call events,machines)
+
+# Its output is shown when all of it is there, so that it does not stand between the lines of the tests.
+.PHONY: release-checks
+release-checks:
+	@mkdir -p .build
+	@nice -n 19 $(MAKE) --no-print-directory --jobs=1 soak allocations check-bot SEEDS=1000 FLAGS="$(FLAGS) --ignore-lock" \
+	    >.build/release-checks.log 2>&1; status=$$?; cat .build/release-checks.log; exit $$status
 
 .PHONY: play
 play: setup ## Play Four in a Row against the machine, found by mDNS and joined over TCP; ARGUMENTS="host" and the like start the game as you want it

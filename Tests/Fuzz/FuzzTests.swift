@@ -9,7 +9,7 @@ import Testing
     func nothingIsFoundInAShortRun(target: Target) throws {
         var options = Options()
         options.targets = [target]
-        options.inputs = 1_000
+        options.inputs = 300
         #expect(try Fuzzing(options).run(tell: { _ in }) == [])
     }
 
