@@ -1,8 +1,8 @@
-# Everything one does with this repository. `make` alone lists it.
+# All tasks of this repository. `make` without a target lists them.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 
-# The same flags for every debug build, so that linting, testing and playing share one build.
+# The same flags for every debug build, so that linting, testing and the lab share one build.
 FLAGS := -Xswiftc -warnings-as-errors
 SOURCES := Package.swift Sources Tests Benchmarks Examples
 
@@ -33,9 +33,10 @@ bluetooth-lab: setup-test ## Build the Bluetooth lab's kernel and fetch its fore
 build: setup ## Build everything, the tests too
 	swift build --build-tests $(FLAGS)
 
-# Tests run in three groups, one after the other, and in each only so many at once: those that need nothing but a processor;
-# those that start programs, networks and builds; and machines with emulated Bluetooth, which need the processors to themselves,
-# or their own daemons and kernels run out of time. EVENTS=FILE writes what the runner reports to FILE-units.jsonl and so on.
+# Tests run in three groups, one after the other, and in each group only a limited number at once: tests that need only a
+# processor; tests that start programs, networks and builds; and machines with emulated Bluetooth, which need the processors
+# to themselves, because otherwise their own daemons and kernels run out of time. EVENTS=FILE writes what the test runner
+# reports to FILE-units.jsonl and so on.
 UNIT_TESTS := '^(Arguments|Core|FourInARow|Fuzz|Measuring|Memory|Mutants|Record|TestKit)Tests[.]'
 MACHINE_TESTS := '^LabTests[.]Bluetooth'
 events = $(if $(EVENTS),--event-stream-output-path $(EVENTS)-$(1).jsonl)
@@ -49,7 +50,7 @@ test: setup-test bluetooth-lab
 else
 test: setup-test ## Run every test, simulate worlds, count allocations, check the bot; TEST_ARGUMENTS="--filter NAME" runs some
 	$(call swift_test,8) --filter $(UNIT_TESTS) $(call events,units)
-	@# The second and third group wait for a third of their time, in which the processors build.
+	@# The second and third group spend a third of their time waiting. Meanwhile the processors build.
 	@$(MAKE) --no-print-directory --jobs=2 test-programs bluetooth-lab
 	@$(MAKE) --no-print-directory --jobs=2 test-machines release-checks
 endif
@@ -62,7 +63,7 @@ test-programs:
 test-machines:
 	$(call swift_test,4) --skip-build --filter $(MACHINE_TESTS) $(call events,machines)
 
-# Its output is shown when all of it is there, so that it does not stand between the lines of the tests.
+# Its output is shown once it is complete, so that it does not mix with the lines of the tests.
 .PHONY: release-checks
 release-checks:
 	@mkdir -p .build
@@ -79,7 +80,7 @@ nigh: setup ## See what a link is doing: ARGUMENTS="doctor", ARGUMENTS="--help" 
 	@swift build $(FLAGS) -c release --product nigh >&2
 	@.build/release/nigh $(ARGUMENTS)
 
-# They find the toolchain's libraries where they were built against them.
+# The installed programs find the toolchain's libraries in the place where they were built against them.
 INSTALLED := nigh:1 fourinarow:6
 SHARE = $(DESTDIR)$(PREFIX)/share
 
@@ -97,12 +98,12 @@ install: setup ## Install nigh and fourinarow, with manual pages and completions
 
 .PHONY: lab
 lab: setup-test ## Run scenarios on real networks by name; ARGUMENTS="--list" names them
-	@# Some scenarios play the game, or ask `nigh`.
+	@# Some scenarios run these two programs.
 	swift build $(FLAGS) -c debug --product fourinarow
 	swift build $(FLAGS) -c debug --product nigh
 	swift run $(FLAGS) -c debug lab $(ARGUMENTS)
 
-# It reads what was built, with Python, which the tests need as well.
+# It reads what was built, and uses Python, which the tests need as well.
 .PHONY: lint
 lint: setup-test ## Check style, Core's floors, that nothing compiles with a warning, and that the public interface is the one written down
 	swift format lint --strict --recursive $(SOURCES)
@@ -122,7 +123,7 @@ api: setup-test build ## Write down the public interface anew, and its fingerpri
 check-api: setup-test build ## Check that the public interface is the one written down in docs/api
 	@.ci/api check
 
-# `swift` may be a link to something else, so the toolchain is asked where it is.
+# `swift` may be a link to something else, so this asks the toolchain for its location.
 TOOLCHAIN = $(shell swift -print-target-info | sed -n 's/.*"runtimeResourcePath": "\(.*\)\/lib\/swift".*/\1/p')
 
 .PHONY: coverage
@@ -134,7 +135,7 @@ coverage: setup-test bluetooth-lab ## Run every test and show what each source f
 
 .PHONY: sanitize
 sanitize: setup-test bluetooth-lab ## Run every test under the address sanitizer, then under the thread sanitizer
-	@# Tests let whole networks go in the middle of what they do, so leaks are looked for by make fuzz alone.
+	@# Tests drop whole networks in the middle of their work, so only make fuzz looks for leaks.
 	ASAN_OPTIONS=detect_leaks=0 swift test --disable-xctest --sanitize=address --scratch-path .build/address $(FLAGS)
 	swift test --disable-xctest --sanitize=thread --scratch-path .build/thread $(FLAGS)
 

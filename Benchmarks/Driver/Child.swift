@@ -1,9 +1,10 @@
 import CBenchmark
 import Glibc
 
-/// One program under way, whose lines of a name and a number are read as they come. Let go of, it is ended and reaped.
+/// A running program whose results are read as they come, a line with a name and a number each. When released, it is
+/// ended and reaped.
 final class Child {
-    /// What it has told so far.
+    /// What it has reported so far.
     private(set) var told: [String: String] = [:]
     private(set) var hasEnded = false
 
@@ -20,7 +21,8 @@ final class Child {
 
     deinit { end() }
 
-    /// Reads what children say until each has told what is expected of it; who ends before that has failed.
+    /// Reads the children's output until each has reported what is expected of it. A child that ends before that has
+    /// failed.
     static func watch(_ expected: [(child: Child, word: String)], until deadline: UInt64) throws(Trouble) {
         while true {
             let missing = expected.filter { $0.child.told[$0.word] == nil }.map(\.child)
@@ -56,16 +58,16 @@ final class Child {
         }
     }
 
-    /// A number it has told.
+    /// Returns a number that it has reported.
     func number(_ name: String) -> Double? { told[name].flatMap(Double.init) }
 
-    /// Ends it, gently if that works, and reaps it; its exit status.
+    /// Ends the program, gently if that works, and reaps it. Returns its exit status.
     @discardableResult
     func end() -> Int {
         guard process.identifier > 0 else { return -1 }
         close(process.input)
         close(process.output)
-        // One that has ended by itself has its own status to tell.
+        // A program that has ended by itself has an exit status of its own.
         var status = benchmark_wait(process.identifier, hasEnded ? 1_000 : 0)
         for (signal, patience) in [(SIGTERM, Int32(1_000)), (SIGKILL, 10_000)] where status < 0 {
             kill(process.identifier, signal)
@@ -78,9 +80,9 @@ final class Child {
 
 /// Why there is no result.
 enum Trouble: Error {
-    /// Somebody pressed Ctrl-C.
+    /// Somebody pressed Ctrl-C, or asked this program to end.
     case interrupted
-    /// The library has no way of doing this.
+    /// The library cannot do this work.
     case lacking
     case failed(String)
 }

@@ -2,7 +2,7 @@ import CBenchmark
 import Glibc
 import ProgramLife
 
-/// Has every program do every work, in turn, and tells what that showed.
+/// Lets every program do every work in turn, and reports the results.
 enum Driver {
     static func run(_ arguments: [String]) -> Int32 {
         let options = Options.program.parseOrExit(arguments, as: "bench")
@@ -46,7 +46,7 @@ enum Driver {
         }
     }
 
-    /// What fails is told and left out; only an interrupt ends all.
+    /// Runs a turn and adds its results. A failure is reported and left out; only an interrupt ends the run.
     private static func take(_ turn: Turn, into results: inout Results) throws(Trouble) {
         do throws(Trouble) {
             results.add(try turn.run(), of: turn)
@@ -64,7 +64,7 @@ enum Driver {
         }
     }
 
-    /// Where this program lies, and the session's with it.
+    /// Returns the folder of this program, which also contains the session's program.
     private static func ownFolder() -> String {
         var path = [CChar](repeating: 0, count: Int(PATH_MAX))
         let length = readlink("/proc/self/exe", &path, path.count - 1)

@@ -2,7 +2,7 @@ import CBenchmark
 import Glibc
 import Measuring
 
-/// Where and when this was measured.
+/// The machine and the month of the measurement.
 enum Machine {
     static var description: String {
         let model = field("model name", in: "/proc/cpuinfo", separator: ":") ?? "unknown processor"

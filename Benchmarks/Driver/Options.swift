@@ -1,17 +1,17 @@
 import Arguments
 
-/// What the command line asks for.
+/// The command-line options.
 struct Options: Sendable {
     static let allSizes = [16, 64, 1 << 10, 16 << 10, 64 << 10, 1 << 20]
 
-    /// Between two adapters, inside a machine of the Bluetooth lab; else on loopback.
+    /// Whether it runs between two adapters, inside a machine of the Bluetooth lab; otherwise on loopback.
     let isOverBluetooth: Bool
     let works: [Work]
-    /// Nil takes those that each work stands for.
+    /// The message sizes; nil takes those that suit each work.
     let sizes: [Int]?
-    /// Names of programs; nil means all.
+    /// The names of the programs; nil means all.
     let programs: [String]?
-    /// To how many peers is broadcast.
+    /// The numbers of peers for the broadcasts.
     let crowds: [Int]
     let rounds: Int
     let seconds: Double
@@ -23,13 +23,13 @@ struct Options: Sendable {
     /// How often a connection is made where that is measured.
     var connections: Int { isOverBluetooth ? 20 : 50 }
 
-    /// Where the two programs run.
+    /// Which processors the two programs run on.
     enum Pinning: String, CaseIterable {
         /// Both on one processor.
         case one
-        /// On one each.
+        /// Each on its own processor.
         case each
-        /// Wherever the kernel likes.
+        /// On any processor.
         case none
     }
 

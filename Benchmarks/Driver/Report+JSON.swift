@@ -1,5 +1,5 @@
 extension Report {
-    /// Names here are plain ASCII, but for the machine's, which is cleaned.
+    /// The report as JSON. All names are plain ASCII, except the machine's, which is cleaned.
     var json: String {
         let cells = results.values.sorted { Self.order($0.key).lexicographicallyPrecedes(Self.order($1.key)) }
         let lines = cells.map { cell, values in

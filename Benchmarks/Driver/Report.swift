@@ -1,6 +1,6 @@
 import Measuring
 
-/// What a run has shown, as Markdown for people and as JSON for programs.
+/// The results of a run, as Markdown for people and as JSON for programs.
 struct Report {
     let results: Results
     let options: Options
@@ -28,7 +28,7 @@ struct Report {
             + tables(of: work, programs.filter(\.isEncrypted))
     }
 
-    /// A table a metric, with all ratios to the first of the programs.
+    /// Returns a table for each metric, with all ratios to the first of the programs.
     private func tables(of work: Work, _ programs: [Program]) -> [String] {
         guard let base = programs.first else { return [] }
         return work.metrics.flatMap { metric in
@@ -47,7 +47,7 @@ struct Report {
         return Self.table([unit.name] + work.metrics.map { $0 == .median ? "" : $0.rawValue }, rows)
     }
 
-    /// The first program's figures, and how all others compare with it.
+    /// Returns the first program's figures, and how all others compare with it.
     private func ratios(of work: Work, _ metric: Metric, _ programs: [Program], _ base: Program) -> [String] {
         let columns = work.columns(options)
         var rows: [[String]] = []
@@ -94,7 +94,7 @@ struct Report {
         }
     }
 
-    /// Ahead of the best of them, wherever messages are what is measured.
+    /// Returns the targets to be ahead of the best library, for each work that measures messages.
     private func aheadOfLibraries(_ work: Work, _ column: Work.Column) -> [Target] {
         guard [.roundTrip, .stream, .broadcast].contains(work) else { return [] }
         let metric = work.metrics[0]
@@ -138,7 +138,7 @@ struct Report {
 }
 
 extension Metric {
-    /// How its figures are told, each with the size of a message at hand.
+    /// The units in which its figures are shown. Each function also gets the size of a message.
     fileprivate var units: [(name: String, text: (Double, Int) -> String)] {
         switch self {
         case .rate:
@@ -153,7 +153,7 @@ extension Metric {
 }
 
 extension Work {
-    /// For what is told in a unit of its own, not as a ratio.
+    /// The unit of a work whose results are not shown as ratios.
     struct Unit {
         let name: String
         let symbol: String

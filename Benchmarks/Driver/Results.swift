@@ -1,4 +1,4 @@
-/// Everything measured, round by round.
+/// All measured values, round by round.
 struct Results {
     struct Cell: Hashable {
         let work: Work
@@ -7,7 +7,7 @@ struct Results {
         let program: String
     }
 
-    /// What all rounds together say.
+    /// The median and the bounds of all rounds together.
     struct Spread {
         let median: Double
         let least: Double
@@ -28,7 +28,7 @@ struct Results {
     let programs: [Program]
     let options: Options
     var hasFailures = false
-    /// Nil in rounds that gave nothing.
+    /// The values of each round; nil in rounds without a result.
     private(set) var values: [Cell: [Double?]] = [:]
 
     init(programs: [Program], options: Options) {
@@ -53,7 +53,8 @@ struct Results {
         spread(work, column, metric, of: program)?.median
     }
 
-    /// How `program` compares with `base`, each round by itself: what else the machine did then, it did to both.
+    /// Returns how `program` compares with `base`, separately for each round: whatever else the machine did then
+    /// affected both.
     func ratio(
         _ work: Work, _ column: Work.Column, _ metric: Metric, of program: String, to base: String
     ) -> Spread? {

@@ -1,13 +1,13 @@
-/// What Nigh is to reach, each a ratio in one run; or bytes, or nanoseconds.
+/// A result that Nigh is to reach: a ratio in one run, or bytes, or nanoseconds.
 struct Target {
     let work: Work
     let metric: Metric
     let program: String
-    /// Nil where the bound is absolute.
+    /// Nil if the bound is absolute.
     let base: String?
     let bound: Double
 
-    /// Those with which this column is measured.
+    /// Returns the targets that apply to this column.
     static func all(of work: Work, in column: Work.Column) -> [Target] {
         let place =
             column.size <= 64
@@ -58,12 +58,12 @@ struct Target {
         }
     }
 
-    /// Libraries of messages, each list with the program that is to be ahead of them in everything.
+    /// Messaging libraries, each list with the program that is to be ahead of them in everything.
     static let libraries = [
         ("ours", ["zeromq", "nng", "nanomsg", "enet"]), ("ours-tls", ["zeromq-curve", "nng-tls"]),
     ]
 
-    /// What was reached; nil where it was not measured.
+    /// Returns what was reached; nil if it was not measured.
     func reached(_ results: Results, _ column: Work.Column) -> Results.Spread? {
         guard let base else {
             return results.spread(work, column, metric, of: program)

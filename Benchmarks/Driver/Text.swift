@@ -1,12 +1,12 @@
 import Measuring
 
-/// Numbers as people read them.
+/// Formats numbers for people.
 enum Text {
     static func grouped(_ number: Int) -> String {
         number < 1_000 ? "\(number)" : "\(grouped(number / 1_000)),\("\(1_000 + number % 1_000)".dropFirst())"
     }
 
-    /// Three digits that count, and a unit for large numbers.
+    /// Returns three significant digits, with a unit for large numbers.
     static func number(_ value: Double) -> String {
         switch value {
         case 1e6...: "\(Figures.fixed(value / 1e6, decimals: value < 1e7 ? 2 : 1)) M"

@@ -1,16 +1,16 @@
 import CBenchmark
 
-/// One program doing one work once: a server, a client, and what they tell.
+/// One program that does one work once: a server, a client, and their results.
 struct Turn {
     let program: Program
     let work: Work
     let column: Work.Column
     let options: Options
 
-    /// A turn may take this much longer than it is meant to: connecting a thousand peers takes time.
+    /// How much longer than planned a turn may take: connecting a thousand peers takes time.
     private static let patience: UInt64 = 40_000_000_000
 
-    /// What was measured, by name.
+    /// Runs the turn, and returns the measured values.
     func run() throws(Trouble) -> [Metric: Double] {
         switch work {
         case .roundTrip, .connect:
@@ -35,7 +35,7 @@ struct Turn {
             guard program.isOurs else {
                 return try [.accepting: accepting, .calling: number("resident", client)]
             }
-            // The other side of that was a thousand sessions; one session that calls a thousand is the mirror of it.
+            // The other side of that was a thousand sessions. One session that calls a thousand is its mirror image.
             let (_, mirrored) = try pair(way: "mirrored")
             return try [.accepting: accepting, .calling: number("resident", mirrored)]
         }
@@ -91,7 +91,7 @@ struct Turn {
     }
 }
 
-/// What is measured of a work.
+/// A measured value of a work.
 enum Metric: String {
     case median = "p50"
     case high = "p99"
@@ -103,7 +103,7 @@ enum Metric: String {
 }
 
 extension Work {
-    /// A table each, the one that targets are about first.
+    /// The metrics of the work, a table each. The targets are about the first.
     var metrics: [Metric] {
         switch self {
         case .roundTrip: [.median, .high, .highest]

@@ -1,6 +1,6 @@
 import Measuring
 
-/// What is measured; each in several sizes, or with several numbers of peers.
+/// A kind of work that is measured, each in several sizes or with several numbers of peers.
 enum Work: String, CaseIterable {
     case roundTrip = "round-trip"
     case stream
@@ -9,7 +9,7 @@ enum Work: String, CaseIterable {
     case idle
     case found
 
-    /// One column of its table.
+    /// A column of its table.
     struct Column: Hashable {
         var size: Int
         var peers: Int
@@ -43,7 +43,7 @@ enum Work: String, CaseIterable {
         }
     }
 
-    /// The names of the last lines that server and client tell.
+    /// The names of the last lines that server and client print.
     var lastWords: (server: String?, client: String) {
         switch self {
         case .roundTrip, .connect: (nil, "trips")
@@ -54,7 +54,8 @@ enum Work: String, CaseIterable {
         }
     }
 
-    /// Round trips on one processor are free of the time that waking another one takes, which varies by a factor of two.
+    /// Whether both programs run on one processor. The round trips then do not include the time to wake another one,
+    /// which varies by a factor of two.
     var runsOnOneProcessor: Bool { self == .roundTrip || self == .connect }
 
     /// Whether less is better.
@@ -64,13 +65,14 @@ enum Work: String, CaseIterable {
 /// A program that does the work.
 struct Program: Hashable {
     let name: String
-    /// The file, and what `--way` says to it.
+    /// The executable file.
     let executable: String
+    /// The argument of `--way`.
     var way: String?
-    /// In the words of the tables.
+    /// The title in the tables.
     let title: String
     var works: Set<Work> = [.roundTrip, .stream, .broadcast, .connect, .idle]
-    /// Whether what it sends cannot be read on the way; such programs are compared with each other.
+    /// Whether its traffic is encrypted. Encrypted programs are compared with each other.
     var isEncrypted = false
 
     static let limit = "tcp"
@@ -89,7 +91,7 @@ struct Program: Hashable {
             Program(name: "nanomsg", executable: "\(peers)/peer-nanomsg", title: "nanomsg"),
             Program(name: "enet", executable: "\(peers)/peer-enet", title: "ENet reliable"),
             Program(name: "ours", executable: session, way: "handler", title: "Nigh, handler"),
-            // The doors differ in how messages are taken, which connections do not depend on.
+            // The doors differ in how messages are taken, which does not affect connecting.
             Program(
                 name: "ours-inbox", executable: session, way: "inbox", title: "Nigh, inbox on the loop",
                 works: [.roundTrip, .stream]),
@@ -123,7 +125,8 @@ struct Program: Hashable {
         ]
     }
 
-    /// All are compared with bare sockets, since a radio is slower than any cipher.
+    /// Returns the programs over Bluetooth. All are compared with bare sockets, since a radio is slower than any
+    /// cipher.
     private static func overBluetooth(_ peers: String, _ session: String) -> [Program] {
         [
             Program(

@@ -1,5 +1,6 @@
-// Blocking sockets and a length prefix, small messages copied together before they are written: the limit of what can be done, in
-// plaintext and under TLS. Who includes this defines what the sockets are, how bytes pass a connection, and `LARGEST_COPIED`.
+// Blocking sockets and a length prefix, with small messages copied together before they are written: the limit of what
+// is possible, in plaintext and under TLS. The including file defines the sockets, how bytes pass over a connection,
+// and `LARGEST_COPIED`.
 
 #pragma once
 
@@ -16,26 +17,26 @@ static struct benchmark_options options;
 
 struct connection {
     int descriptor;
-    /// For who includes this.
+    /// For the including file.
     void *channel;
 };
 
-/// Begins to listen, and says where.
+/// Begins to listen, and reports where.
 static int listening(void);
-/// Waits for somebody who calls.
+/// Waits for a caller.
 static int taken_in(int listener);
-/// Calls the server.
+/// Connects to the server.
 static int called(void);
-/// A new one stands.
+/// Prepares a new connection.
 static void connection_begin(struct connection *connection, bool is_server);
 static void connection_end(struct connection *connection);
-/// Writes all there is.
+/// Writes all bytes.
 static void write_all(struct connection *connection, const uint8_t *bytes, size_t count);
-/// Writes messages that are not worth copying.
+/// Writes messages that are too large to copy together.
 static void write_frames(struct connection *connection, const struct iovec *frames, int count);
-/// Reads at least one byte, but for the end, where it reads none.
+/// Reads at least one byte, or none at the end.
 static size_t read_some(struct connection *connection, uint8_t *room, size_t size);
-/// Whether bytes may wait of which the socket does not tell any more.
+/// Returns whether bytes may wait that the socket no longer reports.
 static bool has_more(const struct connection *connection);
 
 static void demand(bool is_good, const char *what) {
@@ -56,7 +57,7 @@ static struct connection connected(void) {
     return connection;
 }
 
-/// Reads one message, with nothing behind it; null when the connection has ended.
+/// Reads one message, and nothing after it. Returns null if the connection has ended.
 static const uint8_t *one_message(struct connection *connection, uint8_t *room, size_t size) {
     size_t count = BENCHMARK_LENGTH_PREFIX + size, held = 0;
     while (held < count) {
@@ -112,7 +113,7 @@ static void receiving_begin(struct receiving *receiving) {
     *receiving = (struct receiving){.incoming = {.largest = options.size}, .receipt = {.size = options.size}};
 }
 
-/// False when it was the last message of all connections.
+/// Returns false if it was the last message of all connections.
 static bool receive_some(struct receiving *receiving, struct connection *connection) {
     do {
         size_t room;
@@ -124,7 +125,7 @@ static bool receive_some(struct receiving *receiving, struct connection *connect
     return !receiving->is_last;
 }
 
-/// Sends all there is to each of `connections`, and returns when the last has answered.
+/// Sends all messages to each of `connections`, and returns when the last connection has answered.
 static void send_all(struct connection *connections, int count) {
     struct benchmark_supply supply;
     benchmark_supply_begin(&supply, &options);
@@ -211,7 +212,7 @@ static void leave(intptr_t connection) {
     free((struct connection *)connection);
 }
 
-/// Connects or accepts so many peers, has one message go there and back on each, and says what they take in memory.
+/// Connects or accepts all peers, sends one message there and back on each, and reports their memory.
 static void keep_idle(int listener) {
     uint8_t *room = allocated(BENCHMARK_LENGTH_PREFIX + options.size);
     uint8_t *payload = benchmark_payload(options.size, 0);
@@ -248,7 +249,7 @@ static void serve(void) {
     }
 }
 
-/// What `main` has to do.
+/// Does what `main` has to do.
 static int work(int argument_count, char **arguments) {
     options = benchmark_begin(argument_count, arguments);
     if (options.serves) {

@@ -1,4 +1,4 @@
-// ENet: reliable packets on one channel, the largest packets on the wire that it allows, sent without a copy.
+// ENet: reliable packets on one channel, with the largest packets on the wire that it allows, sent without a copy.
 
 #include "benchmark.h"
 
@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-/// Bytes given to the library for one peer and for all, and not yet acknowledged. By trial more is no faster: it goes through
-/// all that waits again and again, with very much of it for so long that peers give it up.
+/// The most bytes given to the library, for one peer and for all peers, that may wait for an acknowledgement. By
+/// measurement more is not faster: the library goes through everything that waits again and again. With very much of
+/// it, that takes so long that peers give up.
 enum { BYTES_WAITING = 512 << 10, ALL_BYTES_WAITING = 4 << 20, MOST_WAITING = 2048, SOCKET_ROOM = 16 << 20 };
 
 static struct benchmark_options options;
@@ -24,12 +25,12 @@ static ENetAddress loopback(int port) {
 }
 
 static ENetHost *new_host(const ENetAddress *address) {
-    // Those who leave keep their place for a moment.
+    // Peers that have left keep their place for a moment.
     size_t peers = (size_t)options.peers + (options.work == BENCHMARK_CONNECT ? 256 : 0);
     ENetHost *host = enet_host_create(address, peers, 1, 0, 0);
     demand(host != NULL, "enet_host_create");
     host->mtu = ENET_PROTOCOL_MAXIMUM_MTU;
-    // A socket that serves many has to hold what they all say at once. Beyond the system's limit only root can go.
+    // A socket that serves many peers has to hold what they all send at once. Only root can exceed the system's limit.
     int room = SOCKET_ROOM;
     enet_socket_set_option(host->socket, ENET_SOCKOPT_SNDBUF, room);
     enet_socket_set_option(host->socket, ENET_SOCKOPT_RCVBUF, room);
@@ -52,7 +53,7 @@ static ENetPeer *begin_connecting(ENetHost *host) {
     return peer;
 }
 
-/// The next event, however long it takes.
+/// Returns the next event, however long it takes.
 static ENetEvent next(ENetHost *host) {
     ENetEvent event;
     int status;
@@ -92,7 +93,7 @@ static ENetPeer *connected(ENetHost *host) {
     return expect(host, ENET_EVENT_TYPE_CONNECT).peer;
 }
 
-/// Sends back what comes, for ever or until so many have come.
+/// Sends back each packet, forever or until `limit` have come.
 static void echo(ENetHost *host, int limit) {
     for (int done = 0; limit == 0 || done < limit;) {
         ENetEvent event = next(host);
@@ -174,7 +175,7 @@ static void publish(void) {
     for (int index = 0; index < options.peers; index++) leave(&host->peers[index]);
 }
 
-/// Connects so many peers of one host, one after the other: a crowd at once would overrun the socket.
+/// Connects all peers of one host, one after the other: all at once would overrun the socket.
 static void subscribe(void) {
     ENetHost *host = new_host(NULL);
     for (int index = 0; index < options.peers; index++) connected(host);

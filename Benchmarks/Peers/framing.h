@@ -1,5 +1,5 @@
-// Messages behind a length prefix in a stream of bytes, put together in place: what programs on bare sockets or libuv do
-// themselves, and libraries of messages do inside.
+// Messages after a length prefix in a stream of bytes, put together in place. Programs on bare sockets or libuv do this
+// themselves; messaging libraries do it inside.
 
 #pragma once
 
@@ -8,12 +8,12 @@
 #include <stdlib.h>
 
 enum {
-    /// Up to here messages are copied together and read into one buffer that all connections share; larger ones are written
-    /// from where they lie, and read into a buffer of the connection's own.
+    /// Messages up to this size are copied together, and read into one buffer that all connections share. Larger ones
+    /// are written from where they lie, and read into a buffer of their connection.
     SMALL_MESSAGE = 8 << 10,
-    /// What a gathered write holds. Found by trial: 64 KiB to 256 KiB are alike, less and more are slower.
+    /// The size of a gathered write. By measurement, 64 KiB to 256 KiB perform alike; less and more are slower.
     GATHERED = 128 << 10,
-    /// So many messages that are not copied go into one write, as long as they are not more bytes than that.
+    /// The most messages that one write takes without a copy, as long as they are not more than `GATHERED` bytes.
     MOST_REFERENCED = 16,
     SHARED_ROOM = 256 << 10,
     OWN_ROOM = 64 << 10,
@@ -25,7 +25,7 @@ static inline void *allocated(size_t size) {
     return block;
 }
 
-/// One connection's incoming bytes. Empty between messages, so that an idle connection keeps nothing.
+/// The incoming bytes of one connection. Empty between messages, so that an idle connection keeps nothing.
 struct incoming {
     size_t largest;
     size_t held;
@@ -40,7 +40,7 @@ static inline uint8_t *shared_room(void) {
     return room;
 }
 
-/// Where the next bytes are to be read to.
+/// Returns where the next bytes are to be read to, and how many fit there.
 static inline uint8_t *incoming_room(struct incoming *incoming, size_t *room) {
     if (is_small(incoming)) {
         uint8_t *shared = shared_room();
@@ -54,7 +54,7 @@ static inline uint8_t *incoming_room(struct incoming *incoming, size_t *room) {
     return incoming->own + incoming->held;
 }
 
-/// Takes `count` bytes that were read, and calls `take` with each message that is whole.
+/// Takes `count` bytes that were read, and calls `take` with each complete message.
 static inline __attribute__((always_inline)) void incoming_read(
     struct incoming *incoming, size_t count, void (*take)(void *context, const uint8_t *bytes, size_t length),
     void *context) {

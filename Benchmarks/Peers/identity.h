@@ -1,5 +1,5 @@
-// The one key and certificate that all programs under TLS show and trust: made from a number anew in each process, so that two
-// processes agree on it without a file. It keeps nothing secret.
+// The one key and certificate that all programs under TLS show and trust. Each process makes them from a number, so
+// that two processes agree on them without a file. The key is not secret.
 
 #pragma once
 
@@ -15,7 +15,7 @@ struct identity {
 
 static const char identity_name[] = "localhost";
 
-/// A self-signed certificate for `key`, signed by way of `digest`, which Ed25519 has none of.
+/// Makes a self-signed certificate for `key`, signed with `digest`, which is NULL for Ed25519.
 static inline struct identity identity_of(EVP_PKEY *key, const EVP_MD *digest) {
     X509 *certificate = X509_new();
     if (key == NULL || certificate == NULL) benchmark_fail("an identity", "cannot be made");

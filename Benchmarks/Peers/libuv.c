@@ -1,5 +1,5 @@
-// libuv in C as somebody would write it who knows it well: a length prefix, one large buffer that all connections read into, what a
-// turn of the loop has to say copied together and written at once, large messages written from where they lie.
+// libuv in C as an expert would write it: a length prefix, one large buffer that all connections read into, the
+// messages of a turn of the loop copied together and written at once, large messages written from where they lie.
 
 #include "framing.h"
 
@@ -19,14 +19,14 @@ struct connection {
     struct incoming incoming;
     struct benchmark_receipt receipt;
     uint64_t begun_at;
-    /// What this turn has to say, in a buffer that is there only until it is written.
+    /// The messages of this turn, in a buffer that exists only until it is written.
     uint8_t *gathered;
     size_t gathered_count;
     struct connection *next_to_flush;
 };
 
 static struct connection *first_to_flush;
-/// A buffer nobody writes from now.
+/// A buffer that is not in use.
 static uint8_t *spare;
 
 static void ignore_closed(uv_handle_t *handle) {
@@ -45,7 +45,7 @@ static struct connection *new_connection(void) {
     return connection;
 }
 
-// MARK: Sending what a turn has to say
+// MARK: Sending the messages of a turn
 
 struct late_write {
     uv_write_t request;
@@ -58,7 +58,7 @@ static void on_late_write(uv_write_t *request, int status) {
     free(request);
 }
 
-/// Writes now what the socket takes, the rest when it can; the bytes may change afterwards.
+/// Writes now what the socket accepts, and the rest when it can. The bytes may change afterwards.
 static void write_now(struct connection *connection, const uint8_t *bytes, size_t count) {
     uv_stream_t *stream = (uv_stream_t *)&connection->tcp;
     uv_buf_t buffer = uv_buf_init((char *)bytes, (unsigned)count);
@@ -90,7 +90,7 @@ static void on_end_of_turn(uv_check_t *check) {
     }
 }
 
-/// Sends a message that lies behind its length prefix.
+/// Sends a message that lies after its length prefix.
 static void post(struct connection *connection, const uint8_t *payload, size_t length) {
     size_t framed = BENCHMARK_LENGTH_PREFIX + length;
     if (length > SMALL_MESSAGE) return write_now(connection, payload - BENCHMARK_LENGTH_PREFIX, framed);
@@ -105,7 +105,7 @@ static void post(struct connection *connection, const uint8_t *payload, size_t l
     connection->gathered_count += framed;
 }
 
-// MARK: Sending as much as goes
+// MARK: Sending as fast as possible
 
 enum { BATCHES = 4 };
 

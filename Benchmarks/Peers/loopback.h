@@ -1,4 +1,4 @@
-// TCP sockets on loopback, for programs that work over those.
+// TCP sockets on loopback, for programs that use them.
 
 #pragma once
 

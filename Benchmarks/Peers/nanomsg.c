@@ -1,5 +1,6 @@
-// nanomsg: PAIR for round trip and stream, REQ and REP where many connect. Its PUB drops what a connection cannot take at once and has
-// no queue, so a broadcast that loses nothing is a PAIR for each peer; of those a process may have 512.
+// nanomsg: PAIR for round trip and stream, REQ and REP for many connections. Its PUB drops what a connection cannot
+// take at once, and has no queue. So a broadcast that loses nothing needs a PAIR for each peer; a process may have 512
+// of them.
 
 #include "benchmark.h"
 
@@ -33,7 +34,7 @@ static int opened(int protocol) {
     return socket;
 }
 
-/// It cannot say which port the kernel gave, so one is taken that was free.
+/// Listens on a port that was free a moment ago, because nanomsg cannot report which port the kernel gave.
 static int listening(int socket) {
     char address[64];
     int port = benchmark_free_port();
@@ -53,7 +54,7 @@ static void post(int socket, const uint8_t *bytes, size_t length) {
         demand(nn_send(socket, bytes, length, 0) >= 0, "nn_send");
         return;
     }
-    // Its own memory is handed over, which spares the second of two copies.
+    // Hands over memory of the library, which saves the second of two copies.
     void *message = nn_allocmsg(length, 0);
     demand(message != NULL, "nn_allocmsg");
     memcpy(message, bytes, length);
@@ -183,7 +184,7 @@ static intptr_t connect_once(const uint8_t *payload) {
 
 static void leave(intptr_t socket) { nn_close((int)socket); }
 
-/// One socket on either side with so many connections, for it has not so many sockets.
+/// Uses one socket on either side for all connections, because there are not enough sockets.
 static void keep_idle(void) {
     uint64_t before = benchmark_resident();
     const uint8_t *payload = benchmark_payload(options.size, 0);
@@ -196,7 +197,7 @@ static void keep_idle(void) {
             connect_to(socket, options.port);
             while (nn_get_statistic(socket, NN_STAT_CURRENT_CONNECTIONS) <= (uint64_t)index) {}
         }
-        // They take turns, so each connection carries one.
+        // The connections take turns, so each carries one message.
         for (int index = 0; index < options.peers; index++) greet(socket, payload);
     }
     benchmark_say_resident(before, options.peers);

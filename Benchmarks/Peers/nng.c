@@ -1,5 +1,6 @@
-// NNG, in plaintext or with TLS: PAIR for round trip and stream, REQ and REP where many connect. For broadcast PUB and SUB, which drop what does not fit in a
-// queue; so the subscribers say from time to time what all of them have, and the publisher keeps within the queues.
+// NNG, in plaintext or with TLS: PAIR for round trip and stream, REQ and REP for many connections. Broadcast uses PUB
+// and SUB, which drop what does not fit in a queue. So the subscribers report from time to time what all of them have,
+// and the publisher does not overrun the queues.
 
 #include "identity.h"
 
@@ -26,7 +27,7 @@ static void demand(int status, const char *what) {
     if (status != 0) benchmark_fail(what, nng_strerror(status));
 }
 
-/// A key on P-256: the number 1, as RFC 5915 has it written; libcrypto works out the public half.
+/// Makes a key on P-256: the number 1, encoded as in RFC 5915. libcrypto computes the public half.
 static EVP_PKEY *elliptic_key(void) {
     static const uint8_t written[51] = {
         0x30, 0x31, 0x02, 0x01, 0x01, 0x04, 0x20, [38] = 1, 0xa0, 0x0a, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03,
@@ -35,7 +36,8 @@ static EVP_PKEY *elliptic_key(void) {
     return d2i_PrivateKey(EVP_PKEY_EC, NULL, &from, sizeof written);
 }
 
-/// Messages that may wait in a queue, and in those of all peers; by trial more is no faster, and it takes long to empty them.
+/// Returns how many messages may wait in a queue. The queues of all peers together are limited as well. By measurement
+/// more is not faster, and it takes long to empty the queues.
 static int window(void) {
     enum { BYTES_WAITING = 4 << 20, MOST_WAITING = 4096, ALL_WAITING = 32768 };
     int messages = (int)(BYTES_WAITING / options.size), most = ALL_WAITING / options.peers;
@@ -47,15 +49,15 @@ static nng_socket opened(int (*open)(nng_socket *)) {
     nng_socket socket;
     demand(open(&socket), "nng_open");
     demand(nng_socket_set_size(socket, NNG_OPT_RECVMAXSZ, 0), "NNG_OPT_RECVMAXSZ");
-    // A queue is memory from the start: idle peers get the default. Not every protocol has both queues.
+    // A queue takes memory from the start, so idle peers get the default. Not every protocol has both queues.
     if (options.work == BENCHMARK_IDLE) return socket;
     (void)nng_socket_set_int(socket, NNG_OPT_SENDBUF, window());
     (void)nng_socket_set_int(socket, NNG_OPT_RECVBUF, window());
     return socket;
 }
 
-/// Rules for one side, where this program is to use TLS. Below is Mbed TLS 2, which has neither TLS 1.3 nor Ed25519: TLS 1.2 and
-/// a key on P-256, which both sides prove.
+/// Makes the TLS configuration of one side. NNG uses Mbed TLS 2, which has neither TLS 1.3 nor Ed25519. So both sides
+/// use TLS 1.2, and prove a key on P-256.
 static nng_tls_config *rules(nng_tls_mode mode) {
     static char key[1024], certificate[2048];
     if (*key == 0) {
@@ -201,7 +203,7 @@ struct subscriber {
     uint64_t count;
 };
 
-/// How many have reached the last four halves of a window; nobody can be further apart.
+/// How many subscribers have reached each of the last four halves of a window. No two can be further apart.
 static int reached[4];
 static struct benchmark_tally tally;
 static nng_socket words;

@@ -1,11 +1,11 @@
-// What sessions over Bluetooth are measured against: nothing between the messages and RFCOMM's sockets. The server is on hci1,
+// The baseline for sessions over Bluetooth: nothing between the messages and RFCOMM's sockets. The server is on hci1,
 // the client on hci0.
 
 #include "framing.h"
 
 enum {
     LARGEST_COPIED = SMALL_MESSAGE,
-    /// What one write takes at most: of one from some 23,000 bytes on the kernel never returns.
+    /// The most bytes in one write: a write of some 23,000 bytes or more never returns from the kernel.
     LARGEST_WRITE = 8 << 10,
 };
 
@@ -17,7 +17,7 @@ enum {
 #include <poll.h>
 #include <sys/ioctl.h>
 
-/// A socket on that adapter; the kernel chooses the channel of one that listens.
+/// Opens a socket on that adapter. The kernel chooses the channel of a socket that listens.
 static int socket_on(int adapter) {
     int controller = socket(AF_BLUETOOTH, SOCK_RAW | SOCK_CLOEXEC, BTPROTO_HCI);
     struct hci_dev_info information = {.dev_id = (uint16_t)adapter};
@@ -57,7 +57,7 @@ static int called(void) {
         options.port, "%hhx:%hhx:%hhx:%hhx:%hhx:%hhx/%hhu", &bytes[5], &bytes[4], &bytes[3], &bytes[2], &bytes[1],
         &bytes[0], &address.rc_channel);
     if (fields != 7) benchmark_fail("an address", options.port);
-    // For a while after a connection has been closed there is no other to its channel.
+    // For a while after a connection was closed, no other can be made to its channel.
     for (int tries = 0;; tries++) {
         int descriptor = socket_on(0);
         if (connect(descriptor, (struct sockaddr *)&address, sizeof address) == 0) return descriptor;
@@ -95,7 +95,7 @@ static void write_frames(struct connection *connection, const struct iovec *fram
 
 static size_t read_some(struct connection *connection, uint8_t *room, size_t size) {
     ssize_t got = read(connection->descriptor, room, size);
-    // That the other side has closed comes as an error.
+    // A close by the other side arrives as an error.
     demand(got >= 0 || errno == ECONNRESET, "read");
     return got < 0 ? 0 : (size_t)got;
 }

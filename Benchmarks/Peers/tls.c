@@ -1,5 +1,5 @@
-// What sessions under TLS are measured against: OpenSSL's TLS 1.3 right over blocking sockets. Both sides prove an Ed25519 key;
-// AES-128-GCM.
+// The baseline for sessions under TLS: OpenSSL's TLS 1.3 directly over blocking sockets. Both sides prove an Ed25519
+// key; the cipher is AES-128-GCM.
 
 #include "framing.h"
 #include "identity.h"
@@ -7,8 +7,8 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
-/// What is larger goes to OpenSSL from where it lies; up to here the record that a length prefix would take for itself costs more
-/// than the copy.
+/// Larger messages go to OpenSSL from where they lie. Up to this size, the separate record for a length prefix costs
+/// more than the copy.
 enum { LARGEST_COPIED = 64 << 10, READ_AHEAD = 33 << 10 };
 
 #include "loopback.h"
@@ -22,7 +22,7 @@ static void demand_tls(bool is_good, const char *what) {
     benchmark_fail(what, words);
 }
 
-/// Both sides show the same certificate, and trust no other.
+/// Makes the context. Both sides show the same certificate, and trust no other.
 static void make_context(void) {
     static const uint8_t seed[32] = {1};
     struct identity own = identity_of(EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, seed, sizeof seed), NULL);
@@ -36,16 +36,16 @@ static void make_context(void) {
         "a context");
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
     SSL_CTX_clear_options(context, SSL_OP_ENABLE_MIDDLEBOX_COMPAT);
-    // Programs end without a word when they have what they measured.
+    // Programs end without a TLS close once they have their measurements.
     SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF);
-    // Nobody comes back with a ticket here.
+    // No connection here resumes with a ticket.
     SSL_CTX_set_num_tickets(context, 0);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_mode(context, SSL_MODE_AUTO_RETRY);
-    // One system call reads two records; by trial better than one, and than more.
+    // One system call reads two records. By measurement that is better than one, and than more.
     SSL_CTX_set_read_ahead(context, 1);
     SSL_CTX_set_default_read_buffer_len(context, READ_AHEAD);
-    // What is not needed between two messages is given back where connections are idle.
+    // Idle connections release what they do not need between two messages.
     if (options.work == BENCHMARK_IDLE) SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
 }
 

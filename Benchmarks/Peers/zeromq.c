@@ -1,5 +1,6 @@
-// ZeroMQ, in plaintext or with CURVE: PAIR for round trip and stream, XPUB that may not drop for broadcast, DEALER and ROUTER where many connect. Large messages
-// are sent without a copy; marks so high that they hold nobody up who keeps up.
+// ZeroMQ, in plaintext or with CURVE: PAIR for round trip and stream, XPUB that may not drop for broadcast, DEALER and
+// ROUTER for many connections. Large messages are sent without a copy. The high-water marks are so high that a receiver
+// that keeps up never holds up the sender.
 
 #include "benchmark.h"
 
@@ -9,15 +10,15 @@
 #include <zmq.h>
 
 enum {
-    /// From here on not copying pays.
+    /// From this size on, avoiding the copy pays.
     BY_REFERENCE = 8 << 10,
-    /// What may wait in a queue; by trial more is no faster.
+    /// The bytes that may wait in a queue; by measurement more is not faster.
     BYTES_WAITING = 4 << 20,
 };
 
 static struct benchmark_options options;
 static void *context;
-/// What all sockets of a program with CURVE prove, and what both sides know of each other.
+/// With CURVE, all sockets of a program prove this one key, and both sides know it.
 static bool is_encrypted;
 static char public_key[41], secret_key[41];
 
@@ -46,7 +47,7 @@ static void *new_socket(int kind) {
     return socket;
 }
 
-/// One key for both sides, made from a number so that two processes agree on it.
+/// Makes one key for both sides from a number, so that two processes agree on it.
 static void choose_key(void) {
     static const uint8_t number[32] = {1};
     if (!zmq_has("curve")) benchmark_lacks("it was built without CURVE");
@@ -107,7 +108,7 @@ static void wait_for_word(void *socket) {
 
 // MARK: Round trip
 
-/// Sends back what comes, with whatever stands before it to say whose it is.
+/// Sends back each message, with the parts before it that say whose it is.
 static void echo(void *socket, int limit) {
     zmq_msg_t message;
     zmq_msg_init(&message);
@@ -161,13 +162,13 @@ static void publish(void *socket) {
     send_all(socket);
 }
 
-/// One XSUB socket with so many connections: a socket each would have to be polled, which is slower.
+/// Uses one XSUB socket for all connections: separate sockets would have to be polled, which is slower.
 static void subscribe(void) {
     void *socket = new_socket(ZMQ_XSUB);
     for (int index = 0; index < options.peers; index++) connect_to_server(socket);
     demand(zmq_send(socket, "\1", 1, 0) == 1, "zmq_send");
     receive_all(socket, options.peers, benchmark_receive_mixed);
-    // What is no subscription goes up to the publisher as it is.
+    // A message that is no subscription passes to the publisher unchanged.
     demand(zmq_send(socket, "\2", 1, 0) == 1, "zmq_send");
     zmq_close(socket);
     zmq_ctx_term(context);

@@ -2,7 +2,7 @@ import CBenchmark
 import Dispatch
 import Nigh
 
-/// Calls, says one thing, hears one thing, and leaves; again and again.
+/// Connects, sends one message, receives one message, and disconnects, again and again.
 ///
 /// `@unchecked Sendable`: touched on the loop only.
 final class Caller: @unchecked Sendable {

@@ -2,8 +2,8 @@ import CBenchmark
 import Dispatch
 import Nigh
 
-/// Idle peers: one session that has many on one side, on the other as many sessions in one process. Mirrored, the one
-/// session is the one that calls, so that both ends of a conversation can be measured where there are many.
+/// Idle peers: one session with many peers on one side, and as many sessions in one process on the other. When
+/// mirrored, the one session calls, so that both ends of a conversation can be measured where there are many.
 ///
 /// `@unchecked Sendable`: touched on the loop only, once it runs.
 final class Crowd: @unchecked Sendable {
@@ -36,7 +36,7 @@ final class Crowd: @unchecked Sendable {
         }
     }
 
-    // MARK: Those who are called
+    // MARK: The sessions that are called
 
     private func listen(_ session: Session) {
         setting.accept(
@@ -53,9 +53,9 @@ final class Crowd: @unchecked Sendable {
             })
     }
 
-    // MARK: Those who call
+    // MARK: The sessions that call
 
-    /// Calls the next one, and says something.
+    /// Calls the next peer, and sends it a message.
     private func greet() {
         let index = heard
         guard index < setting.peers else { return }
@@ -81,7 +81,7 @@ final class Crowd: @unchecked Sendable {
     private func hear() {
         heard += 1
         guard heard == setting.peers else { return }
-        // The loop must not be held up: it has acknowledgements to send and to take.
+        // The loop must not be blocked: it has acknowledgements to send and to receive.
         setting.loop.schedule(at: setting.loop.now + .milliseconds(500)) { [self] in
             benchmark_say("resident", (benchmark_resident() - residentBefore) / UInt64(setting.peers))
             end.signal()

@@ -1,8 +1,8 @@
 import CBenchmark
 import Nigh
 
-/// A session that is found, from when the driver says so, or one that looks for it. It tells the moment before it starts, and the
-/// one from which on it can be found or the first peer can be invited.
+/// A session that can be found from the moment the driver says so, or a session that looks for it. It reports the
+/// moment before it starts, and the moment from which it can be found or can invite the first peer.
 struct Found {
     private let setting: Setting
 
@@ -18,7 +18,7 @@ struct Found {
             case .advertised: benchmark_say("advertised-at", benchmark_now())
             case .stateChanged(let peer, from: .unavailable, _) where !serves && peer.state == .available:
                 benchmark_say("found-at", benchmark_now())
-            // It stands in the way of being found, or of finding.
+            // The failure prevents this session from being found, or from finding others.
             case .transportFailed(let error): Setting.fail("\(error)")
             default: break
             }

@@ -1,10 +1,11 @@
 import CBenchmark
 import Nigh
 
-/// A session that does what the peers in C do, with the same command line; `--way` says which door its program uses.
+/// A session that does what the peers in C do, with the same command line. `--way` says how its program takes messages.
 ///
-/// Nothing is set that a program would not set: reliable messages, acknowledged and resumable, default limits but for the
-/// number of peers; and that the peers in plaintext are compared with sessions in plaintext.
+/// It sets nothing that a program would not set: messages are reliable, acknowledged and resumable, and limits have
+/// their defaults. There are two exceptions: the limits on the number of peers, and plaintext sessions for the
+/// comparison with plaintext peers.
 enum Program {
     /// How the program takes its messages.
     enum Door: String {
@@ -35,19 +36,20 @@ enum Program {
     }
 }
 
-/// What all of a program's work needs.
+/// The settings that every kind of work needs.
 struct Setting: @unchecked Sendable {
-    // The options point at the command line, which nobody changes; hence `@unchecked Sendable`.
+    // The options point into the command line, which nobody changes; hence `@unchecked Sendable`.
     let options: benchmark_options
     let door: Program.Door
     let security: SessionSecurity
-    /// Over Bluetooth, the server by the adapter hci1 and the client by hci0; else over TCP on loopback.
+    /// Whether it runs over Bluetooth, with the server on the adapter hci1 and the client on hci0; otherwise it uses
+    /// TCP on loopback.
     let isOverBluetooth: Bool
     let loop: UVEventLoop
 
     private var transport: String {
         if isOverBluetooth { return "bluetooth:adapter=hci\(options.serves ? 1 : 0)" }
-        // Who finds peers, where that is the work.
+        // What finds peers, if that is the work.
         return "tcp:mdns=\(options.work == BENCHMARK_FOUND ? String(cString: options.way) : "off")"
     }
 
@@ -67,7 +69,7 @@ struct Setting: @unchecked Sendable {
         return Session(configuration, identity: .ephemeral(), transports: transports, loop: loop)
     }
 
-    /// Where the server number `index` listens.
+    /// Returns the address of the server number `index`.
     func address(_ index: Int = 0) -> TransportAddress {
         if isOverBluetooth {
             return TransportAddress(scheme: "bluetooth", value: String(cString: options.port))
@@ -76,18 +78,18 @@ struct Setting: @unchecked Sendable {
         return TransportAddress(scheme: "tcp", value: "127.0.0.1:\(ports[index])")
     }
 
-    /// Starts a session that accepts whoever calls; `listening` gets its port once.
+    /// Starts a session that accepts every caller. `listening` gets its port once.
     func accept(
         with session: Session, onMessage: MessageHandler?,
         listening: @escaping @Sendable (String) -> Void = { benchmark_say_port($0) },
         connected: @escaping @Sendable (PeerID) -> Void = { _ in }
     ) {
-        let told = Once()
+        let isPortReported = Once()
         session.start(
             onEvent: { [unowned session] event in
                 switch event {
                 case .listening(_, let addresses):
-                    guard let address = addresses.first?.value, told.isFirst() else { return }
+                    guard let address = addresses.first?.value, isPortReported.isFirst() else { return }
                     listening(isOverBluetooth ? address : String(address.split(separator: ":").last ?? ""))
                 case .invited(let invitation): session.accept(invitation)
                 case .stateChanged(let peer, _, _) where peer.state == .connected: connected(peer.id)
@@ -114,7 +116,7 @@ struct Setting: @unchecked Sendable {
         }
     }
 
-    /// Reads the inbox by the door chosen, if that is not the handler.
+    /// Reads the inbox by the chosen door, unless that is the handler.
     func read(_ session: Session, _ take: @escaping @Sendable (Message) -> Void) {
         switch door {
         case .handler: break
@@ -129,7 +131,7 @@ struct Setting: @unchecked Sendable {
         }
     }
 
-    /// Whatever else ends a conversation means that nothing was measured.
+    /// Ends the program if the conversation ended for any other reason, because then nothing was measured.
     private static func fail(unlessLeaving error: NighError) {
         switch error.cause {
         case .left, .peerLeft, .closed, .linkLost, .reset: break
@@ -145,7 +147,7 @@ struct Setting: @unchecked Sendable {
     }
 }
 
-/// True the first time it is asked. `@unchecked Sendable`: asked on one loop only.
+/// Returns true on the first call only. `@unchecked Sendable`: called on one loop only.
 final class Once: @unchecked Sendable {
     private var wasAsked = false
 

@@ -2,7 +2,7 @@ import CBenchmark
 import Dispatch
 import Nigh
 
-/// Sends back what comes.
+/// Sends back every message.
 struct Echo {
     private let setting: Setting
 
@@ -24,9 +24,9 @@ struct Echo {
     }
 }
 
-/// Asks, one message at a time, and takes the time of each answer.
+/// Sends one message at a time, and measures the time until each answer.
 ///
-/// `@unchecked Sendable`: once connected, only whoever takes the messages touches it, one at a time.
+/// `@unchecked Sendable`: once connected, only the code that takes the messages touches it, one message at a time.
 final class Asker: @unchecked Sendable {
     private let setting: Setting
     private let session: Session
@@ -67,9 +67,9 @@ final class Asker: @unchecked Sendable {
     }
 }
 
-/// Sends payloads that stay where they are: small ones are copied by the session, large ones given by reference.
+/// Sends payloads that stay in place: the session copies small ones, and gets large ones by reference.
 ///
-/// Constant, and the payloads are never changed; hence `@unchecked Sendable`.
+/// It is constant, and the payloads never change; hence `@unchecked Sendable`.
 final class Outgoing: @unchecked Sendable {
     private let session: Session
     private let size: Int
@@ -85,7 +85,7 @@ final class Outgoing: @unchecked Sendable {
         }
     }
 
-    /// The payload as a slice: one of those prepared, or a copy where it is a mark.
+    /// Returns the payload as a slice: a prepared one, or a copy if it is a mark.
     func slice(_ payload: UnsafePointer<UInt8>) -> ByteSlice {
         let number = benchmark_number(payload)
         if number < UInt64(slices.count) { return slices[Int(number)] }
@@ -108,7 +108,7 @@ final class Outgoing: @unchecked Sendable {
 }
 
 extension UnsafeRawBufferPointer {
-    /// As C wants it.
+    /// The bytes as a pointer for C.
     @inline(__always)
     var bytes: UnsafePointer<UInt8>? { baseAddress?.assumingMemoryBound(to: UInt8.self) }
 }

@@ -2,9 +2,9 @@ import CBenchmark
 import Dispatch
 import Nigh
 
-/// What arrives on one connection, checked and counted; the tally is shared by all connections of this process.
+/// Checks and counts what arrives on one connection. All connections of this process share the tally.
 ///
-/// `@unchecked Sendable`: touched by whoever takes the messages, one at a time.
+/// `@unchecked Sendable`: only the code that takes the messages touches it, one message at a time.
 final class Receipt: @unchecked Sendable {
     private let tally: UnsafeMutablePointer<benchmark_tally>
     @exclusivity(unchecked) private var receipt = benchmark_receipt()
@@ -14,7 +14,7 @@ final class Receipt: @unchecked Sendable {
         receipt.size = size
     }
 
-    /// True when it was the last one of all connections.
+    /// Returns true if it was the last message of all connections.
     @inline(__always)
     func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
         benchmark_receive(&receipt, tally, bytes.bytes, bytes.count)
@@ -28,10 +28,10 @@ final class Receipt: @unchecked Sendable {
     }
 }
 
-/// Takes what comes on each connection, and answers the end of it all. In a stream that is the one session that is called; in a
-/// broadcast there are many in one process, on one loop, each connected with the publisher.
+/// Takes what arrives on each connection, and answers the last message. In a stream there is one session, which is
+/// called. In a broadcast there are many in one process, on one loop, each connected with the publisher.
 ///
-/// `@unchecked Sendable`: touched on the loop only, but for what `Receipt` counts.
+/// `@unchecked Sendable`: touched on the loop only, except what `Receipt` counts.
 final class Receiving: @unchecked Sendable {
     private let setting: Setting
     private let end = DispatchSemaphore(value: 0)
@@ -52,7 +52,7 @@ final class Receiving: @unchecked Sendable {
         benchmark_wait_for_other_side()
     }
 
-    /// One after the other, so that nobody has to wait for an invitation that stands behind a thousand.
+    /// Connects the sessions one after the other, so that no invitation waits behind a thousand others.
     private func begin(_ index: Int) {
         guard index < sessions.count else { return }
         let session = sessions[index]
@@ -78,12 +78,13 @@ final class Receiving: @unchecked Sendable {
     }
 }
 
-/// Sends to all peers for as long as the command line says, waiting wherever one has no room, until the end of it all is answered.
-/// In a stream that is the one peer it calls; in a broadcast, all those who call.
+/// Sends to all peers for as long as the command line says, and waits wherever one has no room. Ends when the last
+/// message is answered. In a stream it sends to the one peer that it calls; in a broadcast, to all peers that call it.
 ///
-/// `@unchecked Sendable`: the peers are gathered on the loop, and all is sent from one task; the report comes after all was sent.
+/// `@unchecked Sendable`: the peers are gathered on the loop, and one task sends everything. The report comes after
+/// that.
 final class Sending: @unchecked Sendable {
-    /// So much is sent before others on the loop have their turn.
+    /// How many bytes are sent before other work on the loop has its turn.
     private static let bytesInTurn = 256 << 10
 
     private let setting: Setting

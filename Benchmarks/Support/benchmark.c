@@ -52,7 +52,7 @@ struct benchmark_options benchmark_begin(int argument_count, char *const *argume
         else if (strcmp(flag, "--way") == 0) options.way = value;
         else benchmark_fail("unknown argument", flag);
     }
-    // The driver ends what it started; should it be killed itself, the kernel does.
+    // The driver ends what it started. If the driver itself is killed, the kernel does it.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGPIPE, SIG_IGN);
     return options;

@@ -65,7 +65,7 @@ struct benchmark_process benchmark_start(char *const *arguments, int processor) 
         close(input[1]);
         return process;
     }
-    // What is started inherits where it may run.
+    // The started program inherits the processors that it may run on.
     cpu_set_t all, one;
     sched_getaffinity(0, sizeof all, &all);
     if (processor >= 0) {

@@ -1,10 +1,11 @@
 import Glibc
 import NighCore
 
-/// The program that plugins are loaded into: whether it can be one at all.
+/// The program that plugins are loaded into, and whether it can load any.
 enum HostProgram {
-    /// A plugin brings code that calls Swift's runtime and Nigh. Both must be there once: where the program keeps a copy of its own, the
-    /// plugin would get a second one, and the first asynchronous call from one to the other would end the program.
+    /// Fails if this program cannot load plugins. A plugin's code calls Swift's runtime and Nigh, and each must exist
+    /// only once in the process. If the program has a private copy, the plugin gets a second one, and the first
+    /// asynchronous call from one to the other ends the program.
     static func check(loading path: String) throws(NighError) {
         guard sharesSwift else {
             throw NighError(
@@ -22,14 +23,14 @@ enum HostProgram {
         }
     }
 
-    /// Whether Swift's runtime is a library in this process.
+    /// Whether Swift's runtime is a shared library in this process.
     private static var sharesSwift: Bool {
         guard let library = dlopen("libswiftCore.so", RTLD_LAZY | RTLD_NOLOAD) else { return false }
         dlclose(library)
         return true
     }
 
-    /// The kind of machine in an ELF header.
+    /// The kind of this machine, as in an ELF header.
     static var machine: UInt16 {
         #if arch(x86_64)
             UInt16(EM_X86_64)

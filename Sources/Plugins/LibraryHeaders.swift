@@ -1,10 +1,10 @@
 import Glibc
 
-/// What a shared library's file says about itself in its headers, read and compared before the loader believes it.
+/// The headers of a shared library's file, read and compared before the loader relies on them.
 ///
-/// The loader maps what the headers name and goes there. Where a file is cut off, or its headers are damaged, that ends the process. So
-/// all the loader follows must lie within the file, and what is said twice, for the loader and for linkers, must agree. What the headers
-/// lead to (code, relocations, symbols) is not looked at.
+/// The loader maps what the headers name and follows it. If a file is cut off, or its headers are damaged, that ends
+/// the process. So all that the loader follows must lie within the file, and what is stated twice, for the loader and
+/// for linkers, must agree. What the headers lead to (code, relocations, symbols) is not checked.
 struct LibraryHeaders {
     /// Why a file is not loaded, in words.
     struct Flaw: Error {
@@ -13,10 +13,10 @@ struct LibraryHeaders {
         init(_ words: String) { self.words = words }
     }
 
-    /// More than any library has; so nothing large is read for a number that is wrong.
-    private static let mostSegments = 128
-    private static let mostSections = 65_536
-    private static let mostEntries = 65_536
+    /// More than any library has, so that no wrong number makes the program read a lot.
+    private static let segmentLimit = 128
+    private static let sectionLimit = 65_536
+    private static let entryLimit = 65_536
 
     /// No address of a process is beyond this.
     private static let endOfMemory: UInt64 = 1 << 48
@@ -24,25 +24,26 @@ struct LibraryHeaders {
     let segments: [Elf64_Phdr]
     let sections: [Elf64_Shdr]
     let dynamic: [Elf64_Dyn]
-    /// How many relocations in front need no symbol; the loader insists on the number that it is told.
+    /// How many relocations at the front need no symbol. The loader relies on the number that the file states.
     private let relativeCount: UInt64
     private let fileSize: UInt64
 
-    /// Reads the headers of the library open at `descriptor`. Fails where one of them does not lie within the file.
+    /// Reads the headers of the library that is open at `descriptor`. Fails if one of them does not lie within the
+    /// file.
     init(_ header: Elf64_Ehdr, of descriptor: Int32) throws(Flaw) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw Flaw(String(cString: strerror(errno))) }
         fileSize = UInt64(status.st_size)
         guard header.e_ident.4 == UInt8(ELFCLASS64), header.e_ident.5 == UInt8(ELFDATA2LSB),
             header.e_version == UInt32(EV_CURRENT), header.e_phentsize == MemoryLayout<Elf64_Phdr>.size,
-            header.e_phnum > 0, header.e_phnum <= Self.mostSegments
+            header.e_phnum > 0, header.e_phnum <= Self.segmentLimit
         else { throw Flaw("its header is damaged") }
         segments = try Self.read(
             descriptor, fileSize, "its program headers", at: header.e_phoff, count: Int(header.e_phnum))
         if header.e_shnum == 0 {
             sections = []
         } else {
-            guard header.e_shentsize == MemoryLayout<Elf64_Shdr>.size, header.e_shnum <= Self.mostSections
+            guard header.e_shentsize == MemoryLayout<Elf64_Shdr>.size, header.e_shnum <= Self.sectionLimit
             else { throw Flaw("its header is damaged") }
             sections = try Self.read(
                 descriptor, fileSize, "its section headers", at: header.e_shoff, count: Int(header.e_shnum))
@@ -50,7 +51,7 @@ struct LibraryHeaders {
         let parts = segments.filter { $0.p_type == UInt32(PT_DYNAMIC) }
         guard parts.count == 1, let part = parts.first,
             part.p_filesz % UInt64(MemoryLayout<Elf64_Dyn>.size) == 0,
-            part.p_filesz / UInt64(MemoryLayout<Elf64_Dyn>.size) <= Self.mostEntries
+            part.p_filesz / UInt64(MemoryLayout<Elf64_Dyn>.size) <= Self.entryLimit
         else { throw Flaw("it has no dynamic section that could be read") }
         let all: [Elf64_Dyn] = try Self.read(
             descriptor, fileSize, "its dynamic section", at: part.p_offset,
@@ -82,7 +83,7 @@ struct LibraryHeaders {
         return UInt64(table.prefix { $0.r_info & 0xffff_ffff == relative }.count)
     }
 
-    /// For the plain structures of C's header alone.
+    /// Reads `count` entries at `offset`. Only for the plain structures of the C header.
     private static func read<Entry>(
         _ descriptor: Int32, _ fileSize: UInt64, _ what: String, at offset: UInt64, count: Int
     ) throws(Flaw) -> [Entry] {
@@ -99,7 +100,7 @@ struct LibraryHeaders {
         return entries
     }
 
-    /// The end of a range, where that is a number.
+    /// Returns the end of a range; nil if it overflows.
     private static func end(_ start: UInt64, _ count: UInt64) -> UInt64? {
         let (end, overflow) = start.addingReportingOverflow(count)
         return overflow ? nil : end
@@ -107,7 +108,7 @@ struct LibraryHeaders {
 
     // MARK: What must hold
 
-    /// Fails where the loader would follow something that leads nowhere.
+    /// Fails if the loader would follow something that leads nowhere.
     func check() throws(Flaw) {
         try checkLoads()
         for segment in segments where segment.p_type != UInt32(PT_LOAD) { try check(segment) }
@@ -137,11 +138,11 @@ struct LibraryHeaders {
         }
     }
 
-    /// A segment that the loader looks at where another has mapped it.
+    /// Checks a segment that the loader reads in the memory that another segment has mapped.
     private func check(_ segment: Elf64_Phdr) throws(Flaw) {
         switch Int32(bitPattern: segment.p_type) {
         case PT_DYNAMIC, PT_GNU_RELRO:
-            // The loader writes there, or takes away that anybody can.
+            // The loader writes there, or makes it read-only.
             guard isMapped(segment, UInt32(PF_W)) else { throw Flaw("its program headers are damaged") }
         case PT_TLS, PT_NOTE, PT_PHDR, PT_GNU_EH_FRAME, Self.property:
             let isAligned = segment.p_align == 0 || segment.p_align.nonzeroBitCount == 1
@@ -156,7 +157,7 @@ struct LibraryHeaders {
     private static let property: Int32 = 0x6474_e553
 
     private func isMapped(_ segment: Elf64_Phdr, _ flags: UInt32) -> Bool {
-        // What only takes room in each thread is in no load.
+        // Only the bytes in the file belong to a loaded segment. Each thread gets room for the rest.
         let count =
             segment.p_type == UInt32(PT_TLS) ? segment.p_filesz : max(segment.p_filesz, segment.p_memsz)
         guard segment.p_filesz <= segment.p_memsz, let load = load(of: segment.p_vaddr, count) else {
@@ -167,7 +168,8 @@ struct LibraryHeaders {
                 || segment.p_offset &- load.p_offset == segment.p_vaddr &- load.p_vaddr)
     }
 
-    /// The segment that the range of memory lies in; what lies behind its end on the same page counts as well.
+    /// Returns the loaded segment that contains the range of memory. The rest of the segment's last page counts as
+    /// well.
     private func load(of address: UInt64, _ count: UInt64) -> Elf64_Phdr? {
         guard let end = Self.end(address, count) else { return nil }
         let page = UInt64(getpagesize())
@@ -181,39 +183,39 @@ struct LibraryHeaders {
 
     private static func isLoaded(_ section: Elf64_Shdr) -> Bool { section.sh_flags & UInt64(SHF_ALLOC) != 0 }
 
-    private static func isThreads(_ section: Elf64_Shdr) -> Bool { section.sh_flags & UInt64(SHF_TLS) != 0 }
+    private static func isPerThread(_ section: Elf64_Shdr) -> Bool { section.sh_flags & UInt64(SHF_TLS) != 0 }
 
-    private static func takesNoFile(_ section: Elf64_Shdr) -> Bool { section.sh_type == UInt32(SHT_NOBITS) }
+    private static func isNoBits(_ section: Elf64_Shdr) -> Bool { section.sh_type == UInt32(SHT_NOBITS) }
 
-    /// The section headers say once more where everything lies. The loader does not read them, so a damaged program header shows in
-    /// that the two differ.
+    /// Checks the sections against the segments. The section headers state once more where everything lies, and the
+    /// loader does not read them. So if a program header is damaged, the two differ.
     private func checkSections() throws(Flaw) {
         for section in sections where Self.isLoaded(section) && section.sh_size > 0 {
-            let isOfThread = Self.isThreads(section)
-            if isOfThread, Self.takesNoFile(section) { continue }
+            let isPerThread = Self.isPerThread(section)
+            if isPerThread, Self.isNoBits(section) { continue }
             guard let load = load(of: section.sh_addr, section.sh_size),
                 section.sh_flags & UInt64(SHF_WRITE) == 0 || load.p_flags & UInt32(PF_W) != 0,
                 section.sh_flags & UInt64(SHF_EXECINSTR) == 0 || load.p_flags & UInt32(PF_X) != 0
             else { throw Self.disagreement }
-            guard !Self.takesNoFile(section) else { continue }
+            guard !Self.isNoBits(section) else { continue }
             guard section.sh_offset &- load.p_offset == section.sh_addr &- load.p_vaddr,
                 section.sh_offset + section.sh_size <= load.p_offset + load.p_filesz
             else { throw Self.disagreement }
         }
-        for section in sections where !Self.takesNoFile(section) && section.sh_type != UInt32(SHT_NULL) {
+        for section in sections where !Self.isNoBits(section) && section.sh_type != UInt32(SHT_NULL) {
             guard let end = Self.end(section.sh_offset, section.sh_size), end <= fileSize else {
                 throw Flaw("one of its sections lies beyond its end: the file is cut off or damaged")
             }
         }
-        try checkThreads()
+        try checkPerThread()
         try checkReadOnly()
     }
 
     private static let disagreement = Flaw("its headers contradict each other: the file is damaged")
 
-    /// What each thread has its own of is described by one segment, from the first such section to the end of the last.
-    private func checkThreads() throws(Flaw) {
-        let own = sections.filter { Self.isLoaded($0) && Self.isThreads($0) }
+    /// Checks that one segment describes the thread-local data, from the first such section to the end of the last.
+    private func checkPerThread() throws(Flaw) {
+        let own = sections.filter { Self.isLoaded($0) && Self.isPerThread($0) }
         guard let first = own.min(by: { $0.sh_addr < $1.sh_addr }) else { return }
         let last = own.reduce(first.sh_addr) { max($0, $1.sh_addr &+ $1.sh_size) }
         let alignment = own.reduce(1) { max($0, $1.sh_addralign) }
@@ -224,14 +226,14 @@ struct LibraryHeaders {
         else { throw Self.disagreement }
     }
 
-    /// What becomes unwritable once it is loaded must end where a section ends. Of the table that is filled in as functions are called
-    /// the first three entries belong to it.
+    /// Checks that what becomes read-only once it is loaded ends where a section ends. The first three entries of the
+    /// table that is filled in as functions are called belong to it.
     private func checkReadOnly() throws(Flaw) {
         let page = UInt64(getpagesize())
         for part in segments where part.p_type == UInt32(PT_GNU_RELRO) {
             let end = (part.p_vaddr + part.p_memsz) / page * page
             let isCut = sections.contains {
-                Self.isLoaded($0) && !Self.isThreads($0) && $0.sh_addr >= part.p_vaddr
+                Self.isLoaded($0) && !Self.isPerThread($0) && $0.sh_addr >= part.p_vaddr
                     && $0.sh_addr &+ 3 * 8 < end && $0.sh_addr &+ $0.sh_size > end
             }
             guard !isCut else { throw Self.disagreement }
@@ -240,7 +242,7 @@ struct LibraryHeaders {
 
     // MARK: The dynamic section
 
-    /// A table that two entries describe, and the kind of section that it is.
+    /// A table that two entries of the dynamic section describe, and the kind of section that it is.
     private struct Table {
         let start: Int32
         let size: Int32
@@ -262,7 +264,7 @@ struct LibraryHeaders {
     private static let relrSize: Int32 = 35
     private static let relrSection: Int32 = 19
 
-    /// Tables whose size nothing says, and the kinds of section that they are.
+    /// Tables whose size is not stated, and the kinds of section that they are.
     private static let pointers: [(Int32, Int32)] = [
         (DT_SYMTAB, SHT_DYNSYM), (DT_HASH, SHT_HASH), (DT_GNU_HASH, SHT_GNU_HASH),
         (DT_VERSYM, SHT_GNU_versym), (DT_VERNEED, SHT_GNU_verneed), (DT_VERDEF, SHT_GNU_verdef),
@@ -295,7 +297,7 @@ struct LibraryHeaders {
         if let table = value(DT_PLTGOT), load(of: table, 8) == nil { throw damage }
         for table in Self.tables { try check(table, else: damage) }
         for (tag, kind) in Self.pointers { try check(tag, kind, else: damage) }
-        try checkPlace(else: damage)
+        try checkDynamicSegment(else: damage)
     }
 
     private func check(_ table: Table, else damage: Flaw) throws(Flaw) {
@@ -316,7 +318,7 @@ struct LibraryHeaders {
 
     private func check(_ tag: Int32, _ kind: Int32, else damage: Flaw) throws(Flaw) {
         guard let address = value(tag) else {
-            // Of the two kinds of hash tables one is enough.
+            // The table may be missing if the file has no such section: one of the two kinds of hash table is enough.
             if hasLoaded(kind) { throw damage }
             return
         }
@@ -330,8 +332,9 @@ struct LibraryHeaders {
         sections.contains { $0.sh_type == UInt32(bitPattern: kind) && Self.isLoaded($0) && $0.sh_size > 0 }
     }
 
-    /// The segment is the section of that kind; each table of relocations is one that the loader is told of.
-    private func checkPlace(else damage: Flaw) throws(Flaw) {
+    /// Checks that the dynamic segment is the section of that kind, and that the loader is given each table of
+    /// relocations.
+    private func checkDynamicSegment(else damage: Flaw) throws(Flaw) {
         guard !sections.isEmpty else { return }
         guard let part = segments.first(where: { $0.p_type == UInt32(PT_DYNAMIC) }),
             sections.contains(where: {

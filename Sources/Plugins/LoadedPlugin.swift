@@ -2,21 +2,22 @@ import NighCore
 
 /// A transport that was loaded from a file.
 public struct LoadedPlugin: Sendable {
-    /// The file.
+    /// The path of the file.
     public let path: String
-    /// Its own version.
+    /// The plugin's own version.
     public let version: String
-    /// What it says its transport offers and costs.
+    /// What the transport offers and costs, according to the plugin.
     public let capabilities: TransportCapabilities
-    /// What goes into a registry.
+    /// The transport as an entry for a registry.
     public let entry: TransportRegistry.Entry
 
     /// The transport's scheme.
     public var scheme: String { entry.scheme }
 
-    /// Loads the plugin in the file at `path`, which reads a disk, so not on a session's loop. Fails, in one sentence that says what to do,
-    /// for a file that is no plugin, that others may write, or that was built with another compiler or for another Nigh than this program;
-    /// and in programs that cannot load any. What was loaded stays loaded.
+    /// Loads the plugin in the file at `path`. It reads the disk, so do not call it on a session's loop. Fails, in one
+    /// sentence that says what to do, if the file is not a plugin, if others may write it, if it was built with another
+    /// compiler or for another Nigh than this program, and in programs that cannot load any plugin. What was loaded
+    /// stays loaded.
     public init(path: String) throws(NighError) {
         let file = PluginFile(path)
         let description = try file.open()
@@ -24,7 +25,8 @@ public struct LoadedPlugin: Sendable {
         try self.init(description.pointee, of: file)
     }
 
-    /// Nothing behind the first four bytes may be looked at before they are known.
+    /// Compares what the plugin was built with. Nothing behind the first four bytes may be read before they have been
+    /// checked.
     private static func check(
         _ description: UnsafePointer<nigh_plugin>, of file: PluginFile
     ) throws(NighError) {

@@ -1,24 +1,23 @@
 import Glibc
 import NighCore
 
-/// A file that is said to be a plugin, before anything of it has run.
+/// A file that is supposed to be a plugin, before any of its code has run.
 struct PluginFile: Hashable, Sendable {
-    /// As it was given, or found.
+    /// The path as it was given, or found.
     let path: String
 
-    /// The file at `path`.
     init(_ path: String) { self.path = path }
 
-    /// The function each plugin exports.
+    /// The name of the function that each plugin exports.
     private static let entrySymbol = "nigh_transport_plugin"
 
-    /// What the plugin says about itself, once the file is found fit to be loaded. From here on its code is a part of this process,
-    /// also if it is refused for what it says: Swift cannot take code out again.
+    /// Checks the file, loads it, and returns what the plugin says about itself. From then on its code is a part of
+    /// this process, even if the plugin is refused for what it says: Swift cannot unload code.
     func open() throws(NighError) -> UnsafePointer<nigh_plugin> {
         try HostProgram.check(loading: path)
         try checkWhoMayWrite()
         try checkFormat()
-        // A path without a slash would be looked for among the system's libraries.
+        // The loader would look for a path without a slash among the system's libraries.
         guard let library = dlopen(path.contains("/") ? path : "./\(path)", RTLD_NOW | RTLD_LOCAL) else {
             throw linkingFailed(dlerror().map { String(cString: $0) } ?? "nothing says why")
         }
@@ -35,7 +34,7 @@ struct PluginFile: Hashable, Sendable {
     }
 
     private func linkingFailed(_ words: String) -> NighError {
-        // The loader puts the path in front of what it says.
+        // The loader puts the path in front of its message.
         let words =
             words.hasPrefix(path)
             ? String(words.dropFirst(path.count).drop { $0 == ":" || $0 == " " }) : words
@@ -50,14 +49,14 @@ struct PluginFile: Hashable, Sendable {
 
     // MARK: Before it is loaded
 
-    /// Whether both are one file, under whatever names.
+    /// Returns whether both paths lead to the same file.
     func isSame(as other: PluginFile) -> Bool {
         var (status, otherStatus) = (stat(), stat())
         guard stat(path, &status) == 0, stat(other.path, &otherStatus) == 0 else { return path == other.path }
         return status.st_dev == otherStatus.st_dev && status.st_ino == otherStatus.st_ino
     }
 
-    /// Whoever can write the file, or put another in its place, runs what they like in this program.
+    /// Fails if others can write the file, or put another in its place: they could run any code in this program.
     private func checkWhoMayWrite() throws(NighError) {
         var status = stat()
         guard stat(path, &status) == 0 else {
@@ -71,7 +70,7 @@ struct PluginFile: Hashable, Sendable {
         guard status.st_mode & 0o022 == 0 else { throw writable("it", status.st_mode & 0o7777, path) }
         let real = realpath(path, nil)
         defer { free(real) }
-        // A link can be put in the place of another as well as what it leads to.
+        // Both a link and the file that it leads to can be replaced, so both folders count.
         for place in Set([path] + (real.map { [String(cString: $0)] } ?? [])) {
             let folder =
                 place.lastIndex(of: "/").map { $0 == place.startIndex ? "/" : String(place[..<$0]) } ?? "."
@@ -96,8 +95,8 @@ struct PluginFile: Hashable, Sendable {
             "others may write \(name) (mode \(String(mode, radix: 8)))", advice: "`chmod go-w \(path)`")
     }
 
-    /// That it is a whole library for this machine. The loader's own words for one that is not help nobody, and one that is cut off or
-    /// damaged would end the process.
+    /// Checks that the file is a whole library for this machine. The loader's own message for another file helps
+    /// nobody, and a file that is cut off or damaged would end the process.
     private func checkFormat() throws(NighError) {
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -122,12 +121,12 @@ struct PluginFile: Hashable, Sendable {
         }
     }
 
-    // MARK: Saying no
+    // MARK: Refusals
 
     static let buildItAnew = "build the plugin anew, with this program's Nigh and the same Swift toolchain"
     static let tellItsMaker = "whoever made the plugin has to mend that"
 
-    /// Why it is not taken.
+    /// Returns the error that says why the file is refused.
     func refusal(_ why: String, advice: String? = nil) -> NighError {
         NighError(.loadingPlugin, .unavailable("\(path) is refused: \(why)"), advice: advice)
     }

@@ -1,23 +1,23 @@
 import Glibc
 import NighCore
 
-/// The folders in which plugins lie that a program finds by itself, each file named after its scheme: `unix.so`.
+/// The folders in which a program finds plugins by itself. Each file is named after its scheme: `unix.so`.
 public struct PluginFolders: Hashable, Sendable {
-    /// Where to look. Of two that have a plugin of one scheme none comes first: that is an error.
+    /// The folders to look in. If two of them have a plugin of one scheme, none takes precedence: that is an error.
     public let paths: [String]
 
-    /// These folders; those that are not there count as empty.
+    /// Creates a list of folders. Those that do not exist count as empty.
     public init(paths: [String]) { self.paths = paths }
 
-    /// Those of this user and this system: what `NIGH_PLUGIN_PATH` lists, separated by colons; where that is unset, `nigh/plugins` in
-    /// `$XDG_DATA_HOME` (or `~/.local/share`), `/usr/local/lib` and `/usr/lib`.
+    /// The folders of this user and this system: those that `NIGH_PLUGIN_PATH` lists, separated by colons. If that is
+    /// unset, `nigh/plugins` in `$XDG_DATA_HOME` (or `~/.local/share`), `/usr/local/lib` and `/usr/lib`.
     public static var standard: PluginFolders {
         PluginFolders(
             listed: getenv("NIGH_PLUGIN_PATH").map { String(cString: $0) },
             userData: DataFolder.ofThisUser)
     }
 
-    /// What `standard` is for these two.
+    /// Creates what `standard` is for these two values.
     init(listed: String?, userData: String?) {
         if let listed {
             paths = listed.split(separator: ":").map(String.init)
@@ -27,13 +27,13 @@ public struct PluginFolders: Hashable, Sendable {
         }
     }
 
-    /// A plugin that lies in a folder.
+    /// A plugin in one of the folders.
     struct Plugin: Hashable, Sendable {
-        /// What its file is named after.
+        /// The scheme that its file is named after.
         let scheme: String
         let file: PluginFile
 
-        /// Loads it. Fails where it is refused, and where it brings something else than its name says.
+        /// Loads the plugin. Fails if it is refused, or if its scheme is not the one in its name.
         func load() throws(NighError) -> LoadedPlugin {
             let plugin = try LoadedPlugin(path: file.path)
             guard plugin.scheme == scheme else {
@@ -45,8 +45,8 @@ public struct PluginFolders: Hashable, Sendable {
         }
     }
 
-    /// What lies there: the plugins, and libraries under a name that is no scheme, where nobody finds them. Nothing is looked at but the
-    /// names.
+    /// Returns what the folders contain: the plugins, and the libraries whose name is not a scheme, where nobody finds
+    /// them. It reads nothing but the names.
     func contents() -> (plugins: [Plugin], misnamed: [String]) {
         var plugins: [Plugin] = []
         var misnamed: [String] = []

@@ -1,21 +1,22 @@
 import NighCore
 
-/// The plugins a program has at hand: those that were named to it, which are loaded at once, and those in folders, which are loaded
-/// when somebody asks for their scheme.
+/// The plugins that a program can choose from: those that were named to it, which are loaded at once, and those in
+/// folders, which are loaded when their scheme is asked for.
 public struct PluginShelf: Sendable {
     /// The plugins that were named, in their order.
     public let named: [LoadedPlugin]
     private let found: [PluginFolders.Plugin]
     private let misnamed: [String]
 
-    /// Loads the plugins in `files` and looks into `folders`. Reads disks, so not on a session's loop. Fails for the first of `files`
-    /// that is refused, and where two of them are of one scheme; the same file twice is once.
+    /// Loads the plugins in `files` and looks into `folders`. It reads the disk, so do not call it on a session's loop.
+    /// Fails for the first of `files` that is refused, and if two of them have the same scheme. The same file given
+    /// twice counts once.
     public init(files: [String] = [], folders: PluginFolders = .standard) throws(NighError) {
         var named: [LoadedPlugin] = []
         for path in files where !named.contains(where: { PluginFile($0.path).isSame(as: PluginFile(path)) }) {
             let plugin = try LoadedPlugin(path: path)
             if let other = named.first(where: { $0.scheme == plugin.scheme }) {
-                throw Self.twoBring(plugin.scheme, other.path, path)
+                throw Self.schemeClash(plugin.scheme, other.path, path)
             }
             named.append(plugin)
         }
@@ -23,7 +24,8 @@ public struct PluginShelf: Sendable {
         (found, misnamed) = folders.contents()
     }
 
-    /// Makes the transports that a list such as `unix:folder=/tmp/us,tcp` asks for, from `registry` and from here.
+    /// Makes the transports that a list such as `unix:folder=/tmp/us,tcp` asks for, from `registry` and from these
+    /// plugins.
     public func makeAll(
         _ list: String, extending registry: TransportRegistry
     ) throws(NighError) -> [any Transport] {
@@ -31,7 +33,7 @@ public struct PluginShelf: Sendable {
         return try self.registry(extending: registry, with: schemes).makeAll(list)
     }
 
-    /// `registry` with what ``plugins(for:beside:)`` gives.
+    /// Returns `registry` with the plugins that ``plugins(for:beside:)`` returns.
     public func registry(
         extending registry: TransportRegistry, with schemes: [String]
     ) throws(NighError) -> TransportRegistry {
@@ -40,9 +42,9 @@ public struct PluginShelf: Sendable {
         return extended
     }
 
-    /// All plugins that were named, and of the others those for `schemes`, of which `registry` has some already. Loads what was not loaded
-    /// yet, so it reads disks. Fails where one of them is refused, where two bring the same scheme, where a named one brings a scheme that
-    /// `registry` has, and for a scheme that is nowhere.
+    /// Returns all named plugins, and of the others those for `schemes`, except for schemes that `registry` has. It
+    /// loads what is not loaded yet, so it reads the disk. Fails if one of the plugins is refused, if two have the same
+    /// scheme, if a named one has a scheme that `registry` has, and for a scheme that is found nowhere.
     public func plugins(
         for schemes: [String], beside registry: TransportRegistry
     ) throws(NighError) -> [LoadedPlugin] {
@@ -51,29 +53,29 @@ public struct PluginShelf: Sendable {
             guard registry.entries.contains(where: { $0.scheme == plugin.scheme }) == false else {
                 throw Self.builtIn(plugin.scheme, plugin.path)
             }
-            try checkThatNoOther(brings: plugin.scheme)
+            try checkIsUnique(plugin.scheme)
         }
         let builtIn = registry.entries.map(\.scheme)
         for scheme in schemes where !(builtIn + plugins.map(\.scheme)).contains(scheme) {
             guard let plugin = found.first(where: { $0.scheme == scheme }) else {
                 throw Self.unknown(scheme, among: builtIn + (named.map(\.scheme) + found.map(\.scheme)))
             }
-            try checkThatNoOther(brings: scheme)
+            try checkIsUnique(scheme)
             plugins.append(try plugin.load())
         }
         return plugins
     }
 
-    /// Something on the shelf, as it turned out when it was looked at.
+    /// The result of examining a plugin.
     public enum Examined: Sendable {
-        /// It can be used.
+        /// The plugin can be used.
         case usable(LoadedPlugin)
-        /// It cannot, for this reason.
+        /// The plugin cannot be used, for this reason.
         case refused(path: String, NighError)
     }
 
-    /// Loads all there is, for a person who wants to see it, beside the transports of `registry`. What is refused does not keep the others
-    /// from being shown.
+    /// Loads all plugins and returns the result of each, for a person who wants to see them. A plugin is refused if
+    /// `registry` has its scheme. A refused plugin does not hide the others.
     public func examineAll(beside registry: TransportRegistry) -> [Examined] {
         let all =
             named.map { (scheme: $0.scheme, path: $0.path, plugin: Result<_, NighError>.success($0)) }
@@ -83,7 +85,7 @@ public struct PluginShelf: Sendable {
             }
         let examined = all.map { scheme, path, plugin in
             do throws(NighError) {
-                try checkThatNoOther(brings: scheme)
+                try checkIsUnique(scheme)
                 if registry.entries.contains(where: { $0.scheme == scheme }) {
                     throw Self.builtIn(scheme, path)
                 }
@@ -95,19 +97,19 @@ public struct PluginShelf: Sendable {
         return examined + misnamed.map { .refused(path: $0, Self.badName($0)) }
     }
 
-    // MARK: What is not taken
+    // MARK: Refusals
 
-    private func checkThatNoOther(brings scheme: String) throws(NighError) {
+    private func checkIsUnique(_ scheme: String) throws(NighError) {
         let files =
             named.filter { $0.scheme == scheme }.map { PluginFile($0.path) }
             + found.filter { $0.scheme == scheme }.map(\.file)
         guard let first = files.first, let other = files.first(where: { !$0.isSame(as: first) }) else {
             return
         }
-        throw Self.twoBring(scheme, first.path, other.path)
+        throw Self.schemeClash(scheme, first.path, other.path)
     }
 
-    private static func twoBring(_ scheme: String, _ first: String, _ second: String) -> NighError {
+    private static func schemeClash(_ scheme: String, _ first: String, _ second: String) -> NighError {
         NighError(
             .loadingPlugin, .unavailable("\(first) and \(second) both bring a transport \"\(scheme)\""),
             advice:

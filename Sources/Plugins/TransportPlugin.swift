@@ -1,7 +1,8 @@
 @_exported import CNighPlugin
 import NighCore
 
-/// What a plugin is made with: a shared library, built apart from the program, that brings a transport.
+/// What a plugin is made with. A plugin is a shared library, built separately from the program, that contains a
+/// transport.
 ///
 /// A plugin exports one C function. This is all of it:
 ///
@@ -14,18 +15,20 @@ import NighCore
 ///
 /// docs/writing-a-transport.md goes through it step by step.
 public enum TransportPlugin {
-    /// What the plugin's function returns: a few bytes, which are never given back, since a plugin is never unloaded.
+    /// Makes the description that the plugin's function returns. It is a few bytes that are never freed, because a
+    /// plugin is never unloaded.
     ///
-    /// Compiled into the plugin, so that what it says of toolchain and Nigh is what the plugin was built with. Everything it is
-    /// given is plain data: when the program reads it, nothing of the plugin's Swift code may have run, since it could have been
-    /// built for a Nigh that is laid out otherwise.
+    /// This is compiled into the plugin, so that the toolchain and the Nigh that it states are those that the plugin
+    /// was built with. Everything passed to it is plain data: when the program reads the description, none of the
+    /// plugin's Swift code may have run, because it could have been built for a Nigh with another memory layout.
     ///
     /// - Parameters:
-    ///   - scheme: The transport's scheme, as its registry entry and every transport it makes have it.
+    ///   - scheme: The transport's scheme, the same as in its registry entry and in every transport that it makes.
     ///   - version: The plugin's own version, in any form.
     ///   - capabilities: What the transport offers and costs; see `TransportCapabilities.init(_:)`.
-    ///   - makeEntry: Gives the transport, by `offer`. Called at most once, after the program has found that the two fit.
-    @_alwaysEmitIntoClient  // Or it would tell the program's own toolchain and Nigh, and always fit.
+    ///   - makeEntry: Returns the transport, by `offer`. Called at most once, after the program has found that the two
+    ///     fit.
+    @_alwaysEmitIntoClient  // Otherwise it would state the program's own toolchain and Nigh, and always fit.
     public static func describe(
         scheme: StaticString, version: StaticString, capabilities: nigh_plugin_capabilities,
         makeEntry: @escaping @convention(c) () -> UnsafeMutableRawPointer?
@@ -42,26 +45,26 @@ public enum TransportPlugin {
         return UnsafePointer(description)
     }
 
-    /// Hands the transport to the program: what `describe`'s `makeEntry` returns.
+    /// Hands the transport to the program. The `makeEntry` of `describe` returns the result.
     public static func offer(_ entry: TransportRegistry.Entry) -> UnsafeMutableRawPointer? {
         Unmanaged.passRetained(OfferedEntry(entry)).toOpaque()
     }
 
-    /// Takes what `offer` handed over.
+    /// Takes the entry that `offer` handed over.
     static func accept(_ offered: UnsafeMutableRawPointer) -> TransportRegistry.Entry {
         Unmanaged<OfferedEntry>.fromOpaque(offered).takeRetainedValue().entry
     }
 }
 
-/// A registry entry on its way through a C function.
+/// Carries a registry entry through a C function.
 private final class OfferedEntry {
     let entry: TransportRegistry.Entry
 
     init(_ entry: TransportRegistry.Entry) { self.entry = entry }
 }
 
-/// Tells one copy of Nigh in a process from another: each has this function, at an address of its own. A C function, so that the
-/// program can ask the dynamic linker whose it would give to a plugin.
+/// Distinguishes one copy of Nigh in a process from another: each has this function, at an address of its own. It is a
+/// C function, so that the program can ask the dynamic linker which copy a plugin would get.
 @c(nigh_shared_mark)
 public func nighSharedMark() -> UnsafeRawPointer {
     let own: @convention(c) () -> UnsafeRawPointer = nighSharedMark
@@ -69,7 +72,7 @@ public func nighSharedMark() -> UnsafeRawPointer {
 }
 
 extension TransportCapabilities {
-    /// The same as a plugin describes them, so that a plugin states them once.
+    /// Converts the capabilities that a plugin describes, so that a plugin states them once.
     public init(_ capabilities: nigh_plugin_capabilities) {
         self.init(
             datagrams: capabilities.datagrams, typicalMTU: Int(capabilities.typical_mtu),

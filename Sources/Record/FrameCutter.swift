@@ -1,9 +1,9 @@
 import NighCore
 
-/// Cuts one direction of a link into its preface and frames, of which it keeps as many bytes as are wanted.
+/// Cuts one direction of a link into its preface and frames, and keeps as many bytes of each frame as are wanted.
 ///
-/// It believes no length before the bytes have come: what it holds is never more than that, and a frame that is longer than any link
-/// allows only makes it skip. What it has once cut wrongly it goes on cutting wrongly, but a link ends where that happens.
+/// It trusts no length before the bytes have come: it never holds more than those. A frame longer than any link allows
+/// only makes it skip. Once it has cut wrongly, it goes on cutting wrongly, but a link ends where that happens.
 struct FrameCutter {
     enum Piece: Equatable {
         case preface(ByteSlice)
@@ -15,7 +15,7 @@ struct FrameCutter {
     private let headLimit: Int
     private var head: [UInt8] = []
     private var isBehindPreface = false
-    /// The type and length of the frame that is coming.
+    /// The type and length of the frame that is arriving.
     private var header: (type: UInt8, length: Int)?
     private var missing = 0
     private var kept: [UInt8] = []
@@ -28,7 +28,7 @@ struct FrameCutter {
         self.headLimit = headLimit
     }
 
-    /// Takes what passed, and hands out each piece that is complete with it.
+    /// Takes bytes that passed, and calls `piece` with each piece that is complete with them.
     mutating func take(_ bytes: ByteSlice, _ piece: (Piece) -> Void) {
         var position = 0
         while position < bytes.count {
@@ -52,7 +52,7 @@ struct FrameCutter {
             }
             let available = min(missing, bytes.count - position)
             if kept.isEmpty, missing == header.length, available == missing {
-                // All of it lies here: nothing is copied.
+                // The whole payload is here, so nothing is copied.
                 missing = 0
                 finish(bytes[position..<position + min(available, headLimit)], piece)
             } else {
@@ -65,7 +65,7 @@ struct FrameCutter {
         }
     }
 
-    /// The frame that has begun and will not be complete any more.
+    /// Returns the frame that has begun and will not be completed.
     func rest() -> RecordedFrame? {
         header.map {
             RecordedFrame(

@@ -1,13 +1,15 @@
 import Glibc
 import NighCore
 
-/// Writes down what passes on a session's links: give it to the session as its observer, and `finish` it after the session has
-/// closed. A record holds what was said **in plain text**; its file can be read by its owner alone.
+/// Records what passes on a session's links. Give it to the session as its observer, and call `finish` after the
+/// session has closed. A record holds everything **in plain text**; only the owner of its file can read it.
 ///
-/// What happens on the session's loop is short and never waits: entries go into a queue of at most `queueLimit` bytes, from where a thread of the
-/// recorder's own writes them. While the disk is too slow for that, entries are left out, and an entry says how many.
+/// On the session's loop it does little and never waits. Entries go into a queue of at most `queueLimit` bytes, and a
+/// thread of the recorder's own writes them from there. While the disk is too slow for that, entries are left out, and
+/// an entry says how many.
 ///
-/// `@unchecked Sendable`: `transcript` belongs to the loop, what both threads touch is in the queue, the rest never changes.
+/// `@unchecked Sendable`: `transcript` and `scratch` belong to the loop, what both threads touch is in the queue, and
+/// the rest never changes.
 public final class LinkRecorder: LinkObserver, @unchecked Sendable {
     /// The most bytes of entries that wait for the disk.
     public static let queueLimit = 8 << 20
@@ -19,8 +21,8 @@ public final class LinkRecorder: LinkObserver, @unchecked Sendable {
     private var transcript: LinkTranscript
     private var scratch: [UInt8] = []
 
-    /// Makes the file, and begins. It is readable and writable by its owner alone, and must not be there before, unless it may be
-    /// overwritten; then a new file takes the place of a plain one, or of a link.
+    /// Creates the file and begins to record. Only its owner can read and write it. The file must not exist yet, unless
+    /// it may be overwritten; then a new file replaces a plain file or a link.
     ///
     /// - Parameter headLimit: how many bytes of each payload are recorded; nil for all.
     public convenience init(path: String, headLimit: Int? = nil, overwrites: Bool = false) throws(NighError) {
@@ -28,7 +30,7 @@ public final class LinkRecorder: LinkObserver, @unchecked Sendable {
         try self.init(descriptor: descriptor, path: path, headLimit: headLimit, queueLimit: Self.queueLimit)
     }
 
-    /// Writes to what is open already, and closes it at the end.
+    /// Records to a descriptor that is already open, and closes it at the end.
     package init(
         descriptor: Int32, path: String = "the record", headLimit: Int? = nil,
         queueLimit: Int = LinkRecorder.queueLimit
@@ -75,7 +77,7 @@ public final class LinkRecorder: LinkObserver, @unchecked Sendable {
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
-    /// On the session's loop.
+    /// Records an event. Called on the session's loop.
     public func link(_ link: UInt64, _ event: LinkEvent, at moment: Moment) {
         transcript.take(event, on: link, at: moment) { entry in
             scratch.removeAll(keepingCapacity: true)
@@ -85,8 +87,8 @@ public final class LinkRecorder: LinkObserver, @unchecked Sendable {
         if scratch.capacity > 1 << 20 { scratch = [] }
     }
 
-    /// Writes what is left and closes the file; waits for the disk, so it is not for a loop. To be called once the session has closed.
-    /// Tells why the record is not whole where the disk failed.
+    /// Writes what is left and closes the file. It waits for the disk, so do not call it on a loop. Call it once the
+    /// session has closed. If the disk failed, returns why the record is incomplete.
     public func finish() -> NighError? {
         queue.end()
         thread.join()
@@ -101,12 +103,12 @@ public final class LinkRecorder: LinkObserver, @unchecked Sendable {
         while queue.take(into: &bytes) {
             if let number = write(bytes, to: descriptor) { queue.fail(number) }
         }
-        // The file is whole before anybody is told that it is finished; a pipe has nothing to wait for.
+        // The file is on the disk before `finish` returns. For a pipe this does nothing.
         fsync(descriptor)
         close(descriptor)
     }
 
-    /// Why it could not be written; nil where it was.
+    /// Writes all bytes. Returns an `errno`, or nil if that worked.
     private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int32? {
         bytes.withUnsafeBytes { all in
             var rest = all[...]
@@ -122,9 +124,9 @@ public final class LinkRecorder: LinkObserver, @unchecked Sendable {
     }
 }
 
-/// Entries on their way from a loop to a disk: bounded, and never waited for by who adds.
+/// Entries on their way from a loop to a disk. The queue is bounded, and adding to it never waits.
 ///
-/// `@unchecked Sendable`: what changes is guarded by the mutex.
+/// `@unchecked Sendable`: the mutex guards what changes.
 final class RecordQueue: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -148,7 +150,8 @@ final class RecordQueue: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Adds the bytes of an entry; where there is no room, or a gap has begun that cannot be told yet, it counts as missing.
+    /// Adds the bytes of an entry. If there is no room, or a gap has begun that cannot be recorded yet, the entry
+    /// counts as missing.
     func add(_ bytes: [UInt8], of entry: RecordEntry) {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
@@ -177,7 +180,7 @@ final class RecordQueue: @unchecked Sendable {
         missing = (0, 0)
     }
 
-    /// Nothing is added any more.
+    /// Ends the queue. Nothing is added any more.
     func end() {
         pthread_mutex_lock(mutex)
         if missing.entries > 0 { closeGap(at: lastTime) }
@@ -186,7 +189,7 @@ final class RecordQueue: @unchecked Sendable {
         pthread_mutex_unlock(mutex)
     }
 
-    /// Waits for bytes and puts all there are in place of those in `bytes`; false at the end.
+    /// Waits for bytes, and replaces what is in `bytes` with all that wait. Returns false at the end.
     func take(into bytes: inout [UInt8]) -> Bool {
         bytes.removeAll(keepingCapacity: true)
         pthread_mutex_lock(mutex)
@@ -196,7 +199,7 @@ final class RecordQueue: @unchecked Sendable {
         return !bytes.isEmpty
     }
 
-    /// Writing has failed: all that comes is dropped.
+    /// Notes that writing has failed. What waits and what still comes is dropped.
     func fail(_ number: Int32) {
         pthread_mutex_lock(mutex)
         failed = failed ?? number
@@ -204,7 +207,7 @@ final class RecordQueue: @unchecked Sendable {
         pthread_mutex_unlock(mutex)
     }
 
-    /// Why writing has failed, if it has.
+    /// The `errno` if writing has failed.
     var failure: Int32? {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
@@ -213,7 +216,7 @@ final class RecordQueue: @unchecked Sendable {
 }
 
 extension RecordEntry {
-    /// How many bytes of a link it stands for.
+    /// How many bytes of a link the entry stands for.
     fileprivate var linkByteCount: Int {
         switch content {
         case .preface(_, let bytes): bytes.count

@@ -1,7 +1,7 @@
 import NighCore
 
-/// Makes entries of what a `LinkObserver` is told: cuts the bytes of each link into frames, and puts times on the clock people
-/// go by. A value for one session; on its loop only.
+/// Makes entries from what a `LinkObserver` observes: cuts the bytes of each link into frames, and converts moments to
+/// calendar time. A value for one session; used on its loop only.
 public struct LinkTranscript {
     private let headLimit: Int
     private let wallClock: () -> Int64
@@ -9,15 +9,15 @@ public struct LinkTranscript {
     private var links: [UInt64: (incoming: FrameCutter, outgoing: FrameCutter)] = [:]
 
     /// - Parameters:
-    ///   - headLimit: of how many bytes of each payload the entries tell.
-    ///   - wallClock: what time it is, in nanoseconds since 1970; asked once. From then on the session's own clock counts, which
-    ///     nobody sets.
+    ///   - headLimit: how many bytes of each payload go into the entries.
+    ///   - wallClock: returns the time in nanoseconds since 1970. Called once; after that the session's own clock
+    ///     counts, which nobody sets.
     public init(headLimit: Int = .max, wallClock: @escaping () -> Int64) {
         self.headLimit = headLimit
         self.wallClock = wallClock
     }
 
-    /// Hands out the entries that follow from `event`, mostly one or none.
+    /// Passes the entries that follow from `event` to `tell`, usually one or none.
     public mutating func take(
         _ event: LinkEvent, on link: UInt64, at moment: Moment, _ tell: (RecordEntry) -> Void
     ) {
@@ -47,7 +47,7 @@ public struct LinkTranscript {
         }
     }
 
-    /// The time that `moment` is on the clock people go by.
+    /// Returns the calendar time of `moment`.
     public mutating func time(of moment: Moment) -> Int64 {
         let origin = origin ?? (moment, wallClock())
         self.origin = origin

@@ -1,13 +1,14 @@
 import NighCore
 
-/// Writes entries as a capture in the pcapng format, which Wireshark opens: one packet a frame, one interface a link.
+/// Writes entries as a capture in the pcapng format, which Wireshark opens: one packet per frame, one interface per
+/// link.
 ///
-/// A value that makes bytes; where they go is its user's affair. Packets are of the link type USER0, behind a header of 16 bytes that
-/// docs/nigh/trace.md has; `nigh.lua` dissects them.
+/// A value that makes bytes; its user decides where they go. Packets have the link type USER0, and a header of 16 bytes
+/// that docs/nigh/trace.md describes. `nigh.lua` dissects them.
 public struct PacketCapture {
     /// The link type of the packets, `LINKTYPE_USER0`.
     public static let linkType: UInt16 = 147
-    /// The bytes before each packet's preface or frame.
+    /// The number of bytes before each packet's preface or frame.
     public static let headerByteCount = 16
 
     private var interfaces: [UInt64: UInt32] = [:]
@@ -29,10 +30,10 @@ public struct PacketCapture {
         static let frame: UInt8 = 1
     }
 
-    /// A capture without anything in it yet.
+    /// Creates an empty capture.
     public init() {}
 
-    /// What the file begins with.
+    /// Returns what the file begins with.
     public func beginning() -> [UInt8] {
         var body = BlockBody()
         body.write(0x1A2B_3C4D as UInt32)
@@ -44,7 +45,7 @@ public struct PacketCapture {
         return body.block(Block.section)
     }
 
-    /// The blocks that follow from an entry; none from one that is no packet.
+    /// Returns the blocks that follow from an entry; none if the entry is not a packet.
     public mutating func blocks(for entry: RecordEntry) -> [UInt8] {
         switch entry.content {
         case .opened(let opening):
@@ -102,7 +103,7 @@ public struct PacketCapture {
         body.write(UInt32(Self.headerByteCount + length))
         body.write(raw: data.bytes)
         body.pad()
-        // epb_flags: 1 came in, 2 went out.
+        // epb_flags: 1 is inbound, 2 is outbound.
         body.write(option: 2, le32: direction == .incoming ? 1 : 2)
         if missing > 0 {
             body.write(option: 4, le64: missing)
@@ -134,7 +135,7 @@ public struct PacketCapture {
     }
 }
 
-/// The body of a block of pcapng, in this file's byte order, which is little-endian.
+/// The body of a pcapng block, in the byte order of this file, which is little-endian.
 private struct BlockBody {
     private(set) var bytes: [UInt8] = []
 
@@ -165,7 +166,7 @@ private struct BlockBody {
 
     mutating func endOptions() { write(0 as UInt32) }
 
-    /// The whole block.
+    /// Returns the whole block.
     func block(_ type: UInt32) -> [UInt8] {
         var block = BlockBody()
         let length = UInt32(12 + bytes.count)

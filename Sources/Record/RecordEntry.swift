@@ -1,17 +1,17 @@
 import NighCore
 
-/// One thing that is told of a link in a record: what it was, on which link, and when. docs/nigh/trace.md has the bytes.
+/// One event of a link in a record: what happened, on which link, and when. docs/nigh/trace.md describes the bytes.
 public struct RecordEntry: Equatable, Sendable {
     /// Nanoseconds since 1970-01-01 00:00 UTC.
     public var time: Int64
-    /// The link's number in the session that was recorded; 0 for a gap.
+    /// The link's number in the recorded session; 0 for a gap.
     public var link: UInt64
     /// What happened.
     public var content: Content
 
-    /// What an entry can tell.
+    /// The content of an entry.
     public enum Content: Equatable, Sendable {
-        /// A pipe was open.
+        /// A pipe opened.
         case opened(LinkOpening)
         /// The other side has proven its key.
         case secured(PeerID, wasResumed: Bool)
@@ -21,13 +21,13 @@ public struct RecordEntry: Equatable, Sendable {
         case preface(PacketDirection, ByteSlice)
         /// One frame.
         case frame(RecordedFrame)
-        /// The link was over.
+        /// The link ended.
         case ended(LinkEnding)
-        /// Here so many entries are missing, with so many bytes of links in them.
+        /// This many entries are missing here, with this many bytes of links in them.
         case gap(entries: UInt64, bytes: UInt64)
     }
 
-    /// An entry.
+    /// Creates an entry.
     public init(time: Int64, link: UInt64, _ content: Content) {
         self.time = time
         self.link = link
@@ -35,31 +35,31 @@ public struct RecordEntry: Equatable, Sendable {
     }
 }
 
-/// Which way something went, seen from the session that was recorded.
+/// The direction of bytes, seen from the recorded session.
 public enum PacketDirection: UInt8, Hashable, Sendable, CaseIterable {
-    /// It came.
+    /// The session received them.
     case incoming = 0
-    /// It was sent.
+    /// The session sent them.
     case outgoing = 1
 }
 
-/// A frame, or as much of it as was recorded.
+/// A frame, or the part of it that was recorded.
 public struct RecordedFrame: Equatable, Sendable {
-    /// Which way it went.
+    /// The direction of the frame.
     public var direction: PacketDirection
-    /// Its type, as in docs/PROTOCOL.md, 2.3.
+    /// The type of the frame, as in docs/PROTOCOL.md, 2.3.
     public var type: UInt8
-    /// How many bytes of payload its header says it has.
+    /// How many bytes the payload has, according to the frame's header.
     public var length: Int
-    /// The payload, or how it begins.
+    /// The payload, or its beginning.
     public var payload: ByteSlice
-    /// Whether the link ended in the middle of it.
+    /// Whether the link ended in the middle of the frame.
     public var isCutOff: Bool
 
-    /// Whether all of the payload is there.
+    /// Whether the whole payload is there.
     public var isWhole: Bool { payload.count == length }
 
-    /// A frame.
+    /// Creates a frame.
     public init(
         direction: PacketDirection, type: UInt8, length: Int, payload: ByteSlice, isCutOff: Bool = false
     ) {

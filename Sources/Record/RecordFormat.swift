@@ -1,14 +1,15 @@
 import NighCore
 
-/// The bytes of a record, as docs/nigh/trace.md has them: how entries are written. `RecordReader` reads them.
+/// The byte format of a record, which docs/nigh/trace.md describes, and how entries are written. `RecordReader` reads
+/// them.
 public enum RecordFormat {
-    /// How a record begins: `NIGHREC` and a line's end, so that nobody takes it for text.
+    /// The first bytes of a record: `NIGHREC` and a newline, so that nobody takes the file for text.
     public static let magic: [UInt8] = Array("NIGHREC\n".utf8)
-    /// What changes when entries change in a way that readers do not pass over by themselves.
+    /// The version of the format. It changes when entries change in a way that readers do not skip by themselves.
     public static let version: UInt16 = 1
-    /// The bytes before the first entry.
+    /// The number of bytes before the first entry.
     public static let headerByteCount = 24
-    /// More is no entry: the longest frame, and what stands before it.
+    /// The most bytes of an entry: the longest frame, and what precedes it.
     public static let longestEntry = (1 << 24) + 64
 
     enum Kind: UInt8 {
@@ -21,12 +22,12 @@ public enum RecordFormat {
         case gap = 7
     }
 
-    /// What stands in the header where whole payloads are recorded.
+    /// The value in the header if whole payloads are recorded.
     static let noHeadLimit = UInt32.max
-    /// What stands in an ending without a close frame's code.
+    /// The value in an ending that has no code of a close frame.
     static let noCode = UInt16.max
 
-    /// The header of a record that begins at `time` and has at most `headLimit` bytes of each payload.
+    /// Returns the header of a record that begins at `time` and has at most `headLimit` bytes of each payload.
     public static func header(time: Int64, headLimit: Int?) -> [UInt8] {
         var writer = FieldWriter()
         writer.write(raw: magic)
@@ -79,7 +80,7 @@ public enum RecordFormat {
         bytes = writer.bytes
     }
 
-    /// What is added to a frame's direction where its link ended in the middle of it.
+    /// Added to a frame's direction if its link ended in the middle of it.
     static let cutOffBit: UInt8 = 0x80
 
     private static func kind(of content: RecordEntry.Content) -> Kind {

@@ -1,20 +1,21 @@
 import NighCore
 
-/// Reads a record, in whatever parts it comes: from a file, from a pipe, or while it is still being written.
+/// Reads a record in parts of any size: from a file, from a pipe, or while it is still being written.
 ///
-/// Call `feed` with what was read, then `next` until it is nil. Nothing is believed that was not checked; a record that ends in the
-/// middle of an entry, because its program was killed, is read up to there. After an error nothing more comes.
+/// Call `feed` with what was read, then `next` until it returns nil. Nothing is used before it is checked. If a record
+/// ends in the middle of an entry, because its program was killed, it is read up to there. After an error, `next` only
+/// throws that error.
 public struct RecordReader: Sendable {
-    /// Why bytes are no record, or no longer one.
+    /// Why bytes are not a record, or no longer one.
     public enum Fault: Error, Equatable, CustomStringConvertible {
-        /// It does not begin as a record does.
+        /// The bytes do not begin as a record does.
         case noRecord
-        /// It is of a later version.
+        /// The record has another version than this reader.
         case version(UInt16)
-        /// What stands at this place is no entry.
+        /// The bytes at this place are not an entry.
         case damaged(at: Int, String)
 
-        /// In words.
+        /// The fault in words.
         public var description: String {
             switch self {
             case .noRecord: "this is no record of nigh: it does not begin with NIGHREC"
@@ -25,26 +26,26 @@ public struct RecordReader: Sendable {
         }
     }
 
-    /// When the record was begun, in nanoseconds since 1970; nil until that was read.
+    /// The time when the record was begun, in nanoseconds since 1970; nil until that was read.
     public private(set) var startTime: Int64?
-    /// Of how many bytes of each payload it tells; nil for all.
+    /// How many bytes of each payload the record has; nil for all.
     public private(set) var headLimit: Int?
-    /// Entries that this version does not know, and that were passed over.
+    /// How many entries were skipped because this version does not know them.
     public private(set) var unknownEntryCount = 0
 
     private var buffer: [UInt8] = []
     private var position = 0
-    /// Where in the record the buffer begins.
+    /// The position in the record at which the buffer begins.
     private var offset = 0
     private var fault: Fault?
 
-    /// A reader at the beginning.
+    /// Creates a reader at the beginning of a record.
     public init() {}
 
-    /// How many bytes wait that are no whole entry yet.
+    /// How many bytes wait that are not a whole entry yet.
     public var unreadByteCount: Int { buffer.count - position }
 
-    /// Adds what was read.
+    /// Adds bytes that were read.
     public mutating func feed(_ bytes: some Collection<UInt8>) {
         if position > 0 {
             buffer.removeFirst(position)
@@ -54,7 +55,7 @@ public struct RecordReader: Sendable {
         buffer.append(contentsOf: bytes)
     }
 
-    /// The next entry; nil where more bytes are needed.
+    /// Returns the next entry; nil if more bytes are needed.
     public mutating func next() throws(Fault) -> RecordEntry? {
         if let fault { throw fault }
         do throws(Fault) {
@@ -100,7 +101,7 @@ public struct RecordReader: Sendable {
         return true
     }
 
-    /// How long the next entry is, where it is all there.
+    /// Returns the length of the next entry, if all of it is there.
     private func nextBody() throws(Fault) -> Int? {
         guard unreadByteCount >= 4 else { return nil }
         let length = buffer[position..<position + 4].reduce(0) { $0 << 8 | Int($1) }
@@ -170,7 +171,7 @@ public struct RecordReader: Sendable {
     }
 }
 
-/// Why fields are none.
+/// Why bytes are not a field.
 private struct FieldFault: Error {
     let what: String
     var version: UInt16?
@@ -181,7 +182,7 @@ private struct FieldFault: Error {
     }
 }
 
-/// Reads fields in network order, each checked.
+/// Reads fields in network byte order, and checks each of them.
 private struct Fields {
     private var bytes: ArraySlice<UInt8>
 

@@ -1,7 +1,7 @@
 import NighCore
 import NighMemory
 
-/// Listens where somebody else is expected, and proves nothing.
+/// A fake peer. It listens where another peer is expected, and proves no identity.
 ///
 /// `@unchecked Sendable`: everything happens on the one virtual loop.
 package final class Impostor: TransportEvents, PipeHandler, @unchecked Sendable {
@@ -9,26 +9,28 @@ package final class Impostor: TransportEvents, PipeHandler, @unchecked Sendable 
         case silent
         /// Closes each pipe at once.
         case closing
-        /// Says something that is no preface.
+        /// Sends bytes that are no preface.
         case babbling
-        /// Sends back what it gets.
+        /// Sends back what it receives.
         case echoing
-        /// Says the preface, and no more.
+        /// Sends the preface, and nothing more.
         case stalling
     }
 
-    /// Version 1, encrypted or not.
+    /// The preface of version 1, for both encrypted and plaintext links.
     private static let preface: [UInt8] = [0x4E, 0x49, 0x47, 0x48, 1, 3, 0, 0]
 
     package let address: TransportAddress
     private let manner: Manner
     private let transport: MemoryTransport
     private var pipes: [any Pipe] = []
-    /// How many pipes have come, and how many of those were closed again.
+    /// The number of pipes that came in.
     package var opened: Int { pipes.count }
+    /// The number of pipes that have ended, closed by either side.
     package private(set) var closed = 0
 
-    /// It announces `advertisement`; with another's PeerID, or of another service where it only listens.
+    /// Listens at `name` and announces `advertisement`, which may carry another peer's ID. To listen without being
+    /// found, announce another service.
     package init(
         _ manner: Manner, at name: String, announcing advertisement: Advertisement, hub: MemoryHub,
         loop: any EventLoop
@@ -40,7 +42,7 @@ package final class Impostor: TransportEvents, PipeHandler, @unchecked Sendable 
         transport.advertise(advertisement)
     }
 
-    /// Is gone, with all its pipes.
+    /// Leaves the network and ends all its pipes.
     package func leave() {
         transport.shutdown()
         pipes = []

@@ -1,7 +1,9 @@
 import NighCore
 
-/// A transport under another scheme and priority, so that a session can have two ways over memory; one whose
-/// pipes a test looks into; or one that was given addresses and may find nobody by itself.
+/// Wraps a transport for a test: gives it another scheme and priority, wraps its pipes, or reports given addresses.
+///
+/// With another scheme, a session can have two transports over memory. With `finds` off, the transport finds nobody and
+/// only reports `knownAddresses`.
 package final class RelabelledTransport: Transport, TransportEvents, @unchecked Sendable {
     // Confined to the virtual loop, like what it wraps.
     package let scheme: String
@@ -10,13 +12,13 @@ package final class RelabelledTransport: Transport, TransportEvents, @unchecked 
     private var events: (any TransportEvents)?
     private var loop: (any EventLoop)?
     private var isBrowsing = false
-    /// Told while it browses.
+    /// The addresses that it reports in `addressKnown` when it browses.
     package var knownAddresses: [TransportAddress] = []
-    /// Whether it sees what is advertised.
+    /// Whether browsing finds what is advertised.
     package var finds = true
-    /// Which places are behind an address. A dial of the address goes to the first.
+    /// Returns the places behind an address. A dial of the address goes to the first place.
     package var placesBehind: (TransportAddress) -> [TransportAddress] = { [$0] }
-    /// Put around each pipe.
+    /// Wraps each opened pipe.
     private let wrap: (any Pipe) -> any Pipe
 
     package init(
@@ -139,7 +141,7 @@ package final class RelabelledTransport: Transport, TransportEvents, @unchecked 
     }
 }
 
-/// A pipe of a transport that is relabelled: its addresses and errors carry the new scheme.
+/// A pipe whose addresses and errors carry the new scheme of its transport.
 private final class RelabelledPipe: Pipe {
     private let inner: any Pipe
     private let scheme: String
@@ -164,7 +166,8 @@ private final class RelabelledPipe: Pipe {
     func resumeReading() { inner.resumeReading() }
     func close(_ manner: PipeCloseManner) { inner.close(manner) }
 
-    /// Passes on what the inner pipe tells. That pipe alone holds it, and so the handler for as long as it tells anything.
+    /// Forwards the inner pipe's events. Only the inner pipe holds this object, so the handler lives as long as that
+    /// pipe may report events.
     private final class Relay: PipeHandler {
         private let pipe: RelabelledPipe
         private let handler: any PipeHandler

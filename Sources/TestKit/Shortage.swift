@@ -1,8 +1,9 @@
 import Glibc
 
-/// Lets a process run out of something, for good: for tests in a process of their own.
+/// Makes this process run out of a resource, permanently. Only for tests that run in a process of their own.
 public enum Shortage {
-    /// From here on this many more descriptors can be had; raised again, more.
+    /// Limits the process to `count` more descriptors than it has open. A later call with a higher count raises the
+    /// limit again.
     public static func ofDescriptors(butFor count: Int32 = 0) {
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
@@ -17,12 +18,12 @@ public enum Shortage {
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
-    /// From here on no thread can be made: the stack of a new one would be larger than there are addresses.
+    /// Makes it impossible to create threads: the default stack of a new thread is larger than the address space.
     public static func ofThreads() {
         var attributes = pthread_attr_t()
         pthread_attr_init(&attributes)
         pthread_attr_setstacksize(&attributes, 1 << 50)
-        // An extension of GNU that Swift does not import.
+        // A GNU extension that Swift does not import.
         typealias SetDefault = @convention(c) (UnsafePointer<pthread_attr_t>) -> Int32
         guard let address = dlsym(nil, "pthread_setattr_default_np") else { return }
         _ = unsafeBitCast(address, to: SetDefault.self)(&attributes)

@@ -1,11 +1,11 @@
 import Glibc
 
-/// A folder of its own for one test, removed with all that is in it when the test lets go of it.
+/// A folder for one test. It is removed with all its contents when the test releases this object.
 public final class TemporaryFolder: Sendable {
-    /// Where it is.
+    /// The path of the folder.
     public let path: String
 
-    /// Makes one in `/tmp`; stops the program where that cannot be.
+    /// Makes a folder in `/tmp`. Stops the program if that fails.
     public init() {
         var template = Array("/tmp/nigh-test-XXXXXX".utf8CString)
         path = template.withUnsafeMutableBufferPointer { buffer in
@@ -23,7 +23,7 @@ public final class TemporaryFolder: Sendable {
         if unlink(path) != 0 { rmdir(path) }
     }
 
-    /// What lies in the folder at `path`, sorted; nothing if it is no folder.
+    /// Returns the names in the folder at `path`, sorted; an empty array if it is no folder.
     package static func names(in path: String) -> [String] {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR, let folder = opendir(path) else {
@@ -40,7 +40,7 @@ public final class TemporaryFolder: Sendable {
         return names.sorted()
     }
 
-    /// Writes a file of this content and mode into the folder and returns its path.
+    /// Writes a file with this content and mode into the folder, and returns its path.
     package func file(_ name: String, _ text: String, mode: mode_t = 0o600) -> String {
         let file = path + "/" + name
         let descriptor = open(file, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
@@ -51,7 +51,7 @@ public final class TemporaryFolder: Sendable {
         return file
     }
 
-    /// The whole content of the file at `path`.
+    /// Returns the content of the file at `path`, at most its first 64 KiB.
     package static func text(of path: String) -> String {
         let descriptor = open(path, O_RDONLY)
         precondition(descriptor >= 0)
@@ -61,7 +61,7 @@ public final class TemporaryFolder: Sendable {
         return String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self)
     }
 
-    /// The permission bits of what is at `path`.
+    /// Returns the permission bits of the file at `path`.
     package static func mode(of path: String) -> mode_t {
         var status = stat()
         precondition(stat(path, &status) == 0)

@@ -2,29 +2,28 @@ import Glibc
 import NighCore
 import Synchronization
 
-/// An event loop whose time moves only when told: a whole network of sessions runs in one test, as fast as it can,
+/// An event loop whose time advances only when told. A whole network of sessions runs in one test, as fast as it can,
 /// the same way every time.
 ///
-/// Nothing runs by itself. The test calls `run(for:)` or one of its sisters, and all work runs inside that call, on the
-/// calling thread. Time jumps to the next timer, and only when nothing is queued.
+/// Nothing runs by itself. The test calls `run(for:)` or one of the similar methods, and all work runs inside that
+/// call, on the calling thread. Time jumps to the next timer, and only when nothing is queued.
 ///
-/// Every run has a bound on how many pieces of work it does; reaching it throws ``LiveLock``. So two parties that answer
-/// each other for ever fail a test instead of hanging it.
+/// Each run may do a limited number of pieces of work; it throws ``LiveLock`` when it reaches the limit. So two parties
+/// that answer each other forever fail a test instead of hanging it.
 ///
-/// `isCurrent` is true on the thread that made the loop or that last ran it, also between runs, so that a test may call
-/// what is confined to the loop directly. `execute` may be called from any thread; it is then up to the test when the
-/// work runs.
+/// `isCurrent` is true on the thread that made the loop or that last ran it, also between runs. So a test may directly
+/// call what is confined to the loop. Any thread may call `execute`; the test then decides when the work runs.
 ///
-/// `@unchecked Sendable`: the queue is guarded; timers and time are touched by the thread that runs the loop.
+/// `@unchecked Sendable`: a lock guards the queue. Only the thread that runs the loop touches timers and time.
 public final class VirtualEventLoop: @unchecked Sendable {
-    /// A run did more work than its bound allows.
+    /// A run reached its limit of work, and there was still more to do.
     public struct LiveLock: Error, CustomStringConvertible {
-        /// The bound.
+        /// The limit, in pieces of work.
         public let workLimit: Int
-        /// When it was reached.
+        /// The moment at which the run reached the limit.
         public let moment: Moment
 
-        /// Says what was reached, and when.
+        /// A sentence with the limit and the moment.
         public var description: String {
             "the loop is still busy after \(workLimit) pieces of work in one run, at \(moment): "
                 + "something goes round for ever, or the run is too long for VirtualEventLoop(workLimit:)"
@@ -40,7 +39,7 @@ public final class VirtualEventLoop: @unchecked Sendable {
         let run: @Sendable () -> Void
     }
 
-    /// How many pieces of work one run may do.
+    /// The number of pieces of work that one run may do.
     public let workLimit: Int
 
     private let monitor = Monitor()
@@ -51,24 +50,25 @@ public final class VirtualEventLoop: @unchecked Sendable {
     private var isRunning = false
     private var workLeft = 0
 
-    /// A loop at the moment `start` of its own clock that does at most `workLimit` pieces of work a run.
+    /// Creates a loop whose own clock begins at `start` and whose runs do at most `workLimit` pieces of work each.
     public init(start: Moment = Moment(nanoseconds: 0), workLimit: Int = 2_000_000) {
         self.workLimit = workLimit
         moment = start
         threadNumber = Atomic(UInt(pthread_self()))
     }
 
-    /// How many pieces of work the loop has done in its life: what tells a quiet network from one whose timers spin.
+    /// The number of pieces of work that the loop has done since it was made. It tells a quiet network from one whose
+    /// timers spin.
     public private(set) var workDone = 0
 
-    /// How many pieces of work are queued, and how many timers wait.
+    /// The number of queued pieces of work, and of waiting timers.
     public var pending: (work: Int, timers: Int) { (monitor.read { queue.count }, timers.count) }
 
-    /// When the next timer is due; nil when none waits.
+    /// The moment of the next timer; nil if no timer waits.
     public var nextTimer: Moment? { timers.earliest }
 
-    /// Runs the timers due now and what is queued now, once; what that queues in turn waits for the next turn. Returns
-    /// whether there was anything to do. Time stands still.
+    /// Runs the timers that are due now and the work that is queued now, once. Work queued meanwhile waits for the next
+    /// turn. Returns whether there was anything to do. Time stands still.
     @discardableResult
     public func runTurn() throws(LiveLock) -> Bool {
         begin()
@@ -83,12 +83,12 @@ public final class VirtualEventLoop: @unchecked Sendable {
         while try turn() {}
     }
 
-    /// Lets `duration` pass, running everything that is due in it; stops exactly at its end.
+    /// Advances time by `duration` and runs everything that is due by then. Stops exactly at the end.
     public func run(for duration: Duration) throws(LiveLock) {
         try run(until: moment + Moment.Span(duration))
     }
 
-    /// Lets time pass until `end`, running everything that is due by then, `end` included.
+    /// Advances time to `end` and runs everything that is due by then, including at `end`.
     public func run(until end: Moment) throws(LiveLock) {
         begin()
         defer { isRunning = false }
@@ -100,8 +100,8 @@ public final class VirtualEventLoop: @unchecked Sendable {
         if end != .never { moment = max(moment, end) }
     }
 
-    /// Runs until `condition` holds, looking after each turn, and for at most `duration` of virtual time. Returns whether
-    /// it held.
+    /// Runs until `condition` returns true, for at most `duration` of virtual time. Evaluates it after each turn.
+    /// Returns whether it held.
     public func run(until condition: () -> Bool, within duration: Duration) throws(LiveLock) -> Bool {
         begin()
         defer { isRunning = false }
@@ -117,8 +117,8 @@ public final class VirtualEventLoop: @unchecked Sendable {
         return true
     }
 
-    /// Runs until nothing is queued and no timer waits, however far time has to go. With a timer that sets itself anew
-    /// (a keep-alive) that is never, and it throws; use `run(for:)` there.
+    /// Runs until nothing is queued and no timer waits, however far time has to advance. If a timer always restarts
+    /// itself (a keep-alive), this throws; use `run(for:)` there.
     public func runUntilIdle() throws(LiveLock) { try run(until: .never) }
 
     private func begin() {
@@ -158,7 +158,7 @@ public final class VirtualEventLoop: @unchecked Sendable {
     }
 }
 
-// What these do stands with the protocol.
+// The protocol documents these members.
 // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
 extension VirtualEventLoop: EventLoop {
     public var now: Moment { moment }

@@ -4,7 +4,7 @@ import Testing
 struct AcknowledgementTests {
     private let fixture = Fixture()
 
-    /// Writes the dump, and begins the list with what is told to belong there.
+    /// Writes the dump, then a list in docs/stability.md that begins with the entry that `write` printed, followed by `words`.
     private func acknowledge(_ words: String) throws {
         let (status, lines, errors) = try fixture.api("write")
         try #require(status == 0, "\(errors)")

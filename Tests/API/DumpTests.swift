@@ -1,6 +1,6 @@
 import Testing
 
-/// One change of the module's source.
+/// A change to the fixture module's source.
 struct Change: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let old: String

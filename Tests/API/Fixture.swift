@@ -3,9 +3,9 @@ import Foundation
 import NighTestKit
 import Testing
 
-/// A small module that is written and compiled for one test, and what `.ci/api` makes of it.
+/// A small Swift module that a test writes and compiles, and the output of `.ci/api` for it.
 final class Fixture {
-    /// The module as it was before anybody changed it: what stands in each file.
+    /// The module's files before any change, each with its content.
     static let files = [
         "Figures.swift": """
         /// What carries.
@@ -68,13 +68,13 @@ final class Fixture {
 
     private let folder = TemporaryFolder()
 
-    /// Where a whole repository would be.
+    /// The folder that stands for the repository.
     var root: String { folder.path }
 
     private static let api = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../.ci/api").standardizedFileURL.path
 
-    /// Compiles the module anew from these files alone.
+    /// Compiles the module again, from these files only.
     func compile(_ files: [String: String]) throws {
         let sources = root + "/Sources"
         try? FileManager.default.removeItem(atPath: sources)
@@ -111,7 +111,7 @@ final class Fixture {
         return (status, program.lines, errors)
     }
 
-    /// The dump of the module that these files make.
+    /// The dump of the module that these files form.
     static func dump(_ files: [String: String]) throws -> [String] {
         let fixture = Fixture()
         try fixture.compile(files)
@@ -120,10 +120,10 @@ final class Fixture {
         return lines
     }
 
-    /// The dump of the module as it was.
+    /// The dump of the unchanged module.
     static let original = Result { try dump(files) }
 
-    /// The files with one text in them put in another's place.
+    /// The module's files with `new` in place of `old`.
     static func files(with new: String, for old: String) throws -> [String: String] {
         let changed = files.mapValues { $0.replacing(old, with: new) }
         try #require(changed != files, "\(old)")

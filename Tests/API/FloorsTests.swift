@@ -3,7 +3,7 @@ import Foundation
 import NighTestKit
 import Testing
 
-/// What `.ci/floors` says of the folders of Core.
+/// Tests `.ci/floors`, which checks that no layer of Core uses one above it.
 @Suite("Core's floors", .timeLimit(.minutes(2)))
 struct FloorsTests {
     private let folder = TemporaryFolder()

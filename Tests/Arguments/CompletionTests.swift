@@ -2,10 +2,10 @@ import Testing
 
 @testable import Arguments
 
-/// What the shells themselves make of the scripts.
+/// Runs the completion scripts in the real shells.
 @Suite("Completion")
 struct CompletionTests {
-    /// Command lines, and what is offered for their last word.
+    /// Command lines, and the candidates that are offered for their last word.
     private static let cases: [(line: String, offered: String)] = [
         ("try-it s", "scan send"),
         ("try-it --v", "--version"),
@@ -54,7 +54,7 @@ struct CompletionTests {
             let words = line.split(separator: " ", omittingEmptySubsequences: false)
             text += "try \(words.map { ShellText.quoted(String($0)) }.joined(separator: " "))\n"
         }
-        // Where bash has made three words of one.
+        // Bash splits `--transport=b` into three words.
         text += "try try-it send --transport = b\ntry try-it send --transport =\ntry try-it send --to p\n"
         let script = try Script(text)
         let said = try Script.lines(of: "bash --norc \(script.path)")
@@ -99,7 +99,7 @@ struct CompletionTests {
         #expect(said == expected)
     }
 
-    /// The command lines as zsh runs them after Tab and Return in a terminal of their own.
+    /// Types the command lines into zsh in a pseudo-terminal, each followed by Tab and Return; returns what zsh then ran.
     private func zsh(_ program: String, _ completion: String, _ lines: [String]) throws -> [String] {
         let completion = try Script(completion)
         #expect(try Script.lines(of: "zsh -n \(completion.path)") == [])

@@ -9,7 +9,7 @@ struct MisuseTests {
     @Test(
         "One sentence says what is wrong, what to do, and where to read more",
         arguments: [
-            // Options that there are not.
+            // Unknown or misplaced options.
             ("scan --nmae x", "there is no option --nmae: did you mean --name?", "scan"),
             ("scan --transprot=tcp", "there is no option --transprot: did you mean --transport?", "scan"),
             (
@@ -46,7 +46,7 @@ struct MisuseTests {
             ),
             ("offer ksh", "SHELL: \"ksh\" is not bash, zsh or fish: did you mean zsh?", "offer"),
             ("send -l1 --to nobody a b", "--to: an address is written as in tcp@host", "send"),
-            // How often, and how many.
+            // Repeated and missing arguments.
             ("scan -n x --name y", "--name is given twice: once is enough", "scan"),
             ("scan -qq", "--quiet is given twice: once is enough", "scan"),
             (
@@ -67,7 +67,7 @@ struct MisuseTests {
             ("-- scan", "scan is a command: write it right behind try-it, before all options", ""),
             ("help elephant", "there is no command \"elephant\": it is scan, send, offer or trust", ""),
             ("help scan more", "try-it scan has no commands below it, and so no \"more\"", ""),
-            // What only the command itself knows.
+            // Rules that only the command itself checks.
             ("send -qv -l1 a b", "--quiet and --verbose contradict each other", "send"),
         ])
     func sentences(_ line: String, _ words: String, _ command: String) {

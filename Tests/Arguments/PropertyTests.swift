@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Whatever the command line")
 struct PropertyTests {
-    /// Chance from a seed.
+    /// A seeded random number generator.
     private struct Dice: RandomNumberGenerator {
         var state: UInt64
 
@@ -49,7 +49,7 @@ struct PropertyTests {
         }
     }
 
-    /// Values that the options and operands of the sample take, by what help calls them.
+    /// Valid values for the options and operands of the sample, by their placeholders in the help.
     private static let values = [
         "NAME": "x", "TEXT": "x", "tcp|bluetooth|memory": "memory", "DURATION": "200ms", "ADDRESS": "a@b",
         "NUMBER": "7",
@@ -83,7 +83,7 @@ struct PropertyTests {
                     }
                 }
             }
-            // Both contradict each other, as the command says.
+            // The command rejects both together.
             if Bool.random(using: &dice) {
                 parts.removeAll { $0 == ["--quiet"] }
             } else {

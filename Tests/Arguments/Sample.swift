@@ -1,6 +1,6 @@
 import Arguments
 
-/// A table with everything that a table can have.
+/// A program's table of commands that uses every feature of `Arguments`.
 enum Sample {
     enum Request: Hashable, Sendable {
         case scan(Common, nearest: Int, within: Duration)
@@ -34,7 +34,7 @@ enum Sample {
         var place: String
     }
 
-    /// A type that a program reads by itself.
+    /// A type of value that the program parses itself.
     static let address = Notation<String>(
         "ADDRESS", candidates: .lines(of: "printf '%s\\n' 'lynx one' 'puma$(false)'")
     ) {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A script in a file of its own, removed with the value's last use.
+/// A script in a temporary file, which is deleted with the last reference.
 final class Script {
     struct Failure: Error, CustomStringConvertible {
         let description: String
@@ -21,7 +21,7 @@ final class Script {
 
     deinit { unlink(path) }
 
-    /// The lines that a command of the shell prints, errors among them; it is given a minute.
+    /// Runs a shell command for up to 60 s; returns the lines of its standard output and standard error.
     static func lines(of command: String) throws -> [String] {
         guard let pipe = popen("exec 2>&1; timeout 60 \(command)", "r") else {
             throw Failure(description: "no shell: \(errno)")

@@ -1,6 +1,6 @@
 import Arguments
 
-// What the opening comment of `Program` shows, word for word: `WorkedExampleTests` compares the two.
+// The example in the opening comment of `Program`, word for word: `WorkedExampleTests` compares the two.
 
 enum Request: Sendable {
     case host(Seat, board: Int)

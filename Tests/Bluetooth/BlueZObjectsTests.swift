@@ -2,7 +2,7 @@ import Testing
 
 @testable import NighBluetooth
 
-/// What is known of adapters and devices by what bluetoothd has told.
+/// Tests what is known of adapters and devices from the messages of bluetoothd.
 struct BlueZObjectsTests {
     private static let adapter = "org.bluez.Adapter1"
     private static let device = "org.bluez.Device1"
@@ -58,7 +58,7 @@ struct BlueZObjectsTests {
         #expect(objects.removed(Self.path, [Self.device]) == [])
     }
 
-    /// By number, and not by letters; what has no number comes last.
+    /// By number, not alphabetically. Those without a number come last.
     @Test func adaptersAreInTheOrderOfTheirNumbers() {
         var objects = BlueZObjects()
         for name in ["hci10", "vhci", "hci2", "hci70000", "hci0"] { _ = adapter(&objects, name) }
@@ -111,7 +111,7 @@ struct BlueZObjectsTests {
         #expect(objects.devices.isEmpty)
     }
 
-    /// A device is known by one adapter; another has a view of its own.
+    /// A device is known to one adapter. Another adapter has its own view of it.
     @Test func aDeviceBelongsToTheAdapterThatHasSeenIt() throws {
         var objects = BlueZObjects()
         _ = adapter(&objects, "hci0")

@@ -1,7 +1,7 @@
 import NighBluetooth
 import Testing
 
-/// What is read of the bytes of other devices' service discovery.
+/// Tests how the bytes of other devices' service discovery are parsed.
 struct DataElementTests {
     private func read(_ bytes: [UInt8]) -> DataElement? {
         var bytes = bytes[...]
@@ -24,7 +24,7 @@ struct DataElementTests {
         #expect(read([0x35, 0]) == .sequence([]))
         #expect(read([0x35, 4, 0x08, 1, 0x08, 2]) == .sequence([.unsigned(1), .unsigned(2)]))
         #expect(read([0x3D, 2, 0x08, 1]) == .sequence([.unsigned(1)]))
-        // Nothing, a signed number, an address, sixteen bytes of a number.
+        // Nil, a signed number, a URL, a number of 16 bytes.
         for bytes in [[0x00], [0x10, 0xFF], [0x45, 1, 0x68], [0x0C] + [UInt8](repeating: 1, count: 16)] {
             #expect(read(bytes) == .other)
         }

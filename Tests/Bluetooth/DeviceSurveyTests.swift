@@ -2,7 +2,7 @@ import NighBluetooth
 import NighCore
 import Testing
 
-/// When devices are asked for their sessions, and what is told of the answers.
+/// Tests when devices are asked for their sessions, and what is reported from the answers.
 struct DeviceSurveyTests {
     private static let interval = Moment.Span.seconds(10)
     private static let device = Samples.device
@@ -15,7 +15,7 @@ struct DeviceSurveyTests {
             advertisement: record.advertisement, quality: quality)
     }
 
-    /// A survey that knows of one device with one session, asked at the beginning.
+    /// A survey that knows one device with one session, which was asked at the beginning.
     private func surveyed() -> DeviceSurvey {
         var survey = DeviceSurvey(interval: Self.interval)
         _ = survey.seen(Self.device, .saysSo, signal: nil, now: seconds(0))
@@ -25,14 +25,14 @@ struct DeviceSurveyTests {
         return survey
     }
 
-    /// Has the device asked as soon as it is due, in vain; what that told.
+    /// Lets the next question to the device, when it is due, fail; returns what is reported.
     private func fail(_ survey: inout DeviceSurvey) -> [SightingChange] {
         let now = survey.nextLook
         #expect(survey.takeDue(now: now) == Self.device)
         return survey.failed(Self.device, now: now)
     }
 
-    // MARK: What is told
+    // MARK: Reports
 
     @Test func aSessionIsFoundThenChangedThenLost() {
         var survey = surveyed()
@@ -52,7 +52,7 @@ struct DeviceSurveyTests {
         #expect(survey.nextLook == seconds(12))
         _ = survey.takeDue(now: seconds(12))
         #expect(survey.answered(Self.device, [Samples.sessionRecord()], now: seconds(12)) == [])
-        // From there on it counts anew.
+        // From here on, failures are counted again from zero.
         #expect(fail(&survey) == [])
         #expect(fail(&survey) == [.lost(sighting(Samples.sessionRecord()).address)])
         #expect(fail(&survey) == [])
@@ -72,13 +72,13 @@ struct DeviceSurveyTests {
         for _ in 0..<2 { survey.pipeOpened(Self.device, now: seconds(1)) }
         survey.pipeEnded(Self.device, now: seconds(1))
         for _ in 0..<3 { #expect(fail(&survey) == []) }
-        // One end too many, as of a pipe from before it was looked at, changes nothing.
+        // An extra end, for example of a pipe from before the device was known, has no effect.
         for _ in 0..<3 { survey.pipeEnded(Self.device, now: seconds(500)) }
         survey.pipeOpened(Self.device, now: seconds(500))
         #expect(fail(&survey) == [])
     }
 
-    /// bluetoothd writes each record on every adapter of the machine.
+    /// bluetoothd publishes each record on every adapter of the machine.
     @Test func aRecordOfAnotherAdapterIsNotThere() {
         var survey = surveyed()
         let elsewhere = Samples.sessionRecord(1, channel: 4, adapter: Samples.other)
@@ -106,7 +106,7 @@ struct DeviceSurveyTests {
             ])
     }
 
-    /// For a moment the old record is there beside the new one; in which order they come says nothing.
+    /// For a moment the old record is there beside the new one. Their order says nothing.
     @Test(arguments: [false, true])
     func ofTwoRecordsOfOneSessionTheLaterCounts(_ isReversed: Bool) {
         var survey = surveyed()
@@ -124,7 +124,7 @@ struct DeviceSurveyTests {
         let records = [Samples.sessionRecord(), Samples.sessionRecord(1, channel: 4)]
         #expect(survey.answered(Self.device, records, now: seconds(10)) == [.found(sighting(records[1]))])
         #expect(survey.counts == (asked: 1, found: 2))
-        // Of two that claim one channel only one can be reached there.
+        // Of two sessions that claim the same channel, only one can be reached there.
         let claimed = Samples.sessionRecord(2, handle: 0x2_0000)
         #expect(
             survey.answered(Self.device, records + [claimed], now: seconds(20)) == [
@@ -162,7 +162,7 @@ struct DeviceSurveyTests {
             ])
         #expect(survey.counts == (asked: 0, found: 0))
         #expect(survey.nextLook == .never)
-        // What was under way when it went counts no more.
+        // A question that was in progress when the device was removed no longer counts.
         #expect(survey.answered(Self.device, [more], now: seconds(20)) == [])
         #expect(survey.failed(Self.device, now: seconds(20)) == [])
         #expect(survey.clear() == [])
@@ -248,7 +248,7 @@ struct DeviceSurveyTests {
                 .lost(sighting(Samples.sessionRecord()).address)
             ])
         #expect(survey.counts == (asked: 0, found: 0))
-        // It comes back as a new one.
+        // It comes back as a new device.
         _ = survey.seen(Self.device, .saysSo, signal: nil, now: seconds(4))
         #expect(survey.takeDue(now: seconds(4)) == Self.device)
     }
@@ -270,7 +270,7 @@ struct DeviceSurveyTests {
             survey.answered(Self.device, [Samples.sessionRecord()], now: seconds(1)) == [
                 .found(sighting(Samples.sessionRecord()))
             ])
-        // Nobody but the pipe has told of it.
+        // Only the pipe made the device known.
         _ = survey.takeDue(now: seconds(11))
         _ = survey.answered(Self.device, [], now: seconds(11))
         #expect(survey.counts.asked == 1)
@@ -285,7 +285,7 @@ struct DeviceSurveyTests {
         }
         survey.pipeOpened(BluetoothAddress(number: 1_000), now: seconds(0))
         #expect(survey.counts.asked == DeviceSurvey.deviceLimit)
-        // The first are in, and stay.
+        // The first devices are known, and stay known.
         #expect(survey.takeDue(now: seconds(0)) == BluetoothAddress(number: 0))
         _ = survey.answered(BluetoothAddress(number: 0), [], now: seconds(0))
         survey.gone(BluetoothAddress(number: 0), now: seconds(1))

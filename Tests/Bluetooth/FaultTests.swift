@@ -4,7 +4,7 @@ import Testing
 
 @testable import NighBluetooth
 
-/// What a person reads when something is wrong, and what they are told to do.
+/// Tests the errors that a person reads, and the advice in them.
 struct FaultTests {
     private static let adapterOff = "this machine's adapter is off or was unplugged"
     private static let bus = BusFault(name: "org.example.Error.Strange", words: "no idea")

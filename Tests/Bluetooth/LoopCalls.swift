@@ -2,7 +2,7 @@ import NighTestKit
 import NighUV
 
 extension UVEventLoop {
-    /// Runs `body` on the loop and waits for it.
+    /// Runs `body` on the loop and waits for its result.
     @discardableResult
     func call<Result: Sendable>(_ monitor: Monitor, _ body: @escaping @Sendable () -> Result) -> Result {
         let box = Box<Result>()

@@ -3,10 +3,10 @@ import NighBluetooth
 import NighCore
 import Testing
 
-/// How devices, services and ways to them are named.
+/// Tests how devices, services and addresses are named.
 struct NamesTests {
-    /// The right side was computed by another implementation of RFC 4122 in the namespace
-    /// 1a0f6d2c-53b7-4e0e-9c41-6e6967680001. Whoever changes it finds nobody any more who runs an older version.
+    /// The UUIDs were computed by another implementation of RFC 4122, in the namespace
+    /// 1a0f6d2c-53b7-4e0e-9c41-6e6967680001. If they change, programs with an older version are no longer found.
     @Test(arguments: [
         ("chat", "8afde917-55d7-5f9e-b31b-d74ee489ee07"), ("nigh", "2a8f9414-2a43-5283-8449-8955165d8257"),
         ("a", "affac4e8-6358-50d1-b23c-3614e75efdfb"), ("x-1", "e116d007-4543-5b15-8fa8-3d3a6512420b"),

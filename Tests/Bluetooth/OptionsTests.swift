@@ -3,7 +3,7 @@ import Testing
 
 @testable import NighBluetooth
 
-/// What a person can write behind `bluetooth:`.
+/// Tests what a person can write behind `bluetooth:`.
 struct OptionsTests {
     private func options(_ text: String) throws -> BluetoothOptions {
         try BluetoothOptions(TransportSpec(parsing: text))
@@ -67,7 +67,7 @@ struct OptionsTests {
         #expect(error?.advice == "known are: adapter, device, discoverable, interval, pairing")
     }
 
-    /// A network is quicker and reaches further, so that is tried first where there is one.
+    /// A network is faster and reaches further, so it is tried first when there is one.
     @Test func itComesAfterANetwork() {
         #expect(BluetoothTransport().capabilities.priority > TCPTransport().capabilities.priority)
         #expect(!BluetoothTransport().capabilities.datagrams)

@@ -1,6 +1,6 @@
 import NighBluetooth
 
-/// A value as whoever keeps records sends it, written by the Bluetooth specification and not by what reads it here.
+/// A value as a device sends it. It is encoded by the Bluetooth specification, independently of the code under test.
 indirect enum SentValue {
     case unsigned(UInt64, bytes: Int)
     case uuid([UInt8])
@@ -39,7 +39,7 @@ struct KeptRecord {
 
     init(_ attributes: [(number: UInt64, value: SentValue)]) { self.attributes = attributes }
 
-    /// Reads the text, which may hold nothing but tags, and those in their order.
+    /// Parses the text, which may contain only tags, in the right order.
     init(xml: String, handle: UInt32) throws {
         var tags = try Self.tags(in: xml)[...]
         guard tags.popFirst()?.name == "?xml", tags.popFirst()?.name == "record" else {
@@ -56,7 +56,7 @@ struct KeptRecord {
         guard tags.isEmpty else { throw Unreadable(words: "something behind the record") }
     }
 
-    /// What a question for these attributes is answered with.
+    /// The list that answers a request for these attributes.
     func list(of wanted: Set<UInt64>) -> SentValue {
         .sequence(
             attributes.filter { wanted.contains($0.number) }.sorted { $0.number < $1.number }
@@ -128,12 +128,12 @@ struct KeptRecord {
     }
 }
 
-/// A device that answers questions for its records, in parts of a size of its own.
+/// A device that answers requests for its records, in parts of at most `share` bytes.
 struct RecordKeeper {
     var records: [KeptRecord]
-    /// How many bytes of records go into one answer.
+    /// The maximum number of bytes of records in one answer.
     var share: Int
-    /// How often it was asked.
+    /// The number of requests it received.
     private(set) var questions = 0
 
     init(_ records: [KeptRecord], share: Int = 65_000) {
@@ -141,7 +141,7 @@ struct RecordKeeper {
         self.share = share
     }
 
-    /// The answer to a question, which is looked at as the specification has it; nil where it is none.
+    /// The answer to a request, which is checked against the specification; nil if it is not a valid request.
     mutating func answer(_ question: [UInt8]) -> [UInt8]? {
         questions += 1
         guard question.count > 5, question[0] == 6,
@@ -163,7 +163,7 @@ struct RecordKeeper {
         return Self.packet(part, continuation, number: Array(question[1...2]))
     }
 
-    /// An answer of these bytes.
+    /// An answer with these bytes.
     static func packet(_ bytes: [UInt8], _ continuation: [UInt8], number: [UInt8]) -> [UInt8] {
         let content = SentValue.bigEndian(UInt64(bytes.count), 2) + bytes + continuation
         return [7] + number + SentValue.bigEndian(UInt64(content.count), 2) + content

@@ -1,12 +1,12 @@
 import NighBluetooth
 import NighCore
 
-/// Sessions and devices that tests speak of.
+/// Sessions and devices for tests.
 enum Samples {
     static let service: ServiceName = "tests"
     static let device = BluetoothAddress(number: 0x00AA_0100_0042)
     static let other = BluetoothAddress(number: 0x00AA_0100_0043)
-    /// Who they are does not matter, but that they are several.
+    /// Four different peers. Their identities do not matter.
     static let peers = (0..<4).map { _ in Identity.ephemeral().peerID }
 
     static func advertisement(
@@ -22,7 +22,7 @@ enum Samples {
         SessionRecord(advertisement(peer, name: name), channel: channel, adapter: adapter, handle: handle)
     }
 
-    /// A session's record as its machine keeps it.
+    /// A session's record as bluetoothd keeps it.
     static func record(name: String) throws -> KeptRecord {
         try KeptRecord(xml: sessionRecord(name: name).xml, handle: 0x1_0005)
     }

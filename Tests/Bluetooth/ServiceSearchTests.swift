@@ -3,9 +3,9 @@ import Testing
 
 @testable import NighBluetooth
 
-/// Which sessions a device says it has: what it is asked, and what is made of whatever it answers.
+/// Tests the requests that ask a device for its sessions, and how any answer is handled.
 struct ServiceSearchTests {
-    /// Asks a device until it has said all; how many questions that took.
+    /// Asks a device until it has answered everything; returns the records and the number of requests.
     private func ask(_ keeper: RecordKeeper) throws -> (records: [SessionRecord], questions: Int) {
         var (keeper, search) = (keeper, ServiceSearch(for: Samples.service))
         var question = search.begin()
@@ -83,9 +83,9 @@ struct ServiceSearchTests {
         #expect(search.begin() == [6, 0, 1, 0, UInt8(content.count)] + content)
     }
 
-    // MARK: Records of others
+    // MARK: Records of other programs
 
-    /// Each changes one attribute of a session's record; what is left is none of a session.
+    /// Each case changes one attribute of a session's record. The result is no session.
     @Test(
         arguments: [
             (0x0004, nil), (0x0004, .text([1])), (0x0004, .sequence([])),
@@ -143,7 +143,7 @@ struct ServiceSearchTests {
     @Test func anAnswerToAnotherQuestionIsNone() {
         #expect(step { RecordKeeper.packet([0x35, 0], [0], number: $0) } == .done([]))
         #expect(step { _ in RecordKeeper.packet([0x35, 0], [0], number: [0, 2]) } == .failed)
-        // A refusal, and a question.
+        // A refusal, and a request.
         for message in [1, 6] as [UInt8] {
             #expect(
                 step { [message] + RecordKeeper.packet([0x35, 0], [0], number: $0).dropFirst() } == .failed)
@@ -151,7 +151,7 @@ struct ServiceSearchTests {
     }
 
     @Test func lengthsThatLieAreNoticed() {
-        // Of the packet, of the lists in it, of the continuation.
+        // The length of the packet, of the lists in it, and of the continuation.
         #expect(step { [7] + $0 + [0, 4, 0, 2, 0x35, 0, 0] } == .failed)
         #expect(step { [7] + $0 + [0, 6, 0, 2, 0x35, 0, 0] } == .failed)
         #expect(step { [7] + $0 + [0, 5, 0, 3, 0x35, 0, 0] } == .failed)

@@ -2,9 +2,9 @@ import NighBluetooth
 import NighCore
 import Testing
 
-/// Whatever happens in whatever order, what is told must make sense to a session that knows nothing else.
+/// Tests that the reports of a survey are consistent for a session that knows nothing else, whatever happens in any order.
 struct SurveyModelTests {
-    /// What a session believes by what it was told, beside what devices really last said.
+    /// What a session believes from the reports, together with the survey, the time and the devices being asked.
     private struct Model {
         var survey = DeviceSurvey(interval: .seconds(10))
         var now = Moment(nanoseconds: 0)
@@ -35,7 +35,7 @@ struct SurveyModelTests {
         mutating func answer(_ device: BluetoothAddress, _ records: [SessionRecord]) {
             asked.removeAll { $0 == device }
             hear(survey.answered(device, records, now: now))
-            // Of a device that is known, exactly its own valid records are believed.
+            // Of a device that was asked, exactly its own valid records are believed.
             let mine = believed.values.filter { $0.address.value.hasPrefix("\(device)") }
             for sighting in mine {
                 #expect(
@@ -91,7 +91,7 @@ struct SurveyModelTests {
             }
         }
         #expect(model.found > 0)
-        // With everybody silent and no pipe open, all is lost in the end, and nobody is asked for ever.
+        // When nobody answers and no pipe is open, everything is lost in the end, and asking stops.
         for device in Self.devices {
             for _ in 0..<200 { model.survey.pipeEnded(device, now: model.now) }
             model.survey.gone(device, now: model.now)
@@ -108,7 +108,7 @@ struct SurveyModelTests {
         #expect(model.survey.counts == (asked: 0, found: 0))
     }
 
-    /// What a device might say: sessions that move, that are there twice, of other adapters, and this side's own.
+    /// What a device might answer: sessions that move, duplicates, records of other adapters, and this side's own session.
     private static func records(of device: BluetoothAddress, _ random: inout SeededGenerator)
         -> [SessionRecord]
     {

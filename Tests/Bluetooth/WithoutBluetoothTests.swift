@@ -5,8 +5,8 @@ import NighTestKit
 import NighUV
 import Testing
 
-/// A transport where there is no Bluetooth: it says so once, refuses what is asked of it, and is in nobody's way. On machines
-/// that have some it asks for an adapter that none has.
+/// Tests the transport on a machine without Bluetooth: it reports that once, refuses requests, and gets in nobody's
+/// way. On machines with Bluetooth, the tests ask for an adapter that does not exist.
 struct WithoutBluetoothTests {
     @Test func itIsDownAndSaysSoOnce() throws {
         let user = TransportUser()
@@ -62,7 +62,7 @@ struct WithoutBluetoothTests {
         user.shutdown()
     }
 
-    /// What is asked for is kept for when there is an adapter; nothing comes of it, and nothing breaks.
+    /// Requests are kept until there is an adapter. Until then they have no effect and cause no error.
     @Test func advertisingAndLookingWait() throws {
         let known = TransportAddress(scheme: "bluetooth", value: "00:AA:01:00:00:42")
         let user = TransportUser(knownAddresses: [known])
@@ -126,9 +126,9 @@ struct WithoutBluetoothTests {
     }
 }
 
-/// A transport on a loop of its own, and what it told.
+/// A transport on a loop of its own, and what it reported.
 ///
-/// `@unchecked Sendable`: what was told is guarded by the monitor.
+/// `@unchecked Sendable`: the monitor guards what was reported.
 private final class TransportUser: TransportEvents, @unchecked Sendable {
     let loop = UVEventLoop()
     let transport: BluetoothTransport
@@ -136,7 +136,7 @@ private final class TransportUser: TransportEvents, @unchecked Sendable {
     private(set) var conditions: [TransportCondition] = []
     private(set) var failures: [NighError] = []
     private(set) var known: [TransportAddress] = []
-    /// How much was told that is not told without an adapter.
+    /// The number of events that must not come without an adapter.
     private(set) var other = 0
 
     init(knownAddresses: [TransportAddress] = []) {

@@ -1,18 +1,18 @@
 import Synchronization
 
-/// The packages of this repository that stand apart from it, as strangers' do: built against what Nigh is now.
+/// Builds the packages in this repository that stand apart from it, as a user's package does, against the current Nigh.
 package enum BuiltPackages {
-    /// The repository.
+    /// The path of the repository.
     package static let root = "\(#filePath)".split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" }
 
-    /// All are built into one place, so that what they share of Nigh is compiled once.
+    /// One folder for all builds, so that the parts of Nigh that the packages share are compiled once.
     private static let scratch = "\(root)/.build/packages"
-    /// Where several packages are built in one place, the package manager may take the list of Nigh's files from an earlier
-    /// build, and not miss those that have come since. So it makes the list anew.
+    /// Makes the package manager list Nigh's files again. When several packages are built in one place, it may reuse
+    /// the list of an earlier build and miss the files that were added since.
     package static let listsFilesAnew = "--disable-build-manifest-caching"
     private static let built = Mutex<Set<String>>([])
 
-    /// Builds the package in that folder of the repository, once for all tests; returns where its products lie.
+    /// Builds the package in `folder` of the repository, once for all tests; returns the folder with its products.
     package static func build(_ folder: String) throws -> String {
         try built.withLock { built in
             guard !built.contains(folder) else { return }
@@ -22,7 +22,7 @@ package enum BuiltPackages {
         return "\(scratch)/debug"
     }
 
-    /// Runs the tests of the package in that folder of the repository.
+    /// Runs the tests of the package in `folder` of the repository.
     package static func test(_ folder: String) throws {
         try swift(["test", "--disable-xctest"], at: "\(root)/\(folder)")
     }
@@ -30,22 +30,22 @@ package enum BuiltPackages {
     private static func build(at path: String) throws { try swift(["build"], at: path) }
 
     private static func swift(_ command: [String], at path: String) throws {
-        // The flags of a stranger, so that what one builds there finds all of it compiled; but no warning is let pass.
+        // The same flags as in a user's own build, so that such a build finds everything compiled. A warning is a failure.
         let call = try Child(
             "/usr/bin/env",
             ["swift"] + command + [listsFilesAnew, "--package-path", path, "--scratch-path", scratch],
             patience: 900)
         let (status, errors) = try call.end()
         guard status == 0, !(call.lines + errors).contains(where: { $0.contains(": warning: ") }) else {
-            // The end of a long run does not say which of its tests has failed.
+            // The end of a long output does not say which test failed.
             let issues = call.lines.filter { $0.contains(" recorded an issue ") }
             throw Child.Failure(
                 description: (issues + (call.lines + errors).suffix(30)).joined(separator: "\n"))
         }
     }
 
-    /// The package in Tests/Packages of that name, with `sources` of the repository besides those of its target of that name; returns where its
-    /// products lie. They are copied, for the package manager notices no change behind a link.
+    /// Builds a copy of the package `name` in Tests/Packages, with `sources` of the repository added to its target `name`;
+    /// returns the folder with its products. The sources are copied, because the package manager notices no change behind a link.
     package static func assemble(_ name: String, with sources: [String]) throws -> String {
         try built.withLock { built in
             guard !built.contains(name) else { return }
@@ -63,9 +63,9 @@ package enum BuiltPackages {
         return "\(scratch)/debug"
     }
 
-    /// A tool of the Swift toolchain, such as its C compiler.
+    /// Returns the path of a tool of the Swift toolchain, such as its C compiler.
     package static func tool(_ name: String) throws -> String {
-        // `swift` may be a link to something else, so the toolchain is asked where it is.
+        // `swift` may be a link to something else, so this asks the toolchain for its location.
         let target = try Child("/usr/bin/env", ["swiftc", "-print-target-info"])
         let line = try target.line(with: "runtimeResourcePath")
         _ = try target.end()

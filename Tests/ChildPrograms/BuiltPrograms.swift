@@ -1,8 +1,8 @@
 import Glibc
 
-/// The programs of this package, as they were built with the tests.
+/// The programs of this package that were built together with the tests.
 package enum BuiltPrograms {
-    /// Where the tests' own program lies, and all others beside it.
+    /// The folder of the tests' own program, in which all other programs lie too.
     private static let folder: String = {
         var buffer = [CChar](repeating: 0, count: 4_096)
         let count = readlink("/proc/self/exe", &buffer, buffer.count)
@@ -10,6 +10,6 @@ package enum BuiltPrograms {
         return path.split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" }
     }()
 
-    /// Where the program of that name is.
+    /// Returns the path of the program `name`.
     package static func path(of name: String) -> String { "\(folder)/\(name)" }
 }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A program of this package in a process of its own, whose lines are read as they come. Killed with its last reference.
+/// Runs a program in a process of its own and reads its output line by line. The process is killed with the last reference.
 package final class Child {
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
@@ -8,7 +8,7 @@ package final class Child {
         package init(description: String) { self.description = description }
     }
 
-    /// For how long anything is waited for, in seconds.
+    /// The time limit of every wait, in seconds.
     private let patience: Int
 
     private let process: pid_t
@@ -17,8 +17,8 @@ package final class Child {
     private var errors: Reader
     private var isReaped = false
 
-    /// Starts `program` of this package, or the one at that path, with these arguments, and with these variables besides
-    /// this process's own; its input ends where it begins, unless it `reads`. Whatever it is to say, it has `patience` seconds for.
+    /// Starts the program of this package with that name, or the program at that absolute path. `environment` is added to this
+    /// process's own variables. Standard input is empty unless the program `reads`. `patience` limits every wait, in seconds.
     package init(
         _ program: String, _ arguments: [String], environment: [String: String] = [:], reads: Bool = false,
         patience: Int = 60
@@ -61,9 +61,9 @@ package final class Child {
         waitpid(process, nil, 0)
     }
 
-    /// Has a program start with its signals as a shell leaves them. The threads that tests run on block nearly all, and
-    /// what is tested in this process may have `SIGPIPE` ignored. A program would inherit both: one that kills itself
-    /// would go on.
+    /// Attributes that start a program with its signals as a shell leaves them. The threads that run tests block nearly
+    /// all signals, and code under test may have `SIGPIPE` ignored in this process. A program would inherit both, and
+    /// would go on after it sent itself a signal that should end it.
     package static func plainSignals() -> posix_spawnattr_t {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
@@ -87,13 +87,13 @@ package final class Child {
         return variables + added.map { "\($0.key)=\($0.value)" }
     }
 
-    /// Writes a line to its input; one that has ended does not read it.
+    /// Writes a line to its standard input. A program that has ended does not read it.
     package func type(_ line: String) {
         let bytes = Array("\(line)\n".utf8)
         _ = Glibc.send(input, bytes, bytes.count, Int32(MSG_NOSIGNAL))
     }
 
-    /// Lets it read the end of its input.
+    /// Closes its standard input: the program reads the end.
     package func closeInput() {
         guard input >= 0 else { return }
         shutdown(input, Int32(SHUT_RDWR))
@@ -101,15 +101,15 @@ package final class Child {
         input = -1
     }
 
-    /// All that was read so far.
+    /// The lines of its standard output that were read so far.
     package var lines: [String] { output.lines }
 
     package func send(_ signal: Int32) { kill(process, signal) }
 
-    /// Nobody reads what it says any more.
+    /// Stops reading its standard output.
     package func stopListening() { output.close() }
 
-    /// Bounds how many descriptors it may have from now on.
+    /// Limits how many descriptors the process may have from now on.
     package func limitDescriptors(to count: Int) throws {
         let arguments: [String] = ["/usr/bin/prlimit", "--pid=\(process)", "--nofile=\(count):"]
         var strings = arguments.map { strdup($0) } + [nil]
@@ -121,13 +121,13 @@ package final class Child {
         else { throw Failure(description: "prlimit failed: \(status)") }
     }
 
-    /// Waits for a line with all of these words in it; the `occurrence`th of them.
+    /// Waits for a line of standard output that contains all of `words`, or for the `occurrence`th such line.
     @discardableResult
     package func line(with words: String..., occurrence: Int = 1) throws -> String {
         try line(with: words, occurrence: occurrence, from: \.output)
     }
 
-    /// Waits for such a line of its standard error.
+    /// Waits for such a line of standard error.
     @discardableResult
     package func error(with words: String..., occurrence: Int = 1) throws -> String {
         try line(with: words, occurrence: occurrence, from: \.errors)
@@ -147,7 +147,8 @@ package final class Child {
         }
     }
 
-    /// Waits for the end; returns the exit status, and what was said to the standard error.
+    /// Waits until the program ends; returns its exit status (or the negative number of the signal that ended it) and
+    /// the lines of its standard error.
     package func end() throws -> (status: Int32, errors: [String]) {
         let deadline = Self.now + patience
         while try listen(until: deadline) {}
@@ -158,10 +159,10 @@ package final class Child {
         return (signal == 0 ? status >> 8 & 0xFF : -signal, errors.lines)
     }
 
-    /// Waits until it says more, to one of the two or to the other: where one is not read, it stops once that is full. False when
-    /// both have ended.
+    /// Waits until there is more output on either stream. Both are read, because the program stops when one of them is
+    /// full. Returns false when both have ended.
     private func listen(until deadline: Int) throws -> Bool {
-        // `poll` passes over those that have ended, whose number is -1.
+        // `poll` ignores the streams that have ended, whose descriptor is -1.
         var wanted = [output.near, errors.near].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         guard output.isOpen || errors.isOpen else { return false }
         guard poll(&wanted, nfds_t(wanted.count), Int32(max(0, deadline - Self.now) * 1_000)) > 0 else {
@@ -187,7 +188,7 @@ package final class Child {
 
         init() throws {
             var ends: [Int32] = [-1, -1]
-            // Unlike a pipe's, a socket's ends can be kept from other children from the first.
+            // A socket can be created so that no other child inherits it; `pipe` has no such option.
             let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
             guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else {
                 throw Failure(description: "no pair of sockets: \(errno)")
@@ -202,7 +203,8 @@ package final class Child {
 
         mutating func close() {
             guard near >= 0 else { return }
-            // Whatever is just being started elsewhere holds the socket too, until it has become its program.
+            // A child that is being started elsewhere also holds the socket until its `exec`, so `close`
+            // alone would not end the connection.
             shutdown(near, Int32(SHUT_RDWR))
             Glibc.close(near)
             near = -1
@@ -210,7 +212,7 @@ package final class Child {
 
         var isOpen: Bool { near >= 0 }
 
-        /// Reads once what is there.
+        /// Reads once what is available.
         mutating func readMore() {
             var buffer = [UInt8](repeating: 0, count: 4_096)
             let count = read(near, &buffer, buffer.count)

@@ -1,11 +1,11 @@
-/// Lets so many run at once.
+/// Limits how many pieces of work run at once.
 package actor Permits {
     private var free: Int
     private var waiting: [CheckedContinuation<Void, Never>] = []
 
     package init(_ count: Int) { free = count }
 
-    /// Runs `work` when it is its turn.
+    /// Runs `work` when a permit is free.
     package nonisolated func run<Result: Sendable>(_ work: @Sendable () async throws -> Result) async rethrows
         -> Result
     {

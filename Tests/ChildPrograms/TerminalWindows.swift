@@ -1,25 +1,25 @@
 import Glibc
 
-/// Terminals of 80 × 24 in which a program of this package runs, by a tmux server of their own: what a person sees, as text. It ends with its last
-/// reference, and with this process.
+/// Runs a program of this package in terminals of 80 × 24, on a tmux server of its own, and returns as text what a
+/// person would see. The server ends with the last reference, and with this process.
 package final class TerminalWindows {
     package struct Failure: Error, CustomStringConvertible { package let description: String }
 
-    /// For how long anything is waited for.
+    /// The time limit of every wait, in seconds.
     private static let patience: UInt64 = 40
     private let socket: String
     private let server: pid_t
 
     private let program: String
 
-    /// Windows for `program`.
+    /// Prepares windows for `program`.
     package init(of program: String = "fourinarow") throws {
         self.program = BuiltPrograms.path(of: program)
         socket = "/tmp/nigh-windows-\(getpid())-\(UInt32.random(in: .min ... .max))"
-        // A server without windows would go.
+        // Otherwise a server without windows ends.
         let settings = socket + ".conf"
         try Self.write("set -g exit-empty off\n", to: settings)
-        // In the foreground, so that it has a process id, and ends with this process whatever becomes of it.
+        // In the foreground, so that it has a process ID and always ends with this process.
         server = try Self.spawn([
             "setpriv", "--pdeathsig", "KILL", "tmux", "-D", "-S", socket, "-f", settings,
         ])
@@ -27,7 +27,7 @@ package final class TerminalWindows {
     }
 
     deinit {
-        // Its windows get SIGHUP, and what runs in them.
+        // Its windows, and the programs in them, get SIGHUP.
         _ = try? tmux(["kill-server"])
         kill(server, SIGKILL)
         waitpid(server, nil, 0)
@@ -35,14 +35,14 @@ package final class TerminalWindows {
         unlink(socket + ".conf")
     }
 
-    /// Opens a window of that name, in which a shell runs the program and then says how it ended.
+    /// Opens a window called `name`, in which a shell runs the program and then prints its exit status.
     package func open(_ name: String, _ arguments: String, environment: String = "LANG=C.UTF-8") throws {
         let command =
             "env TERM=screen-256color NO_COLOR=1 \(environment) \(program) \(arguments); echo ended with $?; cat"
         try tmux(["new-session", "-d", "-s", name, "-x", "80", "-y", "24", command])
     }
 
-    /// What the window shows, without blanks at the ends of lines, and with times made alike.
+    /// The text in the window, without blanks at the ends of lines, and with a placeholder for measured times.
     package func text(_ name: String) throws -> String {
         let captured = try tmux(["capture-pane", "-p", "-t", name])
         var lines = captured.split(separator: "\n", omittingEmptySubsequences: false).map { line in
@@ -61,7 +61,7 @@ package final class TerminalWindows {
         try tmux(["resize-window", "-t", name, "-x", "\(columns)", "-y", "\(rows)"])
     }
 
-    /// Looks again until the window shows that: on screens nothing is told.
+    /// Polls until the window shows `words`, because tmux does not report changes.
     package func wait(_ name: String, shows words: String) throws {
         do {
             try wait(words) { try text(name).contains(words) }
@@ -70,7 +70,7 @@ package final class TerminalWindows {
         }
     }
 
-    /// Looks again until that is so: a screen may be caught while it is being drawn.
+    /// Polls until `condition` holds, because a screen may be read while it is being drawn.
     package func wait(_ what: String, until condition: () throws -> Bool) throws {
         let end = nanoseconds() + Self.patience * 1_000_000_000
         while nanoseconds() < end {
@@ -94,7 +94,7 @@ package final class TerminalWindows {
 
     @discardableResult
     private func tmux(_ arguments: [String]) throws -> String {
-        // A file and no pipe, whose other end every program might inherit that another test starts at this moment.
+        // A file instead of a pipe: a program that another test starts at this moment could inherit the other end of a pipe.
         let path = socket + ".out"
         let file = Glibc.open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw Failure(description: "\(path) cannot be written") }
@@ -120,11 +120,11 @@ package final class TerminalWindows {
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-        // What goes on running must not keep open what this process writes to.
+        // A process that keeps running must not hold open what this process writes to.
         posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
         if output >= 0 { posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO) }
         posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO)
-        // Or what runs in a window would not hear that the window is gone.
+        // Otherwise a program in a window would not get the signal that the window is gone.
         var attributes = Child.plainSignals()
         defer { posix_spawnattr_destroy(&attributes) }
         var strings = command.map { strdup($0) } + [nil]

@@ -6,9 +6,9 @@ import Testing
 
 @testable import fourinarow
 
-/// The program as a person starts it from a shell, as far as that needs nobody else.
+/// Tests the program as a person starts it from a shell, where no other player is needed.
 @Suite struct CommandLineTests {
-    /// Nothing of it leaves this machine.
+    /// Keeps the program off all networks but loopback.
     private static let alone = ["--transport", "tcp:interface=lo,mdns=off", "--identity", "ephemeral"]
 
     @Test("The table of arguments contradicts itself nowhere")

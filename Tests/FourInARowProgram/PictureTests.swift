@@ -3,13 +3,13 @@ import Foundation
 import NighTestKit
 import Testing
 
-/// The pictures of terminals that the README shows.
+/// Tests the pictures of terminals that the README shows.
 struct PictureTests {
     private static let folder = "\(BuiltPackages.root)/docs/pictures"
     private static let columnWidth = 9
     private static let margin = 12
 
-    /// A text of a picture: where it begins, how many columns it is stretched to, and its words.
+    /// A text in a picture: its first column, the number of columns it is stretched to, and its words.
     private struct Text: Equatable {
         let column: Int
         let columns: Int
@@ -19,7 +19,7 @@ struct PictureTests {
             (self.column, self.columns, self.words) = (column, columns, words)
         }
 
-        /// All texts of a picture. What a reader of XML would do about escapes is done here.
+        /// Returns all texts of a picture, with XML escapes decoded.
         static func all(of picture: String) -> [Text] {
             picture.matches(of: #/<text x="(\d+)"[^>]* textLength="(\d+)"[^>]*>([^<]*)</text>/#).map {
                 let words = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#x27;", "'"), ("&amp;", "&")]

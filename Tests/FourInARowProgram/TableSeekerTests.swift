@@ -24,7 +24,7 @@ struct TableSeekerTests {
         var seeker = TableSeeker(.name("puma"), .seat)
         #expect(seeker.look(at: try Self.view((3, "Owl", true))) == nil)
         #expect(seeker.description == "puma's table")
-        // Whether the seat is free is known to the host: one is told when it is not.
+        // Only the host knows whether the seat is free, and tells those who ask.
         let seen = try Self.view((2, "Puma", false), (3, "Owl", true))
         #expect(seeker.look(at: seen) == .join(try Self.peer(2)))
         #expect(seeker.look(at: seen) == nil)

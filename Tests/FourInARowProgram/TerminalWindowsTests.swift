@@ -1,25 +1,25 @@
 import ChildPrograms
 import Testing
 
-/// Whole games on real terminals: what two people see.
+/// Plays whole games on real terminals and checks what two people see.
 struct TerminalWindowsTests {
-    /// Nothing leaves this machine.
+    /// Keeps the program off all networks but loopback.
     private static let player = "--identity ephemeral --no-animation --transport tcp:interface=lo"
 
-    /// Two players whose names nobody else has who tests on this machine at the same time.
+    /// Two players, with names that no other test run on this machine uses at the same time.
     private struct Players {
         let windows: TerminalWindows
         let number = String(Int.random(in: 1_000...9_999))
         var host: String { "Puma\(number)" }
         var guest: String { "Lynx\(number)" }
 
-        /// The board and what is around it, as it looks for everybody: what is said below comes and goes with time.
+        /// The board and what is around it. The lines below it, which change with time, are left out.
         func screen(_ window: String) throws -> String {
             var lines = try windows.text(window).split(separator: "\n", omittingEmptySubsequences: false)
                 .prefix(19).map(String.init)
             while lines.last == "" { lines.removeLast() }
             var text = lines.joined(separator: "\n").replacing(number, with: "0000")
-            // Each stands at the end of the first line of one window.
+            // The first line of each window ends with a PeerID that differs in each run.
             for window in ["host", "guest"] {
                 let first = try windows.text(window).prefix { $0 != "\n" }
                 text = text.replacing(first.suffix(8), with: "xxxxxxxx")
@@ -27,7 +27,7 @@ struct TerminalWindowsTests {
             return text
         }
 
-        /// Waits until the window shows that screen, and fails with the one it shows instead.
+        /// Waits until the window shows `screen`; fails with what it shows instead.
         func see(
             _ screen: String, in window: String, sourceLocation: SourceLocation = #_sourceLocation
         ) throws {
@@ -45,7 +45,7 @@ struct TerminalWindowsTests {
             for window in ["host", "guest"] { try windows.wait(window, shows: "there and back") }
         }
 
-        /// Plays these columns in turn, the host first; the last one ends the game.
+        /// Plays these columns in turn, the host first. The last one ends the game.
         func play(_ columns: String) throws {
             for (index, column) in columns.enumerated() {
                 let mover = index.isMultiple(of: 2) ? "host" : "guest"

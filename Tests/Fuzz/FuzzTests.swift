@@ -13,7 +13,7 @@ import Testing
         #expect(try Fuzzing(options).run(tell: { _ in }) == [])
     }
 
-    /// What is changed must be valid to begin with, or nothing behind the first check is ever reached.
+    /// A recorded scenario must be valid before it is mutated. Otherwise no mutated input gets past the first check.
     @Test func whatWasRecordedIsUnderstoodWhenItIsPlayedAgain() throws {
         var reached: [String: SessionStatistics] = [:]
         for scenario in try Corpus.record() {
@@ -24,7 +24,7 @@ import Testing
                 #expect(stage.session.inconsistencies == [], "\(scenario.name)")
                 let statistics = try stage.statistics()
                 let name = "\(scenario.name) \(scenario.own)"
-                // Who has left and is not seen any more is forgotten.
+                // A session forgets a peer that has left and is no longer seen, so this keeps the last statistics with a peer.
                 if !statistics.peers.isEmpty || reached[name] == nil { reached[name] = statistics }
             }
             try stage.close()
@@ -39,7 +39,7 @@ import Testing
         #expect(reached.count == 18)
     }
 
-    /// As above, for those that make up their inputs themselves.
+    /// As above, for the targets that generate their inputs themselves.
     @Test func whatIsMadeUpIsOftenRightToTheEnd() throws {
         let corpus = try Corpus.record()
         let frames = Mutator.frames(of: corpus)

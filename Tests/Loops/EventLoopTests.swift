@@ -5,7 +5,7 @@ import NighUV
 import Synchronization
 import Testing
 
-/// A loop with a thread of its own.
+/// An event loop with a thread of its own.
 protocol OwnThreadLoop: EventLoop {
     init()
     func shutdown()
@@ -14,11 +14,11 @@ protocol OwnThreadLoop: EventLoop {
 extension ThreadEventLoop: OwnThreadLoop {}
 extension UVEventLoop: OwnThreadLoop {}
 
-/// What every event loop with a thread of its own does.
+/// Tests what all event loops with a thread of their own have in common.
 struct EventLoopTests {
     static let kinds: [Kind] = [Kind(ThreadEventLoop.self), Kind(UVEventLoop.self)]
 
-    /// A type of loop, named in reports.
+    /// A type of loop, with its name for reports.
     struct Kind: Sendable, CustomTestStringConvertible {
         let type: any OwnThreadLoop.Type
         init(_ type: any OwnThreadLoop.Type) { self.type = type }
@@ -26,14 +26,14 @@ struct EventLoopTests {
         var testDescription: String { "\(type)" }
     }
 
-    /// What work on a loop leaves behind for the test.
+    /// Collects notes that work on a loop leaves for the test.
     final class Notes: Sendable {
         private let notes = Mutex<[String]>([])
         func add(_ note: String) { notes.withLock { $0.append(note) } }
         var all: [String] { notes.withLock { $0 } }
     }
 
-    /// Waits until all that was queued on `loop` before has run.
+    /// Waits until everything that was queued on `loop` before this call has run.
     private func settle(_ loop: any EventLoop) async {
         await withCheckedContinuation { continuation in loop.execute { continuation.resume() } }
     }
@@ -80,7 +80,7 @@ struct EventLoopTests {
         #expect(loop.now > before)
     }
 
-    /// A turn that took the moment before the loop fell asleep for now would see deadlines pass at once.
+    /// A turn must not use the time at which the loop went to sleep. Otherwise the deadlines that it sets would pass at once.
     @Test(arguments: kinds) func aTurnsTimeIsNotThatBeforeTheLoopFellAsleep(_ kind: Kind) async {
         let loop = kind.make()
         defer { loop.shutdown() }
@@ -144,7 +144,7 @@ struct EventLoopTests {
         let ending = Ending()
         loop.execute {
             ending.monitor.change { ending.isBusy = true }
-            // Nobody may come back while this runs; whoever does is seen at once.
+            // No `shutdown` may return while this runs. If one does, this wait ends at once.
             _ = ending.monitor.wait(within: .milliseconds(300)) { ending.cameBack > 0 }
             ending.monitor.change { ending.cameBackTooSoon = ending.cameBack }
         }
@@ -169,7 +169,7 @@ struct EventLoopTests {
         var cameBackTooSoon: Int?
     }
 
-    /// In a process of its own: no other test could start a thread meanwhile.
+    /// Runs in a process of its own, because otherwise no other test could start a thread meanwhile.
     @Test func aThreadThatCannotBeHadIsAnError() async {
         await #expect(processExitsWith: .success) {
             Shortage.ofThreads()

@@ -3,9 +3,9 @@ import NighCore
 import NighTestKit
 import NighUV
 
-/// Bytes that say where in a stream they are.
+/// Bytes whose values show their position in a stream.
 enum Stream {
-    /// Made once: in a debug build that takes longer than all that is done with them.
+    /// Created once: in a debug build, creating the bytes takes longer than everything that is done with them.
     private static let all: [UInt8] = (0..<4_000_000).map {
         UInt8(truncatingIfNeeded: ($0 &* 31) &+ ($0 >> 8) &+ ($0 >> 16))
     }
@@ -13,7 +13,7 @@ enum Stream {
     static func bytes(_ range: Range<Int>) -> [UInt8] { Array(all[range]) }
 }
 
-/// A connected pair of stream sockets of this machine: what one end's pipe is given, and the bare other end.
+/// A connected pair of stream sockets: the descriptor for a pipe, and the bare other end.
 struct SocketPair {
     let near: Int32
     let far: BareEnd
@@ -28,7 +28,7 @@ struct SocketPair {
     }
 }
 
-/// A moment to come on a loop, to be waited for. `@unchecked Sendable`: guarded by its monitor.
+/// Waits for a future moment on a loop. `@unchecked Sendable`: guarded by its monitor.
 final class Later: @unchecked Sendable {
     private let monitor = Monitor()
     private var hasCome = false
@@ -42,7 +42,7 @@ final class Later: @unchecked Sendable {
     func wait() -> Bool { monitor.wait(within: .seconds(20)) { hasCome } }
 }
 
-/// A socket without a pipe, whose calls wait for what they are to do, within reason. Closed with its last reference, or before.
+/// A socket without a pipe. Its calls block until they are done, for up to 20 s. It is closed with the last reference, or before.
 final class BareEnd: @unchecked Sendable {
     private(set) var descriptor: Int32
 
@@ -56,7 +56,7 @@ final class BareEnd: @unchecked Sendable {
 
     deinit { close() }
 
-    /// Gives the descriptor away.
+    /// Gives the descriptor to the caller, who must close it.
     func take() -> Int32 {
         defer { descriptor = -1 }
         return descriptor
@@ -66,7 +66,7 @@ final class BareEnd: @unchecked Sendable {
 
     func finishWriting() { Glibc.shutdown(descriptor, Int32(SHUT_WR)) }
 
-    /// Writes all of it, or as much as can be.
+    /// Writes all of `bytes`, or as much as possible.
     func write(_ bytes: [UInt8]) {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -78,7 +78,7 @@ final class BareEnd: @unchecked Sendable {
         }
     }
 
-    /// Reads until there are `count` bytes, or the end, by pieces of at most `pieceLimit`.
+    /// Reads until there are `count` bytes or the stream ends, in pieces of at most `pieceLimit`.
     func read(_ count: Int, pieceLimit: Int = 1 << 20) -> [UInt8] {
         var bytes: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: pieceLimit)
@@ -90,14 +90,14 @@ final class BareEnd: @unchecked Sendable {
         return bytes
     }
 
-    /// Whether nothing more comes, because the other end has said so. Waits for it.
+    /// Waits for the next byte or the end; returns whether the other end has finished writing.
     var isAtEnd: Bool {
         var byte: UInt8 = 0
         return recv(descriptor, &byte, 1, 0) == 0
     }
 }
 
-/// Which socket a descriptor stood for, to be asked whether it still does.
+/// Remembers which socket a descriptor refers to, to find out later whether it still does.
 struct SocketIdentity {
     private let descriptor: Int32
     private let number: ino_t?
@@ -115,11 +115,11 @@ struct SocketIdentity {
     }
 }
 
-/// A pipe over one end of a socket pair, and what it told.
+/// A pipe over one end of a socket pair, and what it reported.
 ///
-/// `@unchecked Sendable`: what it has recorded is guarded by the monitor, the rest confined to the loop.
+/// `@unchecked Sendable`: the monitor guards what was recorded; the rest is confined to the loop.
 final class PipeEnd: PipeHandler, @unchecked Sendable {
-    /// What was told, runs of bytes as one.
+    /// An event of the pipe. Consecutive runs of bytes count as one.
     enum Word: Equatable {
         case bytes
         case writable
@@ -139,10 +139,10 @@ final class PipeEnd: PipeHandler, @unchecked Sendable {
     private var recordedLog: [Word] = []
     private var recordedBytes: [UInt8] = []
     private var recordedBreaches: [String] = []
-    /// What the handler does when it is told bytes; on the loop.
+    /// What the handler does on the loop when it receives bytes.
     private var whenBytesCome: ((SocketPipe) -> Void)?
 
-    /// Takes over the descriptor, and starts.
+    /// Takes over the descriptor, and starts the pipe.
     init(
         _ descriptor: Int32, lingerTime: Duration = .seconds(10), on loop: UVEventLoop,
         whenBytesCome: ((SocketPipe) -> Void)? = nil
@@ -163,13 +163,13 @@ final class PipeEnd: PipeHandler, @unchecked Sendable {
     var log: [Word] { monitor.read { recordedLog } }
     var bytes: [UInt8] { monitor.read { recordedBytes } }
     var byteCount: Int { monitor.read { recordedBytes.count } }
-    /// What was told otherwise than the contract of pipes has it.
+    /// Events that broke the contract of pipes.
     var breaches: [String] { monitor.read { recordedBreaches } }
     var isFinished: Bool { log.contains(.finished) }
 
     func wait(until isTrue: () -> Bool) -> Bool { monitor.wait(within: .seconds(20), until: isTrue) }
 
-    /// Runs `body` on the loop and waits for it.
+    /// Runs `body` on the loop and waits for its result.
     @discardableResult
     func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Result {
         let box = Box<Result>()
@@ -181,7 +181,7 @@ final class PipeEnd: PipeHandler, @unchecked Sendable {
         return monitor.read { box.value! }
     }
 
-    /// Calls the pipe on the loop; nothing may be told meanwhile.
+    /// Calls the pipe on the loop; no event may come before the call returns.
     @discardableResult
     func call<Result: Sendable>(_ body: @escaping @Sendable (SocketPipe) -> Result) -> Result {
         run { [self] in guarding { body(pipe!) } }
@@ -197,7 +197,7 @@ final class PipeEnd: PipeHandler, @unchecked Sendable {
         precondition(queue.isEmpty)
     }
 
-    /// Ends this side's part; nothing may be told from here on but that the pipe is drained and has finished.
+    /// Closes the pipe. From here on, no event may come except that the pipe is drained and that it has finished.
     func close(_ manner: PipeCloseManner) {
         call { [self] in
             $0.close(manner)
@@ -212,7 +212,7 @@ final class PipeEnd: PipeHandler, @unchecked Sendable {
         }
     }
 
-    /// Holds the pipe no more.
+    /// Releases the pipe.
     func letGo() { run { [self] in pipe = nil } }
 
     var pipeIsAlive: Bool { run { [self] in seenPipe != nil } }

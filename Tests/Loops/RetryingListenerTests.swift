@@ -4,13 +4,13 @@ import NighTestKit
 import NighUV
 import Testing
 
-/// What is told of listening that works and fails by turns, in virtual time.
+/// Tests what a `RetryingListener` reports when listening fails and succeeds in turn, in virtual time.
 @Suite struct RetryingListenerTests {
-    /// A transport's listening, and all that its session is told.
+    /// A transport that listens, and everything that its session is told.
     private final class House: TransportEvents {
         let loop = VirtualEventLoop()
         var told: [String] = []
-        /// Why the next attempt fails, if it does.
+        /// The error with which the next attempt fails, or nil.
         var error: NighError?
         var attempts = 0
         var closed: [Int] = []

@@ -4,9 +4,9 @@ import NighTestKit
 import NighUV
 import Testing
 
-/// The contract of transports, held to by one that is put together from the public parts of NighUV, over real sockets.
+/// Runs the conformance suite on a transport that is made of the public parts of NighUV, over real sockets.
 @Suite(.serialized) struct SocketConformanceTests {
-    /// A listener that takes nobody in, with as many waiting as it lets wait: where a dial is put off by the kernel.
+    /// A listener that accepts nobody and whose backlog is full, so that the kernel defers every dial.
     private final class SilentPlace: Sendable {
         static let shared = SilentPlace()
         let name = "nigh-silent-\(UInt64.random(in: .min ... .max))"
@@ -35,7 +35,7 @@ import Testing
         return rig
     }
 
-    /// It finds nobody.
+    /// The checks without discovery: this transport finds no peers.
     private static let notFinding = TransportConformance.checks.filter {
         !["found-changed-lost", "browse-later", "browse-again", "both-see-each-other", "advertise-replaced"]
             .contains($0.name)

@@ -4,9 +4,9 @@ import NighTestKit
 import NighUV
 import Testing
 
-/// What becomes of the descriptors of dials. That each dial ends as it must, the conformance suite tries.
+/// Tests who closes the descriptors of dials. The conformance suite checks that each dial ends as it must.
 @Suite struct SocketDialsTests {
-    /// Everything on a loop. `@unchecked Sendable`: confined to the loop, but for what the monitor guards.
+    /// Runs dials on a loop. `@unchecked Sendable`: confined to the loop, except for what the monitor guards.
     private final class Caller: @unchecked Sendable {
         let loop = UVEventLoop()
         private let monitor = Monitor()
@@ -17,7 +17,7 @@ import Testing
 
         deinit { loop.shutdown() }
 
-        /// Makes the dials, and calls `body` on the loop.
+        /// Creates the dials, and calls `body` on the loop.
         func call(_ body: @escaping @Sendable (SocketDials) -> Void) {
             loop.execute { [self] in
                 let dials = SocketDials(scheme: "unix", on: loop) { [unowned self] dial, outcome in
@@ -44,7 +44,7 @@ import Testing
         var all: [String] { monitor.read { outcomes } }
     }
 
-    /// One end is dialled with; whether it was closed shows at the other.
+    /// A pair of sockets. One end is used for a dial; the other shows whether that end was closed.
     private static func pair() throws -> (near: Int32, far: Int32) {
         var ends: [Int32] = [-1, -1]
         try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)

@@ -4,9 +4,9 @@ import NighTestKit
 import NighUV
 import Testing
 
-/// What listens for connections, and what makes them, over sockets of this machine.
+/// Tests `SocketListener` and `ConnectingSocket` over Unix sockets.
 @Suite struct SocketListenerTests {
-    /// What was told on a loop. `@unchecked Sendable`: guarded by its monitor; the rest is confined to the loop.
+    /// Records what is reported on a loop. `@unchecked Sendable`: guarded by its monitor; the rest is confined to the loop.
     private final class Notes: @unchecked Sendable {
         let loop = UVEventLoop()
         let monitor = Monitor()
@@ -42,7 +42,7 @@ import Testing
             var isSet = false
         }
 
-        /// Listens, and closes who comes.
+        /// Listens; by default, closes every accepted connection.
         func listen(_ descriptor: Int32, whenAccepted: @escaping @Sendable (Int32) -> Void = { close($0) }) {
             run { notes in
                 notes.listener = try? SocketListener(descriptor: descriptor, on: notes.loop) {
@@ -56,7 +56,7 @@ import Testing
             precondition(listener != nil, "cannot listen")
         }
 
-        /// Begins to connect, and notes how it went; the end of the call is noted too.
+        /// Starts to connect, and notes the outcome and the end of the call.
         func connect(_ descriptor: Int32, to name: String, timeout: Duration = .seconds(20)) {
             run { notes in
                 notes.connecting = UnixTransport.withAddress(name) {
@@ -75,7 +75,7 @@ import Testing
 
     private static func newName() -> String { "nigh-test-\(UInt64.random(in: .min ... .max))" }
 
-    /// A connection to `name`, whose maker waits for it.
+    /// A socket that is connected to `name` by a blocking call.
     private static func caller(at name: String) -> BareEnd? {
         let end = BareEnd(UnixTransport.socket())
         let status = UnixTransport.withAddress(name) {
@@ -172,7 +172,7 @@ import Testing
         close(file)
     }
 
-    /// In a process of its own: descriptors run out for all of it.
+    /// Runs in a process of its own, because the shortage of descriptors affects a whole process.
     @Test(
         "Without descriptors that is told once, nothing spins, and all are taken in once there are some again"
     )
@@ -181,9 +181,9 @@ import Testing
             let name = SocketListenerTests.newName()
             let notes = Notes()
             notes.listen(UnixTransport.listeningSocket(at: name, backlog: 10))
-            // A connection can be made with what is there already; to take it in would need one more.
+            // A client can connect with a descriptor that exists already. Accepting the connection needs one more.
             let callers = (0..<2).map { _ in UnixTransport.socket() }
-            // One for the listener, and one for the test's own waiting, which opens /proc/loadavg.
+            // One for the listener, and one for the test's own wait, which opens /proc/loadavg.
             let spares = (0..<2).map { _ in dup(STDERR_FILENO) }
             Shortage.ofDescriptors()
             for caller in callers {
@@ -197,7 +197,7 @@ import Testing
             #expect(notes.wait(for: words))
             #expect(SocketFault(EMFILE).advice?.contains("ulimit -n") == true)
             let before = clock()
-            // Longer than the pause before the next try.
+            // Longer than the pause before the next attempt.
             let later = Later(notes.loop, .milliseconds(250))
             #expect(later.wait())
             #expect(Double(clock() - before) / Double(CLOCKS_PER_SEC) < 0.1)
@@ -266,7 +266,7 @@ import Testing
         let notes = Notes()
         let late = UnixTransport.socket()
         notes.connect(late, to: name)
-        // So it has been put off at least once.
+        // So the attempt was deferred at least once.
         #expect(notes.all == ["called"])
         let server = Notes()
         server.listen(descriptor)
@@ -297,7 +297,7 @@ import Testing
         listener.close()
     }
 
-    /// The kernel says at once that the connection stands; it is known before the call returns.
+    /// The kernel reports the connection at once, so it is known before the call returns.
     @Test("A connection that is cancelled in the turn it was begun in tells nothing")
     func cancelledAtOnce() {
         let name = Self.newName()
@@ -319,7 +319,7 @@ import Testing
         close(descriptor)
     }
 
-    /// The kernel says only later how it went: over IP.
+    /// Over IP, the kernel reports the outcome only later.
     @Test("A connection that takes its time is waited for")
     func takesTime() {
         var address = sockaddr_in()

@@ -4,7 +4,7 @@ import NighTestKit
 import NighUV
 import Testing
 
-/// A pipe over a connected stream socket: all the ways in which it ends.
+/// Tests all ways in which a pipe over a connected stream socket ends.
 @Suite struct SocketPipeEndingTests {
     private final class Ground {
         let loop = UVEventLoop()
@@ -19,7 +19,7 @@ import Testing
 
         deinit { loop.shutdown() }
 
-        /// Waits until the loop has looked at all descriptors that had something before this call.
+        /// Waits until the loop has handled all descriptors that had events before this call.
         func lookAround() {
             let other = SocketPair()
             let marker = PipeEnd(other.near, on: loop)
@@ -32,7 +32,7 @@ import Testing
     private static let reset = NighError(
         .conversing, .reset, transport: "test", advice: "does the program over there still run?")
 
-    // MARK: By the other end
+    // MARK: Ended by the other end
 
     @Test("The other end's last word is told, and writing still works after it")
     func halfClosedThere() {
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    /// The pipe finds out in the write itself, inside the call of its user.
+    /// The pipe notices it during the write, inside the call of its user.
     @Test("A write to an end that is gone is no news before the next turn, and what it had said comes first")
     func foundOutByWriting() {
         let ground = Ground()
@@ -133,7 +133,7 @@ import Testing
         }
     }
 
-    // MARK: By this end
+    // MARK: Ended by this end
 
     @Test(
         "Closed after writing, a pipe delivers everything to a slow reader, then its end, then waits for the other's"
@@ -143,7 +143,7 @@ import Testing
         let stream = Stream.bytes(0..<3_000_000)
         ground.end.write(stream)
         ground.end.close(.afterWriting)
-        // What comes meanwhile must neither hold up the other end nor reset it.
+        // What arrives meanwhile must neither block the other end nor reset it.
         ground.far.write([1, 2, 3])
         #expect(ground.far.read(stream.count, pieceLimit: 10_000) == stream)
         #expect(ground.far.isAtEnd)
@@ -186,13 +186,13 @@ import Testing
             #expect(ground.end.wait { ground.end.log.count == 2 })
             #expect(ground.end.log == (size == 10 ? [.drained, .finished] : [.finished, .drained]))
             #expect(ground.end.breaches == [])
-            // One that has nothing to send any more, and is there all the same.
+            // Only the pipe that has sent everything reported that it lingers.
             #expect(lingering.read { count.isSet } == (size == 10))
             #expect(!ground.end.socket.isOpen)
             let got = ground.far.read(size + 1)
             #expect(size == 10 ? got.count == 10 : got.count < size)
             #expect(got == Stream.bytes(0..<got.count))
-            // Though the far end wrote something that nobody has read: it must not be reset.
+            // The far end wrote something that nobody has read; it must not be reset for that.
             #expect(ground.far.isAtEnd)
         }
     }
@@ -269,7 +269,7 @@ import Testing
         ground.end.write([1, 2])
         ground.end.close(.afterWriting)
         let far = ground.far
-        // In one turn, so that the pipe has no chance to read it before.
+        // In one turn, so that the pipe cannot read it before.
         ground.end.call { pipe in
             far.write([3])
             pipe.finish()
@@ -307,7 +307,7 @@ import Testing
         #expect(ground.end.log == [.finished])
     }
 
-    // MARK: Who holds it
+    // MARK: Lifetime
 
     @Test("A pipe that nobody holds goes on to its end, and is gone then")
     func holdsItself() {

@@ -4,11 +4,11 @@ import NighTestKit
 import NighUV
 import Testing
 
-/// A pipe over a connected stream socket: what goes through it, and what holds it up.
+/// Tests what a pipe over a connected stream socket transfers, and what stops it.
 @Suite struct SocketPipeTests {
     private static let sizes = [1, 2, 7, 1_000, 4_096, 65_537, 1, 262_144, 300_001, 1_500_000, 3]
 
-    /// Two loops, each with a pipe over one end; both write at once.
+    /// Two loops, each with a pipe over one end of a pair. Both write at the same time.
     @Test("Bytes arrive whole and in order, both ways at once, however they are cut")
     func bothWays() {
         let (near, far) = (UVEventLoop(), UVEventLoop())
@@ -46,7 +46,7 @@ import Testing
         let stream = Stream.bytes(0..<20_000)
         end.call { pipe in
             var queue = ByteQueue()
-            // Slices of their own chunks do not become one.
+            // Slices of separate chunks are not merged.
             for start in stride(from: 0, to: stream.count, by: 20) {
                 queue.append(ByteSlice(stream[start..<start + 20]))
             }
@@ -69,7 +69,7 @@ import Testing
             }
             return position
         }
-        // What the kernel holds, and the high-water mark.
+        // The kernel's buffers and the high-water mark.
         #expect(written < 4 * SocketPipe.highWaterMark)
         #expect(end.call { $0.counters.bytesWaiting } >= SocketPipe.highWaterMark)
         #expect(!end.log.contains(.writable))
@@ -95,7 +95,7 @@ import Testing
         sockets.far.write([1, 2, 3])
         end.write([4])
         #expect(sockets.far.read(1) == [4])
-        // The loop has looked at its descriptors since.
+        // When the marker has its byte, the loop has handled its descriptors since.
         other.far.write([0])
         #expect(marker.wait { marker.byteCount == 1 })
         #expect(end.log == [])
@@ -104,7 +104,7 @@ import Testing
         #expect(end.breaches == [])
     }
 
-    /// Else what lies between would be read although the handler said no.
+    /// Without this, the bytes in between would be delivered although the handler has paused.
     @Test("A handler that pauses is told nothing more in that turn")
     func pausingWhenTold() {
         let loop = UVEventLoop()
@@ -132,7 +132,7 @@ import Testing
         #expect(rounds > 0)
     }
 
-    /// The handler itself sees to it that there is always more to read than one read takes.
+    /// The handler makes sure that there is always more to read than one read takes.
     @Test("A wake reads its share only, so that others on the loop have their turn")
     func shares() {
         let loop = UVEventLoop()
@@ -145,7 +145,7 @@ import Testing
         let plenty = [UInt8](repeating: 0, count: 1 << 20)
         let marker = PipeEnd(other.near, on: loop)
         let end = PipeEnd(sockets.near, on: loop) { pipe in
-            // Not before: else the marker might be told first.
+            // Not earlier, because otherwise the marker might get its byte first.
             if pipe.counters.bytesReceived < plenty.count { other.far.write([0]) }
             if pipe.counters.bytesReceived < 30_000_000 { sockets.far.write(plenty) }
             if marker.byteCount > 0 { pipe.pauseReading() }

@@ -44,20 +44,18 @@ struct UVEventLoopTests {
         return count
     }
 
-    /// Held by the loop; counts those that are alive.
+    /// Held by the loop; counts its living instances.
     final class Trace: Sendable {
         static let alive = Atomic<Int>(0)
         init() { Self.alive.wrappingAdd(1, ordering: .relaxed) }
         deinit { Self.alive.wrappingSubtract(1, ordering: .relaxed) }
     }
 
-    /// Other tests of this process open and close descriptors meanwhile, so the counts have some room; a leak would be 1,000
-    /// times as large.
-    /// In a process of its own: descriptors run out for all of it.
+    /// Runs in a process of its own, because the shortage of descriptors affects a whole process.
     @Test func withoutDescriptorsNoLoopIsMadeAndNothingLeft() async {
         await #expect(processExitsWith: .success) {
             func openCount() -> Int { (0..<Int32(1_024)).count { fcntl($0, F_GETFD) >= 0 } }
-            // What all loops share is made with the first.
+            // The first loop creates what all loops share.
             UVEventLoop().shutdown()
             let before = openCount()
             var failures = 0
@@ -79,6 +77,8 @@ struct UVEventLoopTests {
         }
     }
 
+    /// Other tests of this process open and close descriptors and threads at the same time, so the counts have some
+    /// tolerance. A leak in each round would add 1,000.
     @Test func aThousandStartsAndStopsLeaveNothingBehind() async {
         let sockets = SocketPair()
         let before = (descriptors: openDescriptors, threads: threads)
@@ -103,13 +103,13 @@ struct UVEventLoopTests {
         #expect(threads < before.threads + 300)
     }
 
-    /// Confined to a loop by the test.
+    /// `@unchecked Sendable`: the test confines it to a loop.
     struct Unchecked<Value>: @unchecked Sendable {
         let value: Value
         init(_ value: Value) { self.value = value }
     }
 
-    /// Written on the loop, read after it has been asked.
+    /// Written on the loop, and read by the test after the loop has finished its work.
     final class Log: @unchecked Sendable {
         var events: [DescriptorEvents] = []
         var watch: DescriptorWatch?
@@ -125,7 +125,7 @@ struct UVEventLoopTests {
                 log.watch = try? loop.watch(sockets.near, for: [.readable, .writable]) { events in
                     log.events.append(events)
                     if events == .writable {
-                        // From here on only what comes is of interest.
+                        // From here on, only the other event is of interest.
                         log.watch?.events = .readable
                         _ = Glibc.write(sockets.far, "x", 1)
                     } else {

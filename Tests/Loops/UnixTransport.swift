@@ -2,8 +2,8 @@ import Glibc
 import NighCore
 import NighUV
 
-/// The smallest transport over sockets that there can be: pipes to programs of this machine, at names that vanish with them. It finds
-/// nobody. What it does about sockets is what a stranger's transport would do, with the public parts of NighUV.
+/// A minimal transport over sockets: pipes to programs of this machine, at abstract names, which vanish with their
+/// sockets. It has no discovery. It uses the public parts of NighUV as a transport in a plugin would.
 final class UnixTransport: @unchecked Sendable {
     private struct Running {
         let loop: UVEventLoop
@@ -16,13 +16,13 @@ final class UnixTransport: @unchecked Sendable {
     private var pipes: [ObjectIdentifier: SocketPipe] = [:]
     private let name = "nigh-test-\(UInt64.random(in: .min ... .max))"
 
-    /// The address of a name.
+    /// Calls `body` with the socket address for `name`.
     static func withAddress<Result, Failure: Error>(
         _ name: String, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
-        // A zero first: a name that is no file.
+        // A leading zero makes the name abstract: no file has it.
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: [0] + Array(name.utf8)) }
         return try withUnsafeBytes(of: &address) { (bytes) throws(Failure) in
             try body(
@@ -31,12 +31,12 @@ final class UnixTransport: @unchecked Sendable {
         }
     }
 
-    /// A new socket, on which `body` is called to bind or connect it.
+    /// Creates a socket that the caller binds or connects.
     static func socket() -> Int32 {
         Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     }
 
-    /// A socket that listens at `name`.
+    /// Creates a socket that listens at `name`.
     static func listeningSocket(at name: String, backlog: Int32) -> Int32 {
         let descriptor = socket()
         let status = withAddress(name) {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import NighMDNS
 
-/// Records of a small world come and go in every order, sense and nonsense, over backends that come and go.
+/// Feeds records of a small network in any order, valid and invalid ones, over backends that come and go.
 struct AnyOrderTests {
     @Test(arguments: 0..<40 as Range<UInt64>)
     func whatIsToldIsWhole(seed: UInt64) throws {
@@ -28,7 +28,7 @@ struct AnyOrderTests {
             }
         }
         #expect(toldCount > 20)
-        // A world that falls silent is forgotten, but for what nobody has taken back.
+        // When browsing stops, everything that was found is forgotten. The publication stays, because nobody withdrew it.
         network.daemon.up(as: "own.local")
         network.call { $0.stopBrowsing() }
         try network.run(.seconds(60))
@@ -66,7 +66,7 @@ struct AnyOrderTests {
             isPresent: Int.random(in: 0..<3, using: &random) > 0)
     }
 
-    /// What is lost was there, and what is found can be dialled.
+    /// Checks that a lost service was found before, and that a found one can be dialled.
     private static func note(_ told: String, in present: inout Set<String>) throws {
         let words = told.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
         if words[0] == "found" {

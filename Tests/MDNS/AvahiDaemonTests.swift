@@ -5,9 +5,9 @@ import Testing
 
 @testable import NighMDNS
 
-/// The way to avahi-daemon, where this machine has nothing to give for it.
+/// Tests the client of avahi-daemon when the process has no descriptors left.
 struct AvahiDaemonTests {
-    /// In a process of its own: descriptors run out for all of it.
+    /// Runs in a process of its own, because the shortage of descriptors affects a whole process.
     @Test func withoutDescriptorsItIsDownAndTriedAgain() async {
         await #expect(processExitsWith: .success) {
             let loop = UVEventLoop()
@@ -19,7 +19,7 @@ struct AvahiDaemonTests {
             #expect(told.errors.first?.stage == .starting)
             #expect(told.errors.first?.advice?.contains("ulimit -n") == true)
             Shortage.ofDescriptors(butFor: 500)
-            // Whether there is a daemon or not: what it says now is of another kind.
+            // Whether or not a daemon runs, a further error must have another cause.
             #expect(told.monitor.wait(within: .seconds(20)) { told.isUp || told.errors.count > 1 })
             #expect(told.errors.dropFirst().allSatisfy { $0.advice?.contains("ulimit") != true })
             loop.execute { daemon.shutdown() }

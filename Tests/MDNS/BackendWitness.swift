@@ -3,7 +3,8 @@ import NighTestKit
 
 @testable import NighMDNS
 
-/// Notes whether a backend of discovery came up, and why it went down. `@unchecked Sendable`: guarded by the monitor.
+/// Records whether a discovery backend came up, and the errors with which it went down. `@unchecked
+/// Sendable`: guarded by the monitor.
 final class BackendWitness: DiscoveryBackendEvents, @unchecked Sendable {
     let monitor = Monitor()
     var errors: [NighError] = []

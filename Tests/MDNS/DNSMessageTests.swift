@@ -7,12 +7,12 @@ struct DNSMessageTests {
     static let name = DomainName(literal: "Puma._greet._tcp.local")
     static let question = Question(name: name, type: .service)
 
-    /// An answer with the question repeated, an SRV record whose owner and host are abbreviated, and a TXT record.
+    /// An answer that repeats the question, with an SRV record whose owner and host are compressed, and a TXT record.
     static func answer(to number: UInt16) -> [UInt8] {
         var bytes = DNSMessage.query([question], number: number)
         bytes[2] = 0x84
         bytes[7] = 2
-        let host: [UInt8] = [1, 104, 0xC0, 29]  // "h" and then "local" in the question
+        let host: [UInt8] = [1, 104, 0xC0, 29]  // "h", then a pointer to "local" in the question
         bytes +=
             [0xC0, 12, 0, 33, 0x80, 1, 0, 0, 0, 10, 0, UInt8(6 + host.count), 0, 0, 0, 0, 0x0F, 0xA0] + host
         bytes += [0xC0, 12, 0, 16, 0x80, 1, 0, 0, 0, 10, 0, 4, 3, 97, 61, 49]
@@ -53,7 +53,7 @@ struct DNSMessageTests {
         #expect(DNSMessage.answers(in: bytes, to: 7) == [])
     }
 
-    /// Whatever arrives, it is read to an end and nothing in it is believed that cannot be.
+    /// Any input is read to its end, and no impossible value in it is accepted.
     @Test func nonsenseIsReadToAnEnd() {
         var random = SeededGenerator(seed: 3)
         let whole = Self.answer(to: 7)

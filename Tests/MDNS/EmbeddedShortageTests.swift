@@ -5,9 +5,9 @@ import Testing
 
 @testable import NighMDNS
 
-/// Avahi's stack in this process, where the system has few descriptors to give.
+/// Tests Avahi's stack in this process when few descriptors are left.
 struct EmbeddedShortageTests {
-    /// In a process of its own: descriptors run out for all of it.
+    /// Runs in a process of its own, because the shortage of descriptors affects a whole process.
     @Test func withFewDescriptorsItIsDownAndStopsNoProgram() async {
         await #expect(processExitsWith: .success) {
             let loop = UVEventLoop()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import NighMDNS
 
-/// Avahi's own stack, several times on this host, with nothing but the loopback interface between them.
+/// Runs Avahi's own stack several times on this host, connected by the loopback interface only.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct EmbeddedTests {
     private let service = ServiceName("t-" + String(UInt32.random(in: .min ... .max), radix: 36))!
@@ -40,10 +40,10 @@ struct EmbeddedTests {
         #expect(try await first.wait { $0.name } == "Puma")
         let second = Neighbour(service)
         second.publish("Puma", port: 4_002, text: "b")
-        // The second asks for a moment only whether the name is free. On a busy machine it may overlook the first; then one of the
-        // two gives way as soon as Avahi sees both.
+        // The second asks only for a moment whether the name is free. On a busy machine it may miss the first. Then one
+        // of the two takes another name as soon as Avahi sees both.
         _ = try await second.wait { [$0.name, first.lastName].contains("Puma #2") ? true : nil }
-        // Who has been there before, in an earlier life, may have its name back.
+        // The third has the same `id` as the holder of the name. So it counts as that program after a restart, and gets the name.
         let third = Neighbour(service)
         third.publish("Puma", port: 4_003, text: first.lastName == "Puma" ? "a" : "b")
         #expect(try await third.wait { $0.name } == "Puma")
@@ -65,7 +65,7 @@ struct EmbeddedTests {
     }
 
     @Test func startedAndEndedManyTimesNothingIsLeft() async throws {
-        /// How many sockets of this process speak mDNS.
+        /// The number of mDNS sockets of this process.
         func sockets() -> Int {
             (0..<Int32(1_024)).count { descriptor in
                 var address = sockaddr_in6()
@@ -77,8 +77,8 @@ struct EmbeddedTests {
                 } == 0 && UInt16(bigEndian: address.sin6_port) == MulticastSocket.port
             }
         }
-        // Tests of others may speak it at the same time, as many as run at once. Twenty that leak have forty, and the next
-        // twenty as many again.
+        // Other tests that run at the same time may have mDNS sockets too. If these twenty leak, they leave forty
+        // sockets, and each further round leaves forty more.
         var rounds = 0
         repeat {
             for number in 0..<20 {
@@ -137,7 +137,7 @@ struct EmbeddedTests {
 private final class Holder<Value>: @unchecked Sendable { var value: Value? }
 
 extension DiscoveredService {
-    /// Nil while there are two, of which one is about to go.
+    /// The port, or nil while there are two places, of which one is about to go.
     fileprivate var port: UInt16? { places.count == 1 ? places[0].port : nil }
 
     fileprivate var id: String? {
@@ -147,7 +147,7 @@ extension DiscoveredService {
 
 /// A `ServiceDiscovery` on a loop of its own.
 ///
-/// `@unchecked Sendable`: but for what the lock guards, everything is confined to the loop.
+/// `@unchecked Sendable`: the lock guards what other threads read; everything else is confined to the loop.
 private final class Neighbour: ServiceDiscoveryEvents, @unchecked Sendable {
     struct Seen {
         var found: [String: DiscoveredService] = [:]
@@ -182,10 +182,10 @@ private final class Neighbour: ServiceDiscoveryEvents, @unchecked Sendable {
         loop.execute { self.discovery?.browse(ServiceType(tcp: self.service)) }
     }
 
-    /// Without a word to it.
+    /// Releases the discovery without shutting it down.
     func letGo() { loop.execute { self.discovery = nil } }
 
-    /// With all goodbyes said.
+    /// Shuts the discovery down, which sends its goodbyes.
     func end() async {
         await withCheckedContinuation { continuation in
             loop.execute {
@@ -200,7 +200,7 @@ private final class Neighbour: ServiceDiscoveryEvents, @unchecked Sendable {
     var losses: [String] { lock.withLock { seen.losses } }
     var lastName: String? { lock.withLock { seen.name } }
 
-    /// Waits until `look` finds something in what was told, for at most twenty seconds.
+    /// Waits up to 20 s until `look` finds something in what was reported.
     func wait<Result: Sendable>(for look: @escaping (Seen) -> Result?) async throws -> Result {
         let result: Result? = await withCheckedContinuation { continuation in
             let waiter = Waiter { seen, isLate in
@@ -217,7 +217,7 @@ private final class Neighbour: ServiceDiscoveryEvents, @unchecked Sendable {
         return try #require(result, "it never came")
     }
 
-    /// `@unchecked Sendable`: called with the lock held only.
+    /// `@unchecked Sendable`: called only with the lock held.
     private final class Waiter: @unchecked Sendable {
         let isContent: (_ seen: Seen, _ isLate: Bool) -> Bool
 

@@ -3,7 +3,7 @@ import NighTestKit
 
 @testable import NighMDNS
 
-/// A backend that does as it is told by a test, and writes down what is asked of it.
+/// A backend that a test controls, with a log of the calls it gets.
 final class FakeBackend: DiscoveryBackend {
     let kind: DiscoveryCondition.Way
     let instanceLimit: Int
@@ -66,7 +66,7 @@ final class FakeBackend: DiscoveryBackend {
         events = nil
     }
 
-    // MARK: What a test makes happen
+    // MARK: Events
 
     func up(as host: String) { events?.backendUp(self, host: DomainName(literal: host)) }
 
@@ -81,7 +81,7 @@ final class FakeBackend: DiscoveryBackend {
         events?.publicationCollided(self)
     }
 
-    /// Says a record to whoever watches for it.
+    /// Reports a record to every watch for it.
     func say(
         _ name: String, _ type: RecordType, _ data: [UInt8], interface: Int32 = 2, version: Int32 = 0,
         isPresent: Bool = true
@@ -101,7 +101,7 @@ final class FakeBackend: DiscoveryBackend {
         }
     }
 
-    /// All records of a service that somebody else offers.
+    /// Reports all records of a service that another host offers.
     func announce(
         _ label: String, host: String = "other.local", port: UInt16 = 1, text: String = "v=1",
         address: [UInt8] = [10, 0, 0, 9],
@@ -124,7 +124,7 @@ final class FakeBackend: DiscoveryBackend {
     }
 }
 
-/// Answers as a network would that is asked who has a name.
+/// Answers as a network does when a program asks who has a name.
 final class FakeAsking: NameAsking {
     private(set) var asked: [String] = []
     private var heard: ((RecordType, [UInt8]) -> Void)?
@@ -141,7 +141,7 @@ final class FakeAsking: NameAsking {
     func answer(_ type: RecordType, _ data: [UInt8]) { heard?(type, data) }
 }
 
-/// A check whose verdicts a test gives.
+/// A multicast check whose verdicts the test sets.
 final class FakeCheck: MulticastChecking {
     let tell: (MulticastVerdict) -> Void
     private(set) var begun = 0
@@ -153,9 +153,9 @@ final class FakeCheck: MulticastChecking {
     func shutdown() {}
 }
 
-/// A loop on a machine where its thread waits for a processor: what is due runs later than that.
+/// A loop whose thread waits for a processor: it runs everything later than it is due.
 ///
-/// `@unchecked Sendable`: the loop below is confined to the test's thread, and so is how late it comes.
+/// `@unchecked Sendable`: the wrapped loop and `lateness` are confined to the test's thread.
 final class LateLoop: EventLoop, @unchecked Sendable {
     private let punctual: VirtualEventLoop
     var lateness = Moment.Span.zero
@@ -173,7 +173,7 @@ final class LateLoop: EventLoop, @unchecked Sendable {
     func cancel(_ timer: LoopTimer) { punctual.cancel(timer) }
 }
 
-/// A `ServiceDiscovery` over fakes in virtual time, and what it tells.
+/// A `ServiceDiscovery` over fakes in virtual time, with a log of what it reports.
 final class Network: ServiceDiscoveryEvents {
     let loop = VirtualEventLoop()
     let lateLoop: LateLoop
@@ -220,7 +220,7 @@ final class Network: ServiceDiscoveryEvents {
 
     func browse() { call { $0.browse(Self.type) } }
 
-    /// Events must never come from inside.
+    /// Calls the discovery; stops the test if it reports an event before the call returns.
     func call(_ body: (ServiceDiscovery) -> Void) {
         isInCall = true
         body(discovery)
@@ -229,7 +229,7 @@ final class Network: ServiceDiscoveryEvents {
 
     func run(_ duration: Duration = .milliseconds(1)) throws { try loop.run(for: duration) }
 
-    /// What was told since it was asked last, once all that is due now is done.
+    /// What was reported since the last call of this, once everything that is due now is done.
     func told() throws -> [String] {
         try loop.runQueued()
         defer { log = [] }

@@ -28,7 +28,7 @@ struct ServiceDirectoryTests {
     @Test func tellsChangesAndLosses() throws {
         daemon.announce("Puma")
         #expect(try network.told() == ["found Puma%2 other.local:1 10.0.0.9 v=1"])
-        // As Avahi does it: the new record first, the old one a second later.
+        // As Avahi does it: the new record comes first, and the old one goes a second later.
         daemon.say("Puma._greet._tcp.local", .text, [3, 118, 61, 50])
         #expect(try network.told() == ["found Puma%2 other.local:1 10.0.0.9 v=2|v=1"])
         daemon.say("Puma._greet._tcp.local", .text, [3, 118, 61, 49], isPresent: false)
@@ -120,7 +120,7 @@ struct ServiceDirectoryTests {
         #expect(told.count { $0.hasPrefix("found") } == 3)
         #expect(told.contains("browsing failed: the limit \"services followed\" of 3 is reached"))
         #expect(network.daemon.watches.count == 1 + 3 * 4)
-        // Room comes; the others are looked for again.
+        // One service leaves and makes room, so the others are looked up again.
         network.daemon.announce("p0", host: "h0.local", isPresent: false)
         try network.run(.seconds(11))
         for number in 1..<4 { network.daemon.announce("p\(number)", host: "h\(number).local") }
@@ -206,7 +206,7 @@ struct ServiceDirectoryTests {
         #expect(addresses.count == ServiceDirectory.maximumAddresses)
     }
 
-    /// A record that names this very program would otherwise have the peer taken for this side itself.
+    /// Without the check, discovery would take a peer for this program itself if a forged record names this program.
     @Test func nobodyBecomesOnesOwnByAForgedRecord() throws {
         network.publish("Own")
         try network.run(.seconds(1))
@@ -242,7 +242,7 @@ struct ServiceDirectoryTests {
         #expect(network.loop.pending.timers == 0)
     }
 
-    /// Composed and decomposed umlauts look alike, and Swift takes them for one; DNS does not.
+    /// Swift treats composed and decomposed umlauts as equal; DNS does not.
     @Test func namesThatOnlyLookAlikeAreTwo() throws {
         daemon.announce("K\u{FC}che", host: "a.local")
         daemon.announce("Ku\u{308}che", host: "b.local")

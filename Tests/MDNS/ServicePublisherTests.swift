@@ -43,11 +43,11 @@ struct ServicePublisherTests {
         #expect(network.asking.asked == ["Puma", "Puma #2", "Puma #3"])
     }
 
-    /// Whoever has the name may be kept from running as well.
+    /// The program that holds the name may be delayed as well.
     @Test func whoIsKeptFromRunningHearsLonger() throws {
         network.lateLoop.lateness = .milliseconds(100)
         network.publish("Puma")
-        // The hearing ends after 140 ms in place of 40, so that four times as long as it was late is added.
+        // The hearing ends at 140 ms instead of 40 ms. It was 100 ms late, so four times that is added.
         try network.run(.milliseconds(630))
         #expect(try network.told() == ["up daemon"])
         network.asking.answer(.service, claim())
@@ -118,7 +118,7 @@ struct ServicePublisherTests {
         try network.run(.milliseconds(100))
         network.publish("Lynx")
         try network.run(.milliseconds(100))
-        // Others remember the old port for a while; that is no claim of somebody else.
+        // Others remember the old port for a while. That is not another program's claim.
         network.publish("Lynx", port: 4_001)
         network.asking.answer(.service, claim(4_000, host: "own.local"))
         try network.run(.milliseconds(100))

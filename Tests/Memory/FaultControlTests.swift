@@ -4,7 +4,7 @@ import NighTestKit
 import Testing
 
 struct FaultControlTests {
-    /// Both ends have faults.
+    /// A pair in which both ends inject faults.
     private func makePair() throws -> (Pair, client: FaultControl, server: FaultControl) {
         let pair = try Pair(server: { FaultyTransport($0) }, client: { FaultyTransport($0) })
         return (

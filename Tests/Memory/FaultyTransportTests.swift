@@ -3,7 +3,7 @@ import NighMemory
 import NighTestKit
 import Testing
 
-/// A pair whose client has faults.
+/// Tests pairs whose client injects faults.
 struct FaultyTransportTests {
     private func makePair(_ spec: String = "") throws -> (Pair, FaultControl) {
         let plan = try FaultPlan(parsing: spec)
@@ -111,7 +111,7 @@ struct FaultyTransportTests {
         }
         let ages = try (1...60).compactMap { try age("cut=5%,seed=\($0)") }
         #expect(ages.count == 60)
-        // A mean of 20 s; of so many draws it is hardly ever outside this.
+        // The expected mean is 20 s. The mean of 60 draws is hardly ever outside this range.
         #expect((14...27).contains(ages.reduce(0, +) / 60), "\(ages)")
         #expect(try age("cut=all") == 1)
         #expect(try age("") == nil)

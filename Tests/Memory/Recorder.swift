@@ -2,7 +2,7 @@ import NighCore
 import NighMemory
 import NighTestKit
 
-/// What a transport told, as words, and the pipes it opened.
+/// Records what a transport reports, as text, and the pipes that it opened.
 final class Recorder: TransportEvents, @unchecked Sendable {
     let transport: any Transport
     private(set) var log: [String] = []
@@ -58,7 +58,7 @@ final class Recorder: TransportEvents, @unchecked Sendable {
     }
 }
 
-/// What a pipe told: the bytes, and the rest as words.
+/// Records what a pipe reports: the bytes, and everything else as text.
 final class PipeRecorder: PipeHandler {
     let pipe: any Pipe
     var received: [UInt8] = []
@@ -94,14 +94,14 @@ final class PipeRecorder: PipeHandler {
     func pipeDrained(_ pipe: any Pipe) { log.append("drained") }
 }
 
-/// An advertisement by somebody called `name`.
+/// An advertisement with the display name `name`.
 func advertisement(_ name: String, service: ServiceName = "test") -> Advertisement {
     Advertisement(
         service: service, peer: PeerID(bytes: Array(repeating: UInt8(name.utf8.count), count: 32))!,
         name: DisplayName(fitting: name))
 }
 
-/// Two transports on one virtual loop, `server` advertising at `memory://server`, and a pipe between them.
+/// Two transports on one virtual loop, of which `server` advertises, at `memory://server`.
 struct Pair {
     let loop = VirtualEventLoop()
     let server: Recorder
@@ -120,7 +120,7 @@ struct Pair {
 
     static let serverAddress = TransportAddress(scheme: "memory", value: "server")
 
-    /// Dials, and returns the client's and the server's end.
+    /// Opens a pipe; returns the client's and the server's end.
     func connect() throws -> (PipeRecorder, PipeRecorder) {
         client.dial(Self.serverAddress)
         _ = try loop.run(until: { client.log.last?.hasPrefix("dialled") == true }, within: .seconds(5))

@@ -1,7 +1,7 @@
 import Nigh
 
-/// Meets whoever else offers "chat" on these transports, such as "tcp", says hello to all, and returns the first words that
-/// come back.
+/// Invites every peer that offers "chat" over these transports, such as "tcp". Once one is connected, says hello to all
+/// connected peers and returns the first message that comes back.
 func chatOnce(as name: String, over transports: String, identity: Identity) async throws -> String? {
     let loop = UVEventLoop()
     defer { loop.shutdown() }

@@ -2,8 +2,8 @@ import Nigh
 import Testing
 
 @Suite struct EmbeddingTests {
-    /// The last has a transport that can bring nothing up, and goes on with the other. One after the other, for those of one
-    /// network would meet.
+    /// The last case has a transport that cannot start, and works over the other one. The cases run one after the
+    /// other, because those on the same network would find each other.
     @Test(
         .serialized, .timeLimit(.minutes(1)),
         arguments: [

@@ -6,7 +6,7 @@ import Testing
 @testable import NighCore
 @testable import NighRecord
 
-/// Recorders: what they write, what they leave out, and what they refuse.
+/// Tests what recorders write, what they leave out, and what they refuse.
 @Suite struct LinkRecorderTests {
     private let folder = TemporaryFolder()
     private var path: String { "\(folder.path)/a.nigh" }
@@ -97,12 +97,12 @@ import Testing
         let recorder = try LinkRecorder(descriptor: ends[1], queueLimit: 20_000)
         recorder.link(1, Self.opening, at: Moment(nanoseconds: 0))
         recorder.link(1, .sent(Self.preface), at: Moment(nanoseconds: 0))
-        // Far more than a socket and the queue hold.
+        // Far more than the socket's buffer and the queue hold.
         for number in 1...2_000 as ClosedRange<Int64> {
             recorder.link(1, .sent(Self.message(1_000)), at: Moment(nanoseconds: number))
         }
         let near = ends[0]
-        // Read at last, on a thread of its own as `finish` waits.
+        // Reads it only now, on another thread, while `finish` waits.
         let reading = LoopThread()
         let read = Read()
         try reading.start { read.all(of: near) }
@@ -125,7 +125,7 @@ import Testing
         #expect(UInt64(frames) + missing == 2_001)
     }
 
-    /// `@unchecked Sendable`: read after its thread has ended.
+    /// `@unchecked Sendable`: read only after its thread has ended.
     private final class Read: @unchecked Sendable {
         private(set) var bytes: [UInt8] = []
 

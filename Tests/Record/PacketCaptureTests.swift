@@ -2,13 +2,13 @@ import NighCore
 import NighRecord
 import Testing
 
-/// The bytes of captures.
+/// Tests the bytes of packet captures.
 @Suite struct PacketCaptureTests {
     private static func word(_ bytes: [UInt8], _ place: Int) -> Int {
         (0..<4).reduce(0) { $0 | Int(bytes[place + $1]) << (8 * $1) }
     }
 
-    /// The blocks in a file, each checked for its frame.
+    /// The blocks in a file; checks that each has its length at both ends.
     private static func blocks(_ bytes: [UInt8]) throws -> [(type: Int, body: [UInt8])] {
         var blocks: [(Int, [UInt8])] = []
         var place = 0
@@ -32,7 +32,7 @@ import Testing
         #expect(capture.packetCount == 3)
         #expect(Array(blocks[0].body.prefix(8)) == [0x4D, 0x3C, 0x2B, 0x1A, 1, 0, 0, 0])
         #expect(blocks[1].body.starts(with: [147, 0, 0, 0, 0, 0, 0, 0, 2, 0, 6, 0] + Array("link 7".utf8)))
-        // The message of five bytes: came 6 ns after 1970, 25 bytes, behind 16 bytes of header.
+        // The 5-byte message, 6 ns after 1970: 25 bytes, of which the first 16 are the header.
         let packet = blocks[3].body
         #expect(Self.word(packet, 0) == 0 && Self.word(packet, 4) == 0 && Self.word(packet, 8) == 6)
         #expect(Self.word(packet, 12) == 25 && Self.word(packet, 16) == 25)
@@ -40,9 +40,9 @@ import Testing
             Array(packet[20..<45]) == [
                 1, 1, 1, 3, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 5, 0x10, 1, 2, 3, 4, 5,
             ])
-        // Padded to words, then that it went out.
+        // Padding to a multiple of 4 bytes, then the flag of an outgoing packet.
         #expect(Array(packet[45...]) == [0, 0, 0, 2, 0, 4, 0, 2, 0, 0, 0, 0, 0, 0, 0])
-        // Of the piece one byte was recorded, of nine thousand.
+        // Of this piece of 9,000 bytes, one byte was recorded.
         #expect(Self.word(blocks[4].body, 12) == 21 && Self.word(blocks[4].body, 16) == 16 + 4 + 9_000)
     }
 

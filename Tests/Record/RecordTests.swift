@@ -4,7 +4,7 @@ import Testing
 @testable import NighCore
 @testable import NighRecord
 
-/// What is written is read again, and what was not written well is found out.
+/// Tests that records can be read back, and that damage in them is detected.
 @Suite struct RecordTests {
     static let peer = PeerID(bytes: Array(0..<32))!
     static let entries: [RecordEntry] = [

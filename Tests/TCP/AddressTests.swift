@@ -42,7 +42,7 @@ struct AddressTests {
         #expect(try !address("fe80::1%lo").lacksScope)
     }
 
-    // MARK: What a person writes
+    // MARK: Addresses that a person writes
 
     private func destination(_ text: String) throws(NighError) -> TCPDestination {
         guard let address = TransportAddress(text) else {
@@ -102,7 +102,7 @@ struct AddressTests {
             ("[::1]", "[::1]:4000"), ("puma.local", "puma.local:4000"),
         ] {
             let options = try TCPOptions(TransportSpec(parsing: "tcp:host=\(host),port=4000,interface=eth0"))
-            // The port is the other side's; where this one listens is the system's choice.
+            // The port is the other side's. The port on which this side listens is chosen by the system.
             let known = TransportAddress(scheme: "tcp", value: value)
             #expect(options == TCPOptions(interface: "eth0", knownAddresses: [known]))
             #expect(try TCPDestination(known).address == known)

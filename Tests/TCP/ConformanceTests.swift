@@ -4,7 +4,7 @@ import NighTestKit
 import NighUV
 import Testing
 
-/// The contract of transports, over real sockets on loopback and with an mDNS stack of each transport's own.
+/// Runs the conformance suite over real sockets on loopback. Each transport has an mDNS stack of its own.
 @Suite(.serialized)
 struct ConformanceTests {
     private static let nobody = PlainSocket()
@@ -17,7 +17,7 @@ struct ConformanceTests {
             silentAddress: TransportAddress(scheme: "tcp", value: "127.0.0.1:\(silent.port)"),
             makeLoop: { UVEventLoop() }, stopLoop: { ($0 as? UVEventLoop)?.shutdown() },
             makeTransport: { wrap(TCPTransport(TCPOptions(interface: "lo", discovery: .embedded))) })
-        // All rigs share the loopback interface; nobody of one looks for anybody of another.
+        // All rigs share the loopback interface. With a service of its own, no rig finds transports of another.
         rig.service = try #require(ServiceName("t\(UInt32.random(in: .min ... .max))"))
         rig.quietTime = .milliseconds(100)
         return rig
@@ -29,7 +29,8 @@ struct ConformanceTests {
         #expect(outcome.verdict == .passed)
     }
 
-    /// What stands between a session and its transport in debug builds keeps the contract as well, and finds nothing to say.
+    /// Runs each check with `CheckedTransport`, which wraps transports in debug builds. It keeps the contract
+    /// too, and reports no broken rule.
     @Test(arguments: TransportConformance.checks)
     func checked(_ check: ConformanceCheck) {
         var made: [CheckedTransport] = []

@@ -5,7 +5,7 @@ import Testing
 
 @testable import NighTCP
 
-/// Where somebody is dialled who was found at several addresses.
+/// Tests the addresses that are dialled for a peer that was found at several addresses.
 struct DiallerTests {
     @Test func thePlacesBehindAPeerAreAllOfItsAddressesUpToSixtyFour() throws {
         let loop = UVEventLoop()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import NighTCP
 
-/// What ends in the middle of things.
+/// Tests what happens when a loop ends while work is in progress.
 struct EndingTests {
     /// `@unchecked Sendable`: guarded by the monitor.
     private final class Notes: @unchecked Sendable {
@@ -15,7 +15,7 @@ struct EndingTests {
         var isStopped = false
     }
 
-    /// A loop that ends closes the connection that is under way; the race must not go on to the next address.
+    /// A loop that ends closes the connection in progress. The race must not continue with the next address.
     @Test func aRaceEndsWithItsLoop() throws {
         let silent = SilentPort()
         let listener = PlainSocket()

@@ -7,19 +7,19 @@ import Testing
 @testable import NighMDNS
 @testable import NighTCP
 
-/// Somebody on the network announces the PeerID of a real peer at an address of their own. All of it is real: two sessions with an
-/// mDNS stack each, a socket that speaks mDNS, and nothing but the loopback interface between them.
+/// An attacker on the network announces the PeerID of a real peer at another address. Everything here is real: two
+/// sessions with an mDNS stack each, a socket that speaks mDNS, and only the loopback interface between them.
 @Suite(.serialized)
 struct ForgedAnnouncementTests {
-    /// What is forged.
+    /// What the forged announcement says.
     enum Lie: CaseIterable {
-        /// Another instance, at a port of this machine where nobody ever says a word.
+        /// Another instance, at a port of this machine that accepts connections and never sends anything.
         case silentPort
-        /// Another instance, at a port of this machine where nobody listens.
+        /// Another instance, at a port of this machine that refuses connections.
         case refusingPort
         /// Another instance, on another machine.
         case elsewhere
-        /// Another host of the peer's own instance.
+        /// Another host for the peer's own instance.
         case ownInstance
     }
 
@@ -32,7 +32,7 @@ struct ForgedAnnouncementTests {
         let port = try #require(puma.probe.listening.first?.value.split(separator: ":").last)
         try #require(try lynx.waits(for: puma.probe.id, at: ["127.0.0.1:\(port)"]))
         let trap = PlainSocket()
-        // The kernel takes in who comes.
+        // The kernel accepts connections.
         if lie != .refusingPort { trap.listen() }
         let address: [UInt8] = lie == .elsewhere ? [192, 0, 2, 7] : [127, 0, 0, 1]
         try lynx.hears(
@@ -45,7 +45,7 @@ struct ForgedAnnouncementTests {
     }
 }
 
-/// A session that finds and is found on loopback.
+/// A session that finds peers, and is found, on the loopback interface.
 private struct Neighbourhood {
     let probe: SessionProbe
     private let transport: TCPTransport
@@ -63,7 +63,7 @@ private struct Neighbourhood {
         if role == .server { try #require(probe.wait { !$0.listening.isEmpty }) }
     }
 
-    /// Whether a dial of the peer comes to try all of these; looks every five milliseconds.
+    /// Returns whether a dial of the peer comes to try all of these addresses. Polls every 5 ms.
     func waits(for peer: PeerID, at places: Set<String>) throws -> Bool {
         for _ in 0..<4_000 {
             let found: Result<[TransportAddress], NighError> = try Room.answer { told in
@@ -78,7 +78,7 @@ private struct Neighbourhood {
         return false
     }
 
-    /// Somebody says, once and to all, that the peer is there too.
+    /// Announces once, by multicast, that the peer is at this address too.
     func hears(
         of peer: PeerID, _ service: ServiceName, named name: String, at address: [UInt8], port: UInt16
     ) throws {
@@ -92,7 +92,7 @@ private struct Neighbourhood {
             (instance, .service, ServiceRecord(port: port, host: host).data), (instance, .text, text.data),
             (host, .address4, address),
         ]
-        // An answer with so many records that nobody has asked for.
+        // An unsolicited answer with these records.
         var words: [UInt8] = [0, 0, 0x84, 0, 0, 0, 0, UInt8(records.count), 0, 0, 0, 0]
         for (name, type, data) in records {
             words += name.wire + [0, UInt8(type.rawValue), 0, 1]
@@ -101,7 +101,7 @@ private struct Neighbourhood {
         let isSaid = try Room.answer { [words] (told: @escaping @Sendable (Bool) -> Void) in
             loop.execute {
                 let interface = NetworkInterface.usable(named: "lo").first
-                // Bound to the port of mDNS, as whoever answers has to be.
+                // Bound to the mDNS port, as every responder must be.
                 let socket = interface.flatMap {
                     MulticastSocket(.listening, on: $0, version: 4, loop: loop, heard: { _ in })
                 }

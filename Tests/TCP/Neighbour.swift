@@ -3,9 +3,9 @@ import NighTCP
 import NighTestKit
 import NighUV
 
-/// A transport on a loop of its own, and everything it told; tests wait for what they expect.
+/// A transport on a loop of its own, with everything that it reported; tests wait for what they expect.
 ///
-/// `@unchecked Sendable`: what was told is guarded by the monitor, pipes are used on the loop.
+/// `@unchecked Sendable`: the monitor guards what was reported; pipes are used on the loop.
 final class Neighbour: TransportEvents, PipeHandler, @unchecked Sendable {
     let loop = UVEventLoop()
     let transport: TCPTransport
@@ -29,7 +29,7 @@ final class Neighbour: TransportEvents, PipeHandler, @unchecked Sendable {
 
     deinit { loop.shutdown() }
 
-    /// Runs `body` on the loop and waits for it.
+    /// Runs `body` on the loop and waits for its result.
     @discardableResult
     func call<Result: Sendable>(_ body: @escaping @Sendable (Neighbour) -> Result) -> Result {
         let box = Box<Result>()
@@ -48,7 +48,7 @@ final class Neighbour: TransportEvents, PipeHandler, @unchecked Sendable {
         var value: Value?
     }
 
-    /// Whether that came true in time.
+    /// Waits up to 20 s; returns whether the condition became true.
     func wait(_ isTrue: @escaping (Neighbour) -> Bool) -> Bool {
         monitor.wait(within: .seconds(20)) { isTrue(self) }
     }
@@ -68,20 +68,20 @@ final class Neighbour: TransportEvents, PipeHandler, @unchecked Sendable {
         }
     }
 
-    /// Writes to the pipe that was dialled; on the loop.
+    /// Writes to the pipe that was dialled. Must be called on the loop.
     func write(_ bytes: ByteSlice) {
         var queue = ByteQueue()
         queue.append(bytes)
         dialled[0].write(&queue)
     }
 
-    /// Ends it as a session would.
+    /// Shuts the transport down as a session would, and ends the loop.
     func shutdown() {
         call { $0.transport.shutdown() }
         loop.shutdown()
     }
 
-    // MARK: What is told
+    // MARK: Events
 
     func routeFound(_ sighting: Sighting, by transport: any Transport) {}
     func routeChanged(_ sighting: Sighting, by transport: any Transport) {}

@@ -29,7 +29,7 @@ struct NeighboursTests {
             places: [place(addresses, port: port, on: interface)], texts: [text], isOwn: isOwn)
     }
 
-    /// An instance with forged records beside the true ones.
+    /// An instance that may have forged records beside the true ones.
     private func service(
         _ name: String, texts: [[TextEntry]], places: [DiscoveredService.Place]? = nil
     ) -> DiscoveredService {
@@ -38,7 +38,7 @@ struct NeighboursTests {
             texts: texts, isOwn: false)
     }
 
-    /// Forty addresses at which nobody is.
+    /// Forty addresses at which nobody listens.
     private let forged = (1...40).map { [10, 9, 0, UInt8($0)] as [UInt8] }
 
     private func sighting(_ peer: PeerID, _ name: String, _ info: [String: String] = [:]) throws -> Sighting {
@@ -48,7 +48,8 @@ struct NeighboursTests {
                 service: "game", peer: peer, name: DisplayName(fitting: name), info: try DiscoveryInfo(info)))
     }
 
-    /// `own` are this machine's addresses on the interface 2, on which services are heard, `bridges` those on another one.
+    /// The hosts to dial for a peer. `own` are this machine's addresses on interface 2, where the services are found;
+    /// `bridges` are those on another interface.
     private func hosts(
         _ neighbours: Neighbours, _ peer: PeerID, own: [String] = [], bridges: [String] = [],
         port: UInt16? = nil
@@ -152,7 +153,7 @@ struct NeighboursTests {
         #expect(
             neighbours.knocked(at: puma, opened: true) == [.found(try sighting(puma, "Puma", ["a": "b"]))])
         _ = neighbours.knocked(at: puma, opened: false)
-        // Started anew, it listens elsewhere: it need not wait for the next knock.
+        // After a restart it listens on another port, so it is found again without waiting for the next knock.
         #expect(neighbours.saw(service("Puma", text(puma), port: 4001), of: "game") == [found])
         #expect(neighbours.knocked(at: lynx, opened: true) == [])
     }
@@ -172,12 +173,12 @@ struct NeighboursTests {
         _ = neighbours.saw(
             service("Puma", text(puma), addresses: [bridge, [10, 0, 0, 7]]), of: "game")
         #expect(hosts(neighbours, puma, own: ["10.0.0.1"], bridges: ["172.17.0.1"]) == ["10.0.0.7"])
-        // A program of this machine has no other addresses than this machine.
+        // A program on this machine has only addresses of this machine.
         _ = neighbours.saw(
             service("Lynx", text(lynx), addresses: [bridge, [10, 0, 0, 1]]), of: "game")
         let own = hosts(neighbours, lynx, own: ["10.0.0.1"], bridges: ["172.17.0.1"])
         #expect(own == ["172.17.0.1", "10.0.0.1"])
-        // At one's own port nobody but oneself can be.
+        // At this program's own port, only this program itself can be reached.
         #expect(hosts(neighbours, lynx, own: ["10.0.0.1"], bridges: ["172.17.0.1"], port: 4000) == [])
     }
 
@@ -189,7 +190,7 @@ struct NeighboursTests {
         let both = neighbours.saw(service("Puma", texts: [text(lynx), text(puma)]), of: "game")
         #expect(try both == [.found(sighting(lynx, "Puma"))])
         #expect(hosts(neighbours, puma) == ["10.0.0.7"])
-        // Now the forged one is the older.
+        // Now the forged text is the older one.
         #expect(neighbours.saw(service("Puma", texts: [text(puma), text(lynx)]), of: "game") == [])
         let alone = neighbours.saw(service("Puma", text(puma)), of: "game")
         #expect(try alone == [.lost(sighting(lynx, "").address)])
@@ -242,7 +243,8 @@ struct NeighboursTests {
         #expect(hosts(neighbours, puma).prefix(2).contains("10.0.0.7"))
     }
 
-    /// Neither is it taken for absent because nobody opens at the forged ones: it is knocked at where it is dialled.
+    /// The peer does not count as absent because nobody opens a pipe at the forged addresses: it
+    /// is knocked at where it is dialled.
     @Test func aPeerOfThisMachineIsDialledWhereverElseItIsSaidToBe() {
         var neighbours = Neighbours()
         let own = ["10.0.0.1"]
@@ -252,7 +254,7 @@ struct NeighboursTests {
         _ = neighbours.saw(lie, of: "game")
         #expect(hosts(neighbours, puma, own: own).prefix(2).contains("10.0.0.1"))
         #expect(!hosts(neighbours, puma, own: own, port: 4000).contains("10.0.0.1"))
-        // Forged as addresses of its own host.
+        // Forged as addresses of the peer's own host.
         _ = neighbours.lost(lie.key)
         _ = neighbours.saw(service("Puma", text(puma), addresses: forged.dropLast(9) + [here]), of: "game")
         #expect(hosts(neighbours, puma, own: own).prefix(32).contains("10.0.0.1"))

@@ -8,7 +8,7 @@ import Testing
 @testable import NighTCP
 
 struct NetworkWatchTests {
-    /// `@unchecked Sendable`: the watch is used on its loop, the rest is guarded by the monitor.
+    /// `@unchecked Sendable`: the watch is used on its loop; the monitor guards the rest.
     private final class Notes: @unchecked Sendable {
         let monitor = Monitor()
         var watch: NetworkWatch?
@@ -16,7 +16,7 @@ struct NetworkWatchTests {
         var asked = 0
     }
 
-    /// Where more happens than the kernel keeps for it, the socket has an error once. That must not be the last it hears.
+    /// When more changes than the kernel keeps, the socket reports an error once. The watch must go on after that.
     @Test func aFloodOfChangesDoesNotMakeItDeaf() throws {
         let loop = UVEventLoop()
         defer { loop.shutdown() }
@@ -26,7 +26,7 @@ struct NetworkWatchTests {
             notes.watch = watch
             var size: Int32 = 0
             setsockopt(watch.descriptor, SOL_SOCKET, SO_RCVBUF, &size, 4)
-            // Asked of the very socket, the kernel's answers come in as changes do, and at some point find no room.
+            // Answers to questions on the same socket arrive as changes do, and at some point there is no room for them.
             while ask(watch.descriptor) {}
             notes.monitor.change { notes.descriptor = watch.descriptor }
         }
@@ -43,7 +43,7 @@ struct NetworkWatchTests {
         loop.execute { notes.watch?.stop() }
     }
 
-    /// Whether what waits in the socket is read in time.
+    /// Returns whether everything in the socket is read within 5 s.
     private func isRead(_ notes: Notes, on loop: UVEventLoop) -> Bool {
         let monitor = Monitor()
         return monitor.wait(within: .seconds(5)) {
@@ -54,7 +54,7 @@ struct NetworkWatchTests {
     }
 }
 
-/// Asks the kernel for its first interface; false when the socket reports that an answer was lost.
+/// Asks the kernel for its first interface. Returns false when the socket reports that an answer was lost.
 private func ask(_ descriptor: Int32) -> Bool {
     var request = (nlmsghdr(), ifinfomsg())
     request.0.nlmsg_len = UInt32(MemoryLayout.size(ofValue: request))
@@ -68,7 +68,7 @@ private func ask(_ descriptor: Int32) -> Bool {
     return happening(descriptor) & POLLERR == 0
 }
 
-/// What there is to hear, with the error left where it is.
+/// The events of the socket, without clearing its error.
 private func happening(_ descriptor: Int32) -> Int32 {
     var state = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     poll(&state, 1, 0)

@@ -7,7 +7,7 @@ import Testing
 @testable import NighTCP
 
 struct PeerFinderTests {
-    /// `@unchecked Sendable`: used on the loop, what tests read is guarded by the monitor.
+    /// `@unchecked Sendable`: used on the loop; the monitor guards what tests read.
     private final class Finding: PeerFinderEvents, @unchecked Sendable {
         let monitor = Monitor()
         var knockedAt: Int?
@@ -25,13 +25,13 @@ struct PeerFinderTests {
             addresses: [HostAddress(bytes: [10, 0, 0, last], interface: 2)].compactMap { $0 })
     }
 
-    /// One instance that says it is another peer each time must not leave a growing crowd to be knocked at.
+    /// An instance that claims to be another peer each time must not leave a growing number of peers to knock at.
     @Test func onlyThoseStillAnnouncedAreKnockedAt() throws {
         let loop = UVEventLoop()
         defer { loop.shutdown() }
         let finding = Finding()
         loop.execute {
-            // An interface that is not there keeps it off the network.
+            // An interface that does not exist keeps the finder off the network.
             let finder = PeerFinder(mode: .embedded, interface: "nowhere0", on: loop, events: finding) {
                 _, tell in
                 tell(true)
@@ -51,18 +51,18 @@ struct PeerFinderTests {
             finder.shutdown()
         }
         try #require(finding.monitor.wait(within: .seconds(20)) { finding.knockedAt != nil })
-        // Each of them was found, and all but the last lost.
+        // Each of them was found, and all but the last were lost.
         #expect(finding.changes == 99)
         #expect(finding.knockedAt == 1)
     }
 
-    /// Two that have found each other and do not talk would else knock at each other without end.
+    /// Without this rule, two peers that have found each other, but have no conversation, would knock at each other forever.
     @Test func whoHasOnlyKnockedIsNotKnockedAt() throws {
         let loop = UVEventLoop()
         defer { loop.shutdown() }
         let finding = Finding()
         let knocked = Knocked()
-        // In the order in which those due are knocked at.
+        // In the order in which they are knocked at when they are due.
         let peers = (1...2 as ClosedRange<UInt64>).map { Identity.ephemeral(seed: $0).peerID }.sorted()
         loop.execute {
             let finder = PeerFinder(mode: .embedded, interface: "nowhere0", on: loop, events: finding) {
@@ -89,7 +89,7 @@ struct PeerFinderTests {
         loop.execute { knocked.finder?.shutdown() }
     }
 
-    /// `@unchecked Sendable`: guarded by the monitor, the finder used on the loop.
+    /// `@unchecked Sendable`: guarded by the monitor; the finder is used on the loop.
     private final class Knocked: @unchecked Sendable {
         var peers: [PeerID] = []
         var finder: PeerFinder?

@@ -27,7 +27,7 @@ struct PresenceCheckTests {
             }, tell: { _, opened in house.told.append(opened) })
     }
 
-    /// Confined to the virtual loop's thread.
+    /// `@unchecked Sendable`: confined to the virtual loop's thread.
     private struct Unchecked<Value>: @unchecked Sendable {
         let value: Value
         init(_ value: Value) { self.value = value }
@@ -72,7 +72,7 @@ struct PresenceCheckTests {
         #expect(try loop.run(until: { house.told == [false, true] }, within: .seconds(20)))
     }
 
-    /// As long as a conversation waits for a way back, and no longer.
+    /// The check is frequent for as long as a conversation waits for a new link, and rare afterwards.
     @Test func whoeverHasJustGoneIsSoonSeenToBeBack() throws {
         let house = House()
         house.opens = false

@@ -1,7 +1,7 @@
 import NighTestKit
 import Testing
 
-/// What sessions promise, over real sockets on loopback.
+/// Runs the conformance suite for sessions over real sockets on loopback.
 @Suite(.serialized)
 struct SessionConformanceTests {
     @Test(arguments: SessionConformance.checks)

@@ -2,12 +2,12 @@ import Glibc
 
 @testable import NighTCP
 
-/// A plain socket on loopback that does nothing of itself; closed with its last reference.
+/// A plain socket on loopback that does nothing by itself. It is closed with the last reference.
 final class PlainSocket: Sendable {
     let descriptor: Int32
     let port: UInt16
 
-    /// A socket bound to a free port of `127.0.0.1`, where nobody listens until `listen` is called.
+    /// Binds to a free port of `127.0.0.1`. Connections are refused until `listen` is called.
     init() {
         let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         descriptor = socket
@@ -17,8 +17,8 @@ final class PlainSocket: Sendable {
         port = Self.port(of: descriptor)
     }
 
-    /// A socket connected to `port` of `127.0.0.1`; waits for it. Many at once must come `from` an address of their own: for
-    /// the kernel a port is free for them that a session's socket has, since that is bound to an interface.
+    /// Connects to `port` of `127.0.0.1`, and waits until it is connected. Many connections at once need a source address
+    /// of their own: a session's socket is bound to an interface, so the kernel may give its port to others as a free one.
     init(connectedTo port: UInt16, from source: UInt32 = 0x7F00_0001) {
         let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         descriptor = socket
@@ -34,7 +34,7 @@ final class PlainSocket: Sendable {
         self.port = Self.port(of: descriptor)
     }
 
-    /// The end of a connection that somebody makes to `listener`; waits for it.
+    /// Waits for the next connection to `listener`, and accepts it.
     init(acceptedBy listener: PlainSocket) {
         descriptor = accept(listener.descriptor, nil, nil)
         precondition(descriptor >= 0, "could not accept: \(errno)")
@@ -42,7 +42,7 @@ final class PlainSocket: Sendable {
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
     }
 
-    /// A connection that was accepted otherwise.
+    /// Owns a connection that was accepted elsewhere.
     init(owning descriptor: Int32) {
         self.descriptor = descriptor
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
@@ -53,17 +53,17 @@ final class PlainSocket: Sendable {
 
     func listen(backlog: Int32 = 16) { Glibc.listen(descriptor, backlog) }
 
-    /// Closes the connection so that the other end learns of a reset.
+    /// Closes the connection with a reset.
     func reset() {
         var abort = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &abort, socklen_t(MemoryLayout<linger>.size))
         dup2(Self.nothing, descriptor)
     }
 
-    /// Gives the port back; the object stays.
+    /// Releases the port; the object stays.
     func free() { dup2(Self.nothing, descriptor) }
 
-    /// Reads until `count` bytes or the end; waits for them.
+    /// Reads until there are `count` bytes or the stream ends; blocks.
     func read(_ count: Int) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         var filled = 0
@@ -77,14 +77,14 @@ final class PlainSocket: Sendable {
         return Array(bytes.prefix(filled))
     }
 
-    /// Reads what comes next; nothing at the end.
+    /// Reads what comes next; returns nothing at the end.
     func readSome() -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: 1 << 14)
         let count = recv(descriptor, &bytes, bytes.count, 0)
         return Array(bytes.prefix(max(0, count)))
     }
 
-    /// Writes all of it, or as much as the other end takes before it goes.
+    /// Writes all of `bytes`, or as much as the other end accepts before it closes.
     func write(_ bytes: [UInt8]) {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -108,8 +108,8 @@ final class PlainSocket: Sendable {
     }
 }
 
-/// A port of `127.0.0.1` where nobody answers: somebody listens, but takes nobody in, and the queue is full, so the kernel
-/// drops who knocks.
+/// A port of `127.0.0.1` that never answers: its listener accepts nobody, and the backlog is full, so
+/// the kernel drops new connections.
 final class SilentPort: Sendable {
     private let listener = PlainSocket()
     private let knocking: [PlainSocket]

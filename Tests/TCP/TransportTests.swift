@@ -7,7 +7,7 @@ import NighUV
 import Synchronization
 import Testing
 
-/// What the transport does with the sockets of others: those that refuse, are silent, break off or go half way.
+/// Tests the transport with sockets that refuse, stay silent, reset the connection or close one direction.
 struct TransportTests {
     /// A pipe that a neighbour dialled, and the plain socket at its other end.
     private func connected() throws -> (neighbour: Neighbour, socket: PlainSocket) {
@@ -20,7 +20,8 @@ struct TransportTests {
         return (neighbour, socket)
     }
 
-    /// Whoever opens connections and never ends one would have a session out of descriptors for as long as it lingers.
+    /// Without the limit, a client that opens connections and never closes one could use up a
+    /// session's descriptors while they linger.
     @Test func closedPipesThatTheOtherSideNeverEndsAreBounded() throws {
         let host = Neighbour()
         host.advertise()
@@ -34,7 +35,7 @@ struct TransportTests {
         }
         let open = host.call { $0.transport.diagnose().first { $0.subject == "pipes" }?.finding }
         #expect(open == "256 open")
-        // The first were closed outright, and still in good order.
+        // The oldest were closed at once, but still without a reset.
         #expect(sockets[0].read(1).isEmpty)
         host.shutdown()
     }
@@ -68,14 +69,14 @@ struct TransportTests {
         let listener = PlainSocket()
         listener.listen()
         let neighbour = Neighbour()
-        // Mostly ::1 as well as 127.0.0.1, and only at the latter somebody listens.
+        // Usually both ::1 and 127.0.0.1, and only the latter has a listener.
         neighbour.dial("tcp:host=localhost,port=\(listener.port)")
         try #require(neighbour.wait { !$0.dialled.isEmpty })
         #expect(neighbour.failures.isEmpty)
         neighbour.shutdown()
     }
 
-    /// In a process of its own: no other test could start a thread meanwhile.
+    /// Runs in a process of its own, because otherwise no other test could start a thread meanwhile.
     @Test func aNameThatNoThreadCanLookUpFailsTheDial() async {
         await #expect(processExitsWith: .success) {
             let neighbour = Neighbour()
@@ -96,7 +97,7 @@ struct TransportTests {
         neighbour.shutdown()
     }
 
-    /// What a person is shown before each of them is called by itself.
+    /// Each of these places can be dialled by itself.
     @Test func thePlacesBehindAnAddressAreThoseADialWouldTry() throws {
         let neighbour = Neighbour()
         let told = Mutex<[Result<[TransportAddress], NighError>]>([])
@@ -146,7 +147,7 @@ struct TransportTests {
         guest.shutdown()
     }
 
-    /// The session dials, and only while it looks for somebody.
+    /// The session dials, and only while it browses.
     @Test func knownAddressesAreToldWhileBrowsing() {
         let addresses = ["10.0.0.1:4000", "puma.local:1"].map { TransportAddress(scheme: "tcp", value: $0) }
         let neighbour = Neighbour(TCPOptions(interface: "lo", discovery: .off, knownAddresses: addresses))
@@ -214,7 +215,7 @@ struct TransportTests {
         await session.close()
     }
 
-    // MARK: Ends of different kinds
+    // MARK: Kinds of endings
 
     @Test func anEndOfWritingLeavesTheOtherDirection() throws {
         let (neighbour, socket) = try connected()
@@ -238,26 +239,26 @@ struct TransportTests {
         neighbour.shutdown()
     }
 
-    /// What the other side said before it broke off would be lost if the break were told first.
+    /// If the reset were reported first, what the other side sent before it would be lost.
     @Test func aPausedPipeIsToldOfAResetBehindWhatCameBefore() throws {
         let (neighbour, socket) = try connected()
         neighbour.call { $0.dialled[0].pauseReading() }
         _ = Glibc.send(socket.descriptor, "bye", 3, 0)
         socket.reset()
         neighbour.call { $0.dialled[0].resumeReading() }
-        // With bytes before it, libuv tells a reset as an end.
+        // The reset may be reported as an end or as an error. What counts is that the bytes come first.
         try #require(neighbour.wait { $0.ended + $0.closed.count > 0 })
         #expect(neighbour.received == Array("bye".utf8))
         neighbour.shutdown()
     }
 
-    /// Writing to what the other side has closed kills a process that does not see to it.
+    /// Writing to a connection that the other side has closed kills a process that does not handle SIGPIPE.
     @Test func writingIntoNothingIsAnErrorAndNoSignal() throws {
         let (neighbour, socket) = try connected()
         neighbour.call { $0.dialled[0].pauseReading() }
         socket.reset()
-        // More than the system takes: on a busy machine the reset may still be on its way, and with nothing left to write a pipe
-        // that does not read would not learn of it.
+        // More than the system takes. On a busy machine the reset may still be on its way, and a pipe that does not
+        // read and has nothing left to write would not learn of it.
         let bytes = ByteSlice([UInt8](repeating: 7, count: 8_000_000))
         for _ in 0..<3 {
             neighbour.call { $0.write(bytes) }
@@ -267,12 +268,12 @@ struct TransportTests {
         neighbour.shutdown()
     }
 
-    /// The other side's last words and its reset may both be there when writing fails.
+    /// When a write fails, the last bytes of the other side and its reset may both be there already.
     @Test func whatCameBeforeABreakIsStillRead() throws {
         let (neighbour, socket) = try connected()
         let words = [UInt8](repeating: 1, count: 50_000)
         let reply = ByteSlice([UInt8](repeating: 2, count: 1_000_000))
-        // While the loop is busy, words come, then the end of everything; then the loop writes.
+        // While the loop is busy, bytes arrive and then both directions end. Then the loop writes.
         neighbour.call { neighbour in
             _ = words.withUnsafeBytes { Glibc.send(socket.descriptor, $0.baseAddress, $0.count, 0) }
             Glibc.shutdown(socket.descriptor, Int32(SHUT_RDWR))

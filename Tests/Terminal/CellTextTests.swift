@@ -34,7 +34,7 @@ import Testing
     @Test("No scalar there is makes more of itself than a harmless character of one or two cells")
     func everyScalar() {
         for value in 0...0x10_FFFF as ClosedRange<UInt32> {
-            // Planes without characters are tried here and there.
+            // Of planes without characters, only a sample is tried.
             guard let scalar = Unicode.Scalar(value), value < 0x3_2000 || value % 997 == 0 || value > 0xE_0000
             else {
                 continue

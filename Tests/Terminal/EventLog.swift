@@ -2,9 +2,9 @@ import Glibc
 import NighCore
 import Terminal
 
-/// What a session told, for tests that wait for it.
+/// Collects what a session reports, for tests that wait for it.
 ///
-/// `@unchecked Sendable`: the events are guarded by the lock, the descriptors never change.
+/// `@unchecked Sendable`: the lock guards the events; the descriptors never change.
 final class EventLog: @unchecked Sendable {
     private let lock = Lock()
     private var events: [TerminalEvent] = []
@@ -31,7 +31,7 @@ final class EventLog: @unchecked Sendable {
 
     var all: [TerminalEvent] { lock.withLock { events } }
 
-    /// All events, once there are so many; or fewer where the rest has not come in time.
+    /// Waits until there are `count` events; returns all events, or fewer than `count` after a timeout.
     func await(_ count: Int) -> [TerminalEvent] {
         while all.count < count {
             var watched = pollfd(fd: told, events: Int16(POLLIN), revents: 0)

@@ -3,11 +3,11 @@ import Testing
 
 @testable import Terminal
 
-/// However a program ends, its terminal is as it was.
+/// Tests that a program restores its terminal, however the program ends.
 @Suite struct GivingBackTests {
     private static let modes = TerminalModes(mouse: true)
 
-    /// Starts a program, waits until it draws, has it end, and looks at what it leaves behind.
+    /// Starts a program, waits until it draws, calls `end`, and checks the report and the state of the terminal.
     private func leaves(
         _ kind: String = "", _ report: String, saying last: String = "", _ end: (Job) -> Void
     ) throws {
@@ -23,7 +23,7 @@ import Testing
         #expect(job.terminal.settings == before)
     }
 
-    /// Waits until the terminal is taken and drawn on; gives how it was set up before.
+    /// Waits until the program has taken over the terminal and drawn; returns the settings that the terminal had before.
     private func taken(_ job: Job) throws -> [UInt32] {
         let usual = try PseudoTerminal().settings
         try job.terminal.awaitText("ready:80x24")
@@ -35,7 +35,7 @@ import Testing
         "At a crash, and the status is that of the crash",
         arguments: [("a", SIGABRT), ("f", SIGILL), ("m", SIGSEGV)])
     func crashes(key: String, signal: Int32) throws {
-        // What traps is another signal on other processors.
+        // On other processors, a trap raises another signal.
         let trap = isX86 ? SIGILL : SIGTRAP
         try leaves("", "signal \(signal == SIGILL ? trap : signal)") { $0.terminal.type(key) }
     }
@@ -84,7 +84,7 @@ import Testing
         let before = try taken(job)
         kill(job.process, SIGSTOP)
         #expect(try job.awaitReport("stopped ") == "\(SIGSTOP)")
-        // What a shell does then.
+        // As a shell does when its job has stopped.
         var attributes = try PseudoTerminal().attributes
         tcsetattr(job.terminal.line, TCSANOW, &attributes)
         let start = job.terminal.seen.count
@@ -114,7 +114,7 @@ import Testing
 }
 
 extension String {
-    /// How often another string is in it.
+    /// The number of occurrences of `other`.
     fileprivate func count(of other: String) -> Int {
         var (count, rest) = (0, self[...])
         while let first = rest.firstIndex(where: { _ in true }) {

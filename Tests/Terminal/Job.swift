@@ -1,14 +1,15 @@
 import ChildPrograms
 import Glibc
 
-/// A program in the foreground of a terminal of its own, and the shell that started it (`TerminalCrasher`). Both end with the last reference.
+/// A program in the foreground of a terminal of its own, and the shell that started it (`TerminalCrasher`).
+/// Both end with the last reference.
 final class Job {
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }
 
     let terminal: PseudoTerminal
-    /// The program.
+    /// The process ID of the program.
     private(set) var process: pid_t = 0
     private var shell = pid_t()
     private let reports: Int32
@@ -18,7 +19,7 @@ final class Job {
     private static let patience: Int32 = 30_000
     private static let program = BuiltPrograms.path(of: "TerminalCrasher")
 
-    /// A crash is to be a crash: Swift's own words about it take seconds, and sanitizers would have it be an exit.
+    /// Makes a crash end the program by its signal: Swift's backtrace takes seconds, and a sanitizer would exit instead.
     private static let unwatched = ["segv", "abort", "sigill", "sigtrap", "sigbus", "sigfpe"]
         .map { "handle_\($0)=0" }.joined(separator: ":")
 
@@ -61,7 +62,7 @@ final class Job {
         close(commands)
     }
 
-    /// Waits for the shell to say so, and gives the rest of that line.
+    /// Waits for a line of the shell that begins with `beginning`; returns the rest of it.
     func awaitReport(_ beginning: String) throws -> String {
         while true {
             if let line = report.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
@@ -78,6 +79,6 @@ final class Job {
         }
     }
 
-    /// Has the shell let it go on.
+    /// Makes the shell continue the program.
     func goOn() { _ = write(commands, "g", 1) }
 }

@@ -10,7 +10,7 @@ import Testing
         }
     }
 
-    /// What is seen of the line, and the column of the cursor.
+    /// The visible part of the line, and the column of the cursor.
     private func seen(_ editor: LineEditor, _ columns: Int) -> (String, Int?) {
         var canvas = Canvas(TerminalSize(columns: columns + 2, rows: 1))
         canvas.write(String(repeating: ".", count: columns + 2), at: CellPosition(column: 0, row: 0))

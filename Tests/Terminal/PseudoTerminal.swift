@@ -1,6 +1,6 @@
 import Glibc
 
-/// Both ends of a terminal: the program's, and the one where the window would be.
+/// Both ends of a terminal: the program's, and the one that a window would have.
 final class PseudoTerminal {
     struct Failure: Error, CustomStringConvertible {
         let description: String
@@ -10,13 +10,13 @@ final class PseudoTerminal {
     let line: Int32
     let path: String
     private var window: Int32
-    /// All that the program has written so far.
+    /// Everything that the program has written so far.
     private(set) var seen: [UInt8] = []
 
-    /// For how long anything is waited for, in milliseconds.
+    /// The time limit of every wait, in milliseconds.
     private static let patience: Int32 = 30_000
 
-    /// TIOCGPTN and TIOCSPTLCK, which Swift does not see.
+    /// TIOCGPTN and TIOCSPTLCK, which Swift does not import.
     private static let (getNumber, setLock): (UInt, UInt) = (0x8004_5430, 0x4004_5431)
 
     init(columns: Int = 80, rows: Int = 24) throws {
@@ -29,7 +29,7 @@ final class PseudoTerminal {
         line = open(path, O_RDWR | O_NOCTTY)
         guard line >= 0 else { throw Failure(description: "\(path): \(errno)") }
         for descriptor in [window, line] { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
-        // Unlike any default, so that what is given back is no guess.
+        // Not the defaults, so that restoring cannot succeed by setting defaults.
         var attributes = attributes
         attributes.c_iflag |= tcflag_t(IXANY)
         attributes.c_lflag &= ~tcflag_t(ECHOE)
@@ -49,21 +49,21 @@ final class PseudoTerminal {
         window = -1
     }
 
-    /// What may be set on it.
+    /// The current attributes of the terminal.
     var attributes: termios {
         var attributes = termios()
         tcgetattr(line, &attributes)
         return attributes
     }
 
-    /// The same, to be compared.
+    /// The same attributes as numbers that can be compared.
     var settings: [UInt32] {
         let attributes = attributes
         let keys = withUnsafeBytes(of: attributes.c_cc) { $0.map(UInt32.init) }
         return [attributes.c_iflag, attributes.c_oflag, attributes.c_cflag, attributes.c_lflag] + keys
     }
 
-    /// Whether the descriptor would have a program wait.
+    /// Whether reads and writes on the descriptor block.
     var isBlocking: Bool { fcntl(line, F_GETFL) & O_NONBLOCK == 0 }
 
     func resize(columns: Int, rows: Int) {
@@ -76,7 +76,7 @@ final class PseudoTerminal {
         _ = write(window, bytes, bytes.count)
     }
 
-    /// Reads until what was written since `start` has `text` in it, and gives where that ends.
+    /// Reads until `text` appears in what was written since `start`; returns the position of its end.
     @discardableResult
     func awaitText(_ text: String, since start: Int = 0) throws -> Int {
         let wanted = Array(text.utf8)
@@ -92,7 +92,7 @@ final class PseudoTerminal {
         }
     }
 
-    /// Reads what there is by now.
+    /// Reads everything that is available now.
     func readAll() { while readMore(waiting: 0) {} }
 
     private func readMore(waiting: Int32) -> Bool {

@@ -2,7 +2,7 @@ import NighCore
 
 @testable import Terminal
 
-/// Screens nobody would draw by hand.
+/// Random screens that nobody would draw by hand.
 enum RandomCanvas {
     private static let words = [
         "a", "four in a row", "日本", "한", "é", "e\u{301}x", "●○", "🎉", "👩‍👩‍👧!", "🇩🇪", "👍🏽", "    ", " ",
@@ -52,7 +52,7 @@ enum RandomCanvas {
     }
 }
 
-/// Where a terminal does not show what a canvas says.
+/// Finds where a terminal differs from a canvas.
 enum Difference {
     static func first(between terminal: TinyTerminal, and canvas: Canvas) -> String? {
         for row in 0..<canvas.size.rows {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Terminal
 
-/// One after the other: there is one session in a process at a time.
+/// The tests run one after the other, because a process can have only one session at a time.
 @Suite(.serialized) struct TerminalSessionTests {
     private static let traits = TerminalTraits(colours: .none, isUnicode: true)
     private static let modes = TerminalModes(mouse: true)
@@ -111,13 +111,13 @@ import Testing
         #expect(Difference.first(between: shown, and: canvas) == nil)
     }
 
-    /// Two threads of a program change what is to be seen, and paint; the picture of one must not hide what the other has changed.
+    /// Two threads of a program change the content and paint. The picture of one must not hide what the other has changed.
     @Test("What is shown is what there is when the terminal takes it, not what there was when it was painted")
     func newest() throws {
         let terminal = try PseudoTerminal(columns: 400, rows: 250)
         let session = try session(on: terminal, EventLog())
         defer { session.restore() }
-        // More than a terminal takes that nobody reads.
+        // More than a terminal accepts while nobody reads it.
         let hasBegun = DispatchSemaphore(value: 0)
         let age = Atomic(1)
         session.paint { size in
@@ -222,7 +222,7 @@ import Testing
     }
 }
 
-/// A session for its own handler.
+/// Holds a session for its own handler.
 ///
 /// `@unchecked Sendable`: set before anything is typed.
 private final class SessionHolder: @unchecked Sendable {

@@ -1,6 +1,6 @@
 @testable import Terminal
 
-/// A terminal that knows what a painter may say, and complains about everything else.
+/// A terminal that understands exactly what a painter may write, and records a complaint about everything else.
 struct TinyTerminal {
     struct Cell: Equatable {
         var text = " "
@@ -14,7 +14,7 @@ struct TinyTerminal {
     }
 
     let size: TerminalSize
-    /// How many cells emoji and the halves of flags take here: people use terminals that differ.
+    /// The number of cells that an emoji and half a flag take. Real terminals differ in this.
     var (emojiColumns, flagColumns) = (2, 1)
     private(set) var cells: [[Cell]]
     private(set) var column = 0
@@ -29,7 +29,7 @@ struct TinyTerminal {
         cells = Array(repeating: Array(repeating: Cell(), count: size.columns), count: size.rows)
     }
 
-    /// As if somebody else had written all over it.
+    /// Fills the terminal as if another program had written all over it.
     mutating func scribble() {
         for row in 0..<size.rows {
             for column in 0..<size.columns {
@@ -63,7 +63,7 @@ struct TinyTerminal {
             }
             return
         }
-        // Without wrapping, what does not fit stays in the last cells; half a flag does not.
+        // Without wrapping, what does not fit goes to the last cells. Half a flag does not.
         let start = min(column, size.columns - columns)
         if start < column, 0x1F1E6...0x1F1FF ~= scalar.value { return }
         if cells[row][start].text.isEmpty, start > 0 { cells[row][start - 1].text = " " }

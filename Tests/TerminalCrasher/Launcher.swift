@@ -1,16 +1,17 @@
 import Glibc
 
-/// A shell with job control for one program: the terminal becomes its controlling one, the program a job, which puts itself into the foreground.
+/// A shell with job control for one program. The terminal becomes its controlling terminal. The program becomes a job,
+/// which moves itself to the foreground.
 ///
-/// Its output is the test's: a line with the process, one each time it stops, one when it has ended. A byte on its input lets
-/// the program go on.
+/// The test reads its output: one line with the process ID, one each time the program stops, one when it has ended. A
+/// byte on its input continues the program.
 struct Launcher {
     let terminal: String
     let arguments: [String]
 
     func run() -> Int32 {
         setsid()
-        // The first terminal the leader of a session opens controls it.
+        // The first terminal that the leader of a session opens becomes its controlling terminal.
         let terminal = open(self.terminal, O_RDWR)
         guard terminal >= 0, let child = start(on: terminal) else { return 1 }
         say("process \(child)")

@@ -2,13 +2,13 @@ import Glibc
 import NighCore
 import Terminal
 
-/// A program that shows the size of its terminal, and ends in the way that the key pressed stands for.
+/// A program that shows the size of its terminal, and ends in the way that the pressed key selects.
 struct Victim {
     private let kind: String
 
     init(_ kind: String) { self.kind = kind }
 
-    /// The session, which is made after the handler that needs it. Its lock is all that two threads touch.
+    /// Holds the session, which is created after the handler that needs it. Two threads use it, each under the lock.
     private final class Holder: Sendable {
         private let lock = Lock()
         /// Guarded by the lock.
@@ -55,7 +55,7 @@ struct Victim {
         exit(5)
     }
 
-    /// What a shell does for its jobs.
+    /// Moves the process to the foreground, as a shell does for its jobs.
     private func enterForeground() {
         var signals = Self.signals(SIGTTOU)
         pthread_sigmask(SIG_BLOCK, &signals, nil)

@@ -1,5 +1,6 @@
-// What the terminal's tests take down: a program that takes its terminal over and then does what it is told by a key. With "launch" it is
-// the small shell that starts it in the foreground of a terminal, and tells on its output what becomes of it.
+// The program that the tests of `Terminal` end in many ways. It takes over its terminal and then does what a key
+// selects. With "launch" it is the small shell that starts the program in the foreground of a terminal, and reports on
+// its output what happens to the program.
 import Glibc
 import NighCore
 import Terminal

@@ -3,7 +3,7 @@ import NighMemory
 import NighTestKit
 import Testing
 
-/// The session checks are only worth something if sessions over a bad transport fail them.
+/// Tests that the session checks fail for sessions over a broken transport. Otherwise the checks would prove nothing.
 struct BrokenSessionTests {
     private func rig(_ defect: Defect?, _ mangling: Mangling? = nil) -> TransportRig {
         let hub = MemoryHub()
@@ -45,7 +45,7 @@ struct BrokenSessionTests {
         expectFailure(check) { rig(defect) }
     }
 
-    /// What can be seen where nobody reaches anybody.
+    /// The checks that can pass when no peer can reach another.
     private static let lonely = ["call-nobody"]
 
     @Test(arguments: SessionConformance.checks)

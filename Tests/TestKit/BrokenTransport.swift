@@ -2,7 +2,7 @@ import Glibc
 import NighCore
 import NighMemory
 
-/// The memory transport with one thing wrong, and the check that has to notice.
+/// A defect of the memory transport, with the name of the check that must notice it.
 enum Defect: String, CaseIterable, Sendable {
     case callsBackAfterClose = "quiet-after-close"
     case losesLastByte = "close-after-writing"
@@ -34,13 +34,13 @@ enum Defect: String, CaseIterable, Sendable {
     case hasNothingToSay = "diagnose"
 }
 
-/// What may become of what is written: at one place of each pipe, mostly of whole frames.
+/// A change to what is written, at one place of each pipe, mostly to whole frames.
 enum Mangling: String, CaseIterable, Sendable {
     case losesAWrite, repeatsAWrite, swapsTwoWrites, spoilsABit
 }
 
 final class BrokenTransport: Transport, @unchecked Sendable {
-    /// Nil for a transport that is right.
+    /// The defect, or nil for a correct transport.
     let defect: Defect?
     let mangling: Mangling?
     private let inner = MemoryTransport(hub: hub)
@@ -190,7 +190,7 @@ final class BrokenPipe: Pipe, PipeHandler, @unchecked Sendable {
         inner.write(&queue)
     }
     private func mangle(_ queue: inout ByteQueue, _ mangling: Mangling) {
-        // Small ones may say nothing that anybody would miss.
+        // Nobody might miss what small writes say.
         guard queue.byteCount >= 90 else { return }
         writeCount += 1
         let bytes = queue.bytes

@@ -3,7 +3,7 @@ import NighMemory
 import NighTestKit
 import Testing
 
-/// The suite is only worth something if a transport that breaks the contract fails it.
+/// Tests that the suite fails for transports that break the contract. Otherwise the suite would prove nothing.
 struct BrokenTransportTests {
     private func rig(_ defect: Defect?) -> TransportRig {
         let hub = MemoryHub()

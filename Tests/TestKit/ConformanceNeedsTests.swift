@@ -3,9 +3,9 @@ import NighMemory
 import NighTestKit
 import Testing
 
-/// Wires that are no networks: a cable has two ends, and may carry one pipe.
+/// Tests the suites on wires that are no networks: a cable has two ends, and may carry only one pipe.
 struct ConformanceNeedsTests {
-    /// Memory on threads with that many ends, and the numbers of those that were asked for.
+    /// Memory transports on threads with a limited number of ends, and the numbers of the ends that were asked for.
     private final class Wire {
         var ends: [Int] = []
 

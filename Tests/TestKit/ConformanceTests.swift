@@ -3,7 +3,7 @@ import NighMemory
 import NighTestKit
 import Testing
 
-/// Every check on every transport that has no network under it.
+/// Runs every check on every transport that needs no network.
 struct ConformanceTests {
     @Test(arguments: TransportConformance.checks)
     func memoryInVirtualTime(_ check: ConformanceCheck) {

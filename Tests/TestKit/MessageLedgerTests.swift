@@ -2,9 +2,9 @@ import NighCore
 import NighTestKit
 import Testing
 
-/// The judges see what is wrong when it is put before them.
+/// Tests that the ledger notices every kind of wrong delivery.
 struct MessageLedgerTests {
-    /// A sender, a reader and a stream between them.
+    /// A ledger with a sender, a reader and a stream between them.
     struct Table {
         var ledger = MessageLedger()
         let reader = MessageLedger.Reader(who: 1, life: 1, conversation: 1)

@@ -3,19 +3,19 @@ import Testing
 @testable import NighCore
 @testable import NighTestKit
 
-/// What a session keeps is put out of order on purpose, and the world it lives in says so.
+/// Damages the state of a session on purpose, and tests that the world reports it.
 struct PlantedFaultTests {
-    /// Something that a session must never do to itself.
+    /// A kind of damage that a session must never do to its own state.
     enum Fault: CaseIterable {
-        /// A message is admitted and not kept.
+        /// A message is admitted, but not kept.
         case losesAMessage
-        /// A message is kept that was not admitted.
+        /// A message is kept, but was not admitted.
         case keepsAMessageTooMany
         /// A peer's links are counted wrongly.
         case miscountsLinks
-        /// What is said to a peer goes to no link, and nobody looks for one.
+        /// A connected conversation has no link, and nothing looks for one.
         case losesALink
-        /// An answer that is waited for may never come, and nobody looks at the clock.
+        /// An awaited answer may never come, and nothing checks the deadline.
         case sleepsThroughADeadline
 
         func befall(_ machine: SessionMachine, _ peer: PeerRecord, _ conversation: Conversation) {
@@ -39,7 +39,7 @@ struct PlantedFaultTests {
         }
     }
 
-    /// Has the fault befall the first session that has a conversation.
+    /// Applies the fault to the first session that has a conversation.
     private func befall(_ world: World, _ fault: Fault) {
         world.later(.milliseconds(10)) {
             for life in world.awake {

@@ -3,7 +3,7 @@ import NighMemory
 import NighTestKit
 import Testing
 
-/// Every check of sessions over memory.
+/// Runs every check of sessions over memory.
 struct SessionConformanceTests {
     @Test(arguments: SessionConformance.checks)
     func memoryInVirtualTime(_ check: ConformanceCheck) {

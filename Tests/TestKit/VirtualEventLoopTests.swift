@@ -3,7 +3,7 @@ import NighTestKit
 import Testing
 
 struct VirtualEventLoopTests {
-    /// What ran, in order. The loop runs on the test's thread alone.
+    /// What ran, in order. `@unchecked Sendable`: the loop runs only on the test's thread.
     final class Notes: @unchecked Sendable {
         var all: [String] = []
     }

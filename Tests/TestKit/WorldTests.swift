@@ -1,7 +1,7 @@
 import NighTestKit
 import Testing
 
-/// Whole neighbourhoods in virtual time; what they check stands with `Finding.Rule`.
+/// Runs whole simulated worlds in virtual time. `Finding.Rule` lists what they check.
 struct WorldTests {
     @Test(arguments: [3, 256, 264, 272] as [UInt64])
     func aSeedDecidesEverything(_ seed: UInt64) {
@@ -14,8 +14,8 @@ struct WorldTests {
         #expect(first.hash != World.run(seed: seed + 1).hash)
     }
 
-    /// Every rule holds in 40 worlds, and what the worlds are for happens in them, and often. `make test` runs 1,000 more in a
-    /// release build, which is ten times as fast.
+    /// Every rule holds in 40 worlds, and the events that the worlds are for happen often in them. `make test` runs
+    /// 1,000 more in a release build, which is ten times as fast.
     @Test func everyRuleIsPutToTheTestAndHolds() {
         var counts = WorldCounts()
         for seed in 1_000..<1_040 {
@@ -41,7 +41,7 @@ struct WorldTests {
         #expect(counts.damagedLinks > 10)
     }
 
-    /// 200 pairs.
+    /// Four times 50 pairs.
     @Test(arguments: 0..<4)
     func ofTwoInvitationsOneLinkRemains(_ portion: Int) {
         for seed in 0..<50 {

@@ -1,5 +1,5 @@
-// What every measured program shares, so that all do the same work: the command line, the clocks, the payloads, the checks of what
-// arrives, and how results are told. Used by the peers in C and by the one in Swift.
+// What all measured programs share, so that they do the same work: the command line, the clocks, the payloads, the
+// checks of what arrives, and the format of results. Used by the peers in C and by the one in Swift.
 
 #pragma once
 
@@ -17,7 +17,8 @@ enum benchmark_work {
     BENCHMARK_FOUND,
 };
 
-/// What the command line asks for: `serve|connect WORK --size N --seconds S --warm-up S --peers N --count N --port TEXT --way TEXT`.
+/// The command line:
+/// `serve|connect WORK --size N --seconds S --warm-up S --peers N --count N --port TEXT --way TEXT`.
 struct benchmark_options {
     bool serves;
     enum benchmark_work work;
@@ -26,52 +27,53 @@ struct benchmark_options {
     double warm_up;
     int peers;
     int count;
-    /// Where the server listens, in the server's own words; more than one number where it needs more than one.
+    /// Where the server listens, in the server's own format; several numbers if it needs several.
     const char *port;
-    /// Which of several ways a program has of doing the work.
+    /// Which of several ways the program uses to do the work.
     const char *way;
 };
 
-/// Reads the command line, and has the kernel end this process when its parent ends.
+/// Reads the command line, and makes the kernel end this process when its parent ends.
 struct benchmark_options benchmark_begin(int argument_count, char *const *arguments);
 
-/// Tells the driver one result: a line of a name and a number.
+/// Reports one result to the driver: a line with a name and a number.
 void benchmark_say(const char *name, uint64_t value);
-/// Tells the driver where the server listens.
+/// Reports to the driver where the server listens.
 void benchmark_say_port(const char *port);
 void benchmark_say_port_number(int port);
-/// Returns when the driver has seen the other side end: until then the last word may still be under way.
+/// Returns when the driver has seen the other side end. Until then, the last message may still be under way.
 void benchmark_wait_for_other_side(void);
-/// Says why this cannot go on, and ends with status 1.
+/// Prints why the program cannot go on, and ends it with status 1.
 _Noreturn void benchmark_fail(const char *what, const char *why);
-/// Says that the library has no way of doing this work, and ends with status 3.
+/// Prints that the library cannot do this work, and ends the program with status 3.
 _Noreturn void benchmark_lacks(const char *what);
 
-/// Nanoseconds of the monotonic clock.
+/// Returns the time of the monotonic clock, in nanoseconds.
 uint64_t benchmark_now(void);
-/// Nanoseconds that all threads of this process have computed.
+/// Returns the processor time of all threads of this process, in nanoseconds.
 uint64_t benchmark_processor(void);
-/// Bytes of this process that are in memory.
+/// Returns the resident memory of this process, in bytes.
 uint64_t benchmark_resident(void);
-/// Tells what each of so many idle peers takes, half a second after they fell silent: by then all is acknowledged.
+/// Reports the memory per idle peer, half a second after the peers fell silent: by then everything is acknowledged.
 void benchmark_say_resident(uint64_t before, int peers);
-/// A TCP port that was free a moment ago, for libraries that cannot say which one they were given.
+/// Returns a TCP port that was free a moment ago, for libraries that cannot report which one they were given.
 int benchmark_free_port(void);
 
 // MARK: Payloads
 
-// Message n begins with the number n modulo 4, eight bytes wide, and ends with it, one byte wide. So a receiver notices
-// what is lost, doubled, swapped or cut short, and yet a message can be sent without a copy while others are under way.
-// Two further messages mark the end of the warm-up and the end of all; they also say how many were sent before them.
+// Message n begins with the number n modulo 4, in eight bytes, and ends with the same number in one byte. So a receiver
+// notices when a message is lost, doubled, swapped or cut short, and a message can still be sent without a copy while
+// others are under way. Two more messages mark the end of the warm-up and the end of the work. They also have the
+// number of messages that were sent before them.
 enum { BENCHMARK_PAYLOADS = 4, BENCHMARK_LENGTH_PREFIX = 4, BENCHMARK_SMALLEST = 16 };
 static const uint64_t benchmark_mark_begin = UINT64_MAX - 1;
 static const uint64_t benchmark_mark_end = UINT64_MAX;
 
-/// What a sender sends, one message after the other, for as long as the command line says.
+/// The messages of a sender, one after the other, for as long as the command line says.
 struct benchmark_supply {
     size_t size;
     uint64_t sent;
-    /// Messages until the clock is looked at again.
+    /// How many messages are sent before the clock is read again.
     uint64_t until_look;
     uint64_t look_after;
     uint64_t begins_at;
@@ -84,15 +86,16 @@ struct benchmark_supply {
     uint8_t *end;
 };
 
-/// A payload that lies behind a length prefix of four bytes, least significant first, for those who frame by themselves.
+/// Makes a payload that follows a length prefix of four bytes, least significant first, for programs that do their own
+/// framing.
 uint8_t *benchmark_payload(size_t size, uint64_t number);
 void benchmark_supply_begin(struct benchmark_supply *supply, const struct benchmark_options *options);
-/// Not to be called from outside.
+/// Only for benchmark_supply_next.
 const uint8_t *benchmark_supply_look(struct benchmark_supply *supply);
-/// Tells what the sender has computed since the warm-up; to be called when the receiver has answered the end.
+/// Reports the sender's processor time since the warm-up. Call it after the receiver has answered the last message.
 void benchmark_supply_report(const struct benchmark_supply *supply);
 
-/// The next message, `size` bytes that stay where and what they are; null after the last one.
+/// Returns the next message: `size` bytes that stay where and as they are. Returns null after the last one.
 static inline const uint8_t *benchmark_supply_next(struct benchmark_supply *supply) {
     if (__builtin_expect(supply->until_look == 0, 0)) {
         const uint8_t *mark = benchmark_supply_look(supply);
@@ -121,10 +124,10 @@ struct benchmark_tally {
     uint64_t messages;
 };
 
-/// Not to be called from outside.
+/// Only for benchmark_receive.
 bool benchmark_receive_mark(
     struct benchmark_receipt *receipt, struct benchmark_tally *tally, const uint8_t *bytes, size_t length);
-/// Tells what arrived since the warm-up, and in what time.
+/// Reports how many messages have arrived since the warm-up, and in what time.
 void benchmark_tally_report(const struct benchmark_tally *tally);
 
 static inline uint64_t benchmark_number(const uint8_t *bytes) {
@@ -133,7 +136,7 @@ static inline uint64_t benchmark_number(const uint8_t *bytes) {
     return number;
 }
 
-/// Checks a message and counts it; true when it was the last one of all connections.
+/// Checks and counts a message. Returns true if it was the last one of all connections.
 static inline bool benchmark_receive(
     struct benchmark_receipt *receipt, struct benchmark_tally *tally, const uint8_t *bytes, size_t length) {
     uint64_t expected = receipt->received % BENCHMARK_PAYLOADS;
@@ -146,13 +149,14 @@ static inline bool benchmark_receive(
     return benchmark_receive_mark(receipt, tally, bytes, length);
 }
 
-/// For a socket that mixes the messages of several connections: counts what cannot be told apart, checks sizes and ends.
+/// The same for a socket that mixes the messages of several connections: counts messages that cannot be told apart, and
+/// checks sizes and ends.
 bool benchmark_receive_mixed(
     struct benchmark_receipt *receipt, struct benchmark_tally *tally, const uint8_t *bytes, size_t length);
 
 // MARK: Round trips
 
-/// The times of round trips, or of connections made.
+/// The durations of round trips, or of connecting.
 struct benchmark_trips {
     size_t size;
     uint64_t count;
@@ -165,20 +169,20 @@ struct benchmark_trips {
 };
 
 void benchmark_trips_begin(struct benchmark_trips *trips, const struct benchmark_options *options);
-/// Takes a time that was measured by the caller.
+/// Adds a duration that the caller has measured.
 void benchmark_trips_add(struct benchmark_trips *trips, uint64_t nanoseconds);
-/// Tells p50, p99, p99.9 and the number of trips.
+/// Reports p50, p99, p99.9 and the number of trips.
 void benchmark_trips_report(struct benchmark_trips *trips);
 
-/// Connects as often as the command line says, and tells how long that took. `connect` makes a connection and has `payload` go there
-/// and back on it; `leave` ends what that returned, which is not timed.
+/// Connects as often as the command line says, and reports the durations. `connect` makes a connection and sends
+/// `payload` there and back on it. `leave` ends what `connect` returned, and is not timed.
 void benchmark_connect_often(
     const struct benchmark_options *options, intptr_t (*connect)(const uint8_t *payload), void (*leave)(intptr_t));
 
-/// The next message to be sent; its time runs from the answer before.
+/// Returns the next message to send. Its time runs from the previous answer.
 static inline const uint8_t *benchmark_trips_next(const struct benchmark_trips *trips) {
     return trips->payloads[trips->count % BENCHMARK_PAYLOADS];
 }
 
-/// Checks an answer; false when there were enough.
+/// Checks an answer. Returns false if there were enough.
 bool benchmark_trips_returned(struct benchmark_trips *trips, const uint8_t *bytes, size_t length);

@@ -1,30 +1,31 @@
-/// Slices in order, to be written or being read, and how many bytes they are.
+/// A queue of slices to write or read, with their total number of bytes.
 ///
-/// Slices that lie side by side in a chunk become one, so that many small messages leave as one write.
+/// Slices that lie side by side in one chunk are joined, so that many small messages leave as one write.
 public struct ByteQueue {
     private var slices = Ring<ByteSlice>()
-    /// How many bytes all slices hold together.
+    /// The number of bytes in all slices together.
     public private(set) var byteCount = 0
 
-    /// An empty queue.
+    /// Creates an empty queue.
     public init() {}
 
-    /// Whether there is nothing in it.
+    /// Whether the queue has no bytes.
     public var isEmpty: Bool { byteCount == 0 }
 
-    /// How many slices: the length of the vector a gathering write needs.
+    /// The number of slices, which is the length of the vector that a gathering write needs.
     public var sliceCount: Int { slices.count }
 
     /// The slice at the front.
     public var first: ByteSlice? { slices.first }
 
-    /// The slice at `index`, counted from the front.
+    /// Returns the slice at `index`, counted from the front.
     public subscript(index: Int) -> ByteSlice { slices[index] }
 
-    /// Where the slice at `index` lies, for who takes no reference to it: valid until it is taken out of the queue.
+    /// Returns the bytes of the slice at `index` without taking a reference to it.
+    /// Valid until the slice leaves the queue.
     package func bytes(at index: Int) -> UnsafeRawBufferPointer { slices[index].pointer }
 
-    /// Adds `slice` at the end; an empty one is ignored.
+    /// Adds `slice` at the end. Ignores an empty slice.
     public mutating func append(_ slice: ByteSlice) {
         guard !slice.isEmpty else { return }
         byteCount &+= slice.count
@@ -35,20 +36,20 @@ public struct ByteQueue {
         }
     }
 
-    /// Moves everything out of `other` to this queue's end.
+    /// Moves all slices of `other` to the end of this queue.
     public mutating func append(contentsOf other: inout ByteQueue) {
         if isEmpty { return swap(&self, &other) }
         while let slice = other.popFirst() { append(slice) }
     }
 
-    /// Takes the slice at the front.
+    /// Removes and returns the slice at the front.
     public mutating func popFirst() -> ByteSlice? {
         guard let slice = slices.popFirst() else { return nil }
         byteCount &-= slice.count
         return slice
     }
 
-    /// Takes at most `count` bytes from the front, as one slice of the first chunk.
+    /// Removes and returns at most `count` bytes from the front, as a part of the first slice.
     public mutating func popFirst(atMost count: Int) -> ByteSlice? {
         guard let slice = popFirst() else { return nil }
         guard slice.count > count else { return slice }
@@ -57,7 +58,7 @@ public struct ByteQueue {
         return slice[0..<count]
     }
 
-    /// Forgets the first `count` bytes: what a write has taken.
+    /// Removes the first `count` bytes, for example those that a write has taken.
     public mutating func drop(_ count: Int) {
         precondition(count >= 0 && count <= byteCount)
         if count == byteCount { return removeAll() }
@@ -65,13 +66,13 @@ public struct ByteQueue {
         while left > 0, let slice = popFirst(atMost: left) { left &-= slice.count }
     }
 
-    /// Forgets everything.
+    /// Removes all slices.
     public mutating func removeAll() {
         slices.removeAll()
         byteCount = 0
     }
 
-    /// All bytes copied into one array.
+    /// All bytes, copied into one array.
     public var bytes: [UInt8] {
         var all: [UInt8] = []
         all.reserveCapacity(byteCount)

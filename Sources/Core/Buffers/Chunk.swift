@@ -1,20 +1,20 @@
 /// A block of raw memory that is filled from its front and shared by reference.
 ///
-/// Who makes a chunk owns its unfilled end and is the only one to append to it. Everybody else holds `ByteSlice`s of
-/// the filled part, which never changes while such a slice lives.
+/// The code that creates a chunk owns its unfilled end, and nobody else may append to it. Everybody else holds
+/// `ByteSlice`s of the filled part, which does not change while such a slice exists.
 ///
-/// `@unchecked Sendable`: the filled part is read-only as long as a second reference exists (`rewindIfUnshared` is
-/// the one way back, and it checks), and `filled` is read and written by the owner alone.
+/// `@unchecked Sendable`: the filled part is read-only while a second reference exists (`rewindIfUnshared` checks that;
+/// callers of `rewind` must make sure of it), and only the owner reads and writes `filled`.
 public final class Chunk: @unchecked Sendable {
     /// The first byte of the block.
     public let base: UnsafeMutableRawPointer
     /// The size of the block in bytes.
     public let capacity: Int
-    /// How many bytes from the front are in use; for the owner only, which is why nobody checks at run time whether two look
-    /// at it at once.
+    /// The number of bytes in use, counted from the front. Only the owner may read it, so Swift need not check
+    /// for overlapping access at run time.
     @exclusivity(unchecked) public private(set) var filled = 0
 
-    /// A block of `capacity` bytes, uninitialized, freed with its last reference.
+    /// Creates a block of `capacity` uninitialized bytes. The block is freed with its last reference.
     public init(capacity: Int) {
         self.capacity = capacity
         base = .allocate(byteCount: max(capacity, 1), alignment: 16)
@@ -22,11 +22,11 @@ public final class Chunk: @unchecked Sendable {
 
     deinit { base.deallocate() }
 
-    /// How many bytes still fit.
+    /// The number of bytes that still fit.
     @inlinable
     public var room: Int { capacity &- filled }
 
-    /// Takes the next `count` bytes into use and returns where they are, for the owner to write at once.
+    /// Marks the next `count` bytes as used and returns their address. The owner must write them at once.
     public func claim(_ count: Int) -> UnsafeMutableRawPointer {
         precondition(count >= 0 && count <= room, "a chunk was claimed past its end")
         let start = base + filled
@@ -34,19 +34,20 @@ public final class Chunk: @unchecked Sendable {
         return start
     }
 
-    /// Copies `bytes` to the end of the filled part. They must fit in `room`.
+    /// Copies `bytes` to the end of the filled part. They must fit into `room`.
     public func append(_ bytes: UnsafeRawBufferPointer) {
         let destination = claim(bytes.count)
         if let source = bytes.baseAddress { destination.copyMemory(from: source, byteCount: bytes.count) }
     }
 
-    /// The bytes of `chunk` that are not in use, for its owner to write to before it claims them. Takes no reference.
+    /// Returns the unused bytes of `chunk`. The owner writes to them before it claims them. Takes no reference.
     @inline(never)
     package static func rest(of chunk: inout Chunk) -> UnsafeMutableRawBufferPointer {
         UnsafeMutableRawBufferPointer(start: chunk.base + chunk.filled, count: chunk.room)
     }
 
-    /// Takes the next `count` bytes of `chunk` into use, which its owner has written already, as a slice.
+    /// Marks the next `count` bytes of `chunk`, which the owner has already written,
+    /// as used, and returns them as a slice.
     @inline(never)
     package static func claim(_ count: Int, of chunk: inout Chunk) -> ByteSlice {
         let start = chunk.filled
@@ -54,10 +55,11 @@ public final class Chunk: @unchecked Sendable {
         return chunk.slice(from: start)
     }
 
-    /// What is filled from `start` to the end, as a slice that keeps this chunk.
+    /// Returns the filled bytes from `start` on, as a slice that keeps this chunk alive.
     public func slice(from start: Int) -> ByteSlice { ByteSlice(chunk: self, start: start, end: filled) }
 
-    /// Forgets the content if nobody else refers to `chunk`, so that its owner can fill it from the front; says whether.
+    /// Empties `chunk` if nobody else has a reference to it, so that its owner can
+    /// fill it again. Returns whether it did.
     @inline(__always)
     package static func rewindIfUnshared(_ chunk: inout Chunk) -> Bool {
         guard isKnownUniquelyReferenced(&chunk) else { return false }
@@ -65,36 +67,38 @@ public final class Chunk: @unchecked Sendable {
         return true
     }
 
-    /// Forgets the content so that the block can be filled anew. Only for a chunk nobody else refers to: ask
-    /// `isKnownUniquelyReferenced` first, as `ChunkPool.recycle` does.
+    /// Empties the chunk so that it can be filled again. Call this only if nobody else can read the chunk:
+    /// `ChunkPool.take` checks `isKnownUniquelyReferenced` first.
     func rewind() { filled = 0 }
 }
 
-/// Chunks of one size, kept for reuse by one loop.
+/// Chunks of one size that one owner keeps for reuse.
 ///
-/// Not thread-safe: each owner (a session, a transport) keeps its own. A chunk that somebody still reads is kept aside
-/// and handed out again only when its last reader has let go.
+/// Not thread-safe: each owner (a session, a transport) has its own pool. A chunk that somebody still reads stays in
+/// the pool, and is handed out again only after its last reader has released it.
 public struct ChunkPool {
-    /// The size of the chunks this pool hands out.
+    /// The size of the chunks that this pool hands out.
     public let chunkSize: Int
     private let keepAtMost: Int
-    /// The one given back last at the end.
+    /// Kept chunks, the most recently returned one at the end.
     private var kept = Ring<Chunk>()
 
-    /// How many kept chunks are looked at for one that nobody reads any more, before a new one is made.
-    private static let looks = 4
+    /// How many kept chunks `take` examines for one that nobody reads any more, before it allocates a new one.
+    private static let chunksExamined = 4
 
-    /// A pool that keeps at most `keepAtMost` chunks of `chunkSize` bytes.
+    /// Creates a pool that keeps at most `keepAtMost` chunks of `chunkSize` bytes.
     public init(chunkSize: Int, keepAtMost: Int) {
         self.chunkSize = chunkSize
         self.keepAtMost = keepAtMost
     }
 
-    /// An empty chunk, reused if there is one: the one given back last, whose memory is still near, else one of those
-    /// that have waited longest.
+    /// Returns an empty chunk, reused if possible.
+    ///
+    /// Prefers the most recently returned chunk, because its memory is probably still in the processor's cache. If that
+    /// is in use, takes one of those that have waited longest.
     public mutating func take() -> Chunk {
         if isFree(kept.count - 1), let chunk = kept.popLast() { return emptied(chunk) }
-        for _ in 0..<min(Self.looks, kept.count) {
+        for _ in 0..<min(Self.chunksExamined, kept.count) {
             let isFree = isFree(0)
             guard let chunk = kept.popFirst() else { break }
             if isFree { return emptied(chunk) }
@@ -115,8 +119,10 @@ public struct ChunkPool {
         return chunk
     }
 
-    /// Gives a chunk back. The caller must not write to it afterwards. A chunk that was given back before and is still
-    /// kept is not kept twice: it would never be without a second reference again.
+    /// Returns a chunk to the pool. The caller must not write to it afterwards.
+    ///
+    /// A chunk that is still in the pool is not added a second time: the second
+    /// reference would make it look in use forever.
     public mutating func recycle(_ chunk: consuming Chunk) {
         guard chunk.capacity == chunkSize, kept.count < keepAtMost else { return }
         for index in 0..<kept.count where kept[index] === chunk { return }

@@ -1,32 +1,33 @@
 import Synchronization
 
-/// The memory large messages of one session are put together in and copied into, kept from one message to the next:
-/// memory fresh from the system costs more than the message that is written to it.
+/// Reusable memory in which a session assembles and copies its large messages.
 ///
-/// A chunk may be given back while somebody still reads it; it is handed out again only when its last reader has let go.
-/// Bounded in count and in bytes, and given up after a while without use. Callable from any thread.
+/// It is kept from one message to the next, because memory fresh from the system costs more than the
+/// message that is written to it. A chunk may be returned while somebody still reads it; it is handed out
+/// again only after its last reader has released it. Limited in count and in bytes, and released after a
+/// time without use. Callable from any thread.
 final class LargeChunks: Sendable {
-    /// How many chunks are kept at most.
+    /// The maximum number of kept chunks.
     static let countLimit = 4
-    /// How many bytes all kept chunks have at most.
+    /// The maximum number of bytes in all kept chunks.
     static let byteLimit = 8 << 20
-    /// What is not used for as long is given up; after twice this at the latest.
+    /// The time without use after which chunks are released. They are released after twice this time at the latest.
     static let keptWithoutUse = Moment.Span.seconds(5)
 
     private struct Kept {
-        /// Those given back last at the end.
+        /// The most recently returned chunks are at the end.
         var chunks: ContiguousArray<Chunk> = []
         var byteCount = 0
         var wasUsed = false
-        /// Chunks given back while all that are kept were being read.
-        var newcomers = 0
+        /// The number of chunks returned while all kept chunks were being read.
+        var returnsWhileAllInUse = 0
 
         mutating func remove(at index: Int) -> Chunk {
             byteCount &-= chunks[index].capacity
             return chunks.remove(at: index)
         }
 
-        /// One that nobody reads, with room for `size` bytes and at most as much again.
+        /// Removes and returns a chunk that nobody reads, with at least `size` bytes and at most about twice as many.
         mutating func take(_ size: Int) -> Chunk? {
             wasUsed = true
             for index in chunks.indices.reversed() {
@@ -39,7 +40,8 @@ final class LargeChunks: Sendable {
             return nil
         }
 
-        /// Keeps `chunk` if there is room; else what must go first, or nil when `chunk` itself is not to be kept.
+        /// Keeps `chunk` if there is room, and returns nil. Otherwise removes and returns another chunk to make room,
+        /// or returns nil if `chunk` is not to be kept.
         mutating func admit(_ chunk: Chunk) -> Chunk? {
             if chunks.contains(where: { $0 === chunk }) { return nil }
             if chunks.count < countLimit, byteCount &+ chunk.capacity <= byteLimit {
@@ -47,53 +49,57 @@ final class LargeChunks: Sendable {
                 chunks.append(chunk)
                 return nil
             }
-            return surplus().map { remove(at: $0) }
+            return indexToRemove().map { remove(at: $0) }
         }
 
-        /// The one to give up for another: the oldest that nobody reads. Where all are read, mostly none, since those
-        /// that have waited longest will be free first; now and then the oldest, which may be read for ever.
-        private mutating func surplus() -> Int? {
+        /// The index of the chunk to remove for a new one: the oldest that nobody reads. If all are being read, usually
+        /// none is removed, because the oldest ones will be free first. Every `countLimit`-th time the oldest is
+        /// removed, because it may be read forever.
+        private mutating func indexToRemove() -> Int? {
             for index in chunks.indices where isKnownUniquelyReferenced(&chunks[index]) { return index }
-            newcomers &+= 1
-            return newcomers % countLimit == 0 ? 0 : nil
+            returnsWhileAllInUse &+= 1
+            return returnsWhileAllInUse % countLimit == 0 ? 0 : nil
         }
     }
 
     private let kept = Guarded(Kept())
     private let keepsAny = Atomic<Bool>(false)
 
-    /// Whether anything is kept.
+    /// Whether no chunk is kept.
     var isEmpty: Bool { !keepsAny.load(ordering: .relaxed) }
 
-    /// An empty chunk with room for `size` bytes, if one is kept.
+    /// Returns an empty kept chunk with room for `size` bytes, or nil if there is none.
     func takeKept(_ size: Int) -> Chunk? {
         guard let chunk = kept.withLock({ $0.take(size) }) else { return nil }
         chunk.rewind()
         return chunk
     }
 
-    /// An empty chunk with room for `size` bytes.
+    /// Returns an empty chunk with room for `size` bytes, kept or new.
     func take(_ size: Int) -> Chunk { takeKept(size) ?? Chunk(capacity: size) }
 
-    /// Gives a chunk back; slices of it may still be read. The caller must not write to it afterwards.
+    /// Returns a chunk. Slices of it may still be read, but the caller must not write to it afterwards.
     func recycle(_ chunk: Chunk) {
         guard chunk.capacity <= Self.byteLimit else { return }
         keepsAny.store(true, ordering: .relaxed)
-        // What must go is freed here, where the lock is not held.
-        while let surplus = kept.withLock({ $0.admit(chunk) }) { withExtendedLifetime(surplus) {} }
+        // Removed chunks are freed here, while the lock is not held.
+        while let removed = kept.withLock({ $0.admit(chunk) }) { withExtendedLifetime(removed) {} }
     }
 
-    /// A slice that holds `bytes`: of the kept chunk they lie in, when a received message is passed on, else a copy.
+    /// Returns a slice of `bytes`: of the kept chunk they lie in, if a received
+    /// message is passed on; otherwise of a copy.
     func slice(of bytes: UnsafeRawBufferPointer) -> ByteSlice {
-        if let slice = received(bytes) { return slice }
+        if let slice = keptSlice(of: bytes) { return slice }
         let chunk = take(bytes.count)
         chunk.append(bytes)
         return chunk.slice(from: 0)
     }
 
-    /// The caller's own reference keeps these bytes, so what it passes on cannot be filled anew meanwhile. A part that is
-    /// less than half of its chunk is not worth keeping all of it.
-    private func received(_ bytes: UnsafeRawBufferPointer) -> ByteSlice? {
+    /// Returns a slice of the kept chunk that contains `bytes`, or nil.
+    ///
+    /// Nobody overwrites the bytes meanwhile, because the caller holds a reference to their chunk. A part smaller than
+    /// half of its chunk is copied instead, because it is not worth keeping the whole chunk.
+    private func keptSlice(of bytes: UnsafeRawBufferPointer) -> ByteSlice? {
         guard let address = bytes.baseAddress else { return nil }
         return kept.withLock { kept in
             for chunk in kept.chunks {
@@ -108,7 +114,7 @@ final class LargeChunks: Sendable {
         }
     }
 
-    /// Gives everything up if none of it was used since the last call; whether something is still kept.
+    /// Releases all kept chunks if none was used since the last call. Returns whether any chunk is still kept.
     func giveUpUnused() -> Bool {
         let given = kept.withLock { kept -> ContiguousArray<Chunk> in
             defer { kept.wasUsed = false }
@@ -124,6 +130,6 @@ final class LargeChunks: Sendable {
         return !isEmpty
     }
 
-    /// How many chunks are kept, and how many bytes they have.
+    /// The number of kept chunks and of their bytes.
     var extent: (count: Int, byteCount: Int) { kept.withLock { ($0.chunks.count, $0.byteCount) } }
 }

@@ -1,4 +1,4 @@
-/// A queue in one array: once grown, appending and taking from the front allocate nothing.
+/// A queue in one array. Once it has grown, appending to it and taking from its front do not allocate.
 @usableFromInline
 struct Ring<Element> {
     @usableFromInline var storage: ContiguousArray<Element?> = []
@@ -26,7 +26,7 @@ struct Ring<Element> {
         }
     }
 
-    /// Changes the element at `index` where it lies.
+    /// Changes the element at `index` in place.
     @inlinable
     mutating func update(_ index: Int, _ change: (inout Element) -> Void) {
         precondition(index >= 0 && index < count)

@@ -1,16 +1,17 @@
-/// Collects small frames for the next write in chunks it reuses: no allocation once warm.
+/// Collects small frames for the next write, in reused chunks. Once those exist, it does not allocate.
 package struct ControlWriter {
     private var queue = ByteQueue()
     private var chunk: Chunk?
     private var pool: ChunkPool
     private(set) var frameCount = 0
 
-    /// A writer that keeps so many chunks of that size for when what is in them has been written.
+    /// Creates a writer that keeps up to `keepAtMost` chunks of `chunkSize` bytes and reuses
+    /// them after their content was written.
     init(chunkSize: Int = 1_024, keepAtMost: Int = 4) {
         pool = ChunkPool(chunkSize: chunkSize, keepAtMost: keepAtMost)
     }
 
-    /// Bytes that wait.
+    /// The number of bytes that wait to be written.
     var byteCount: Int { queue.byteCount }
 
     /// Appends a frame with these payload bytes.
@@ -23,7 +24,7 @@ package struct ControlWriter {
         payload.withUnsafeBytes { write(type, bytes: $0) }
     }
 
-    /// Appends a frame whose payload the caller writes at once to where the result points.
+    /// Appends a frame and returns the address of its payload, which the caller must write at once.
     mutating func reserve(_ type: FrameType, payloadLength: Int) -> UnsafeMutableRawPointer {
         frameCount &+= 1
         let start = claim(FrameHeader.byteCount &+ payloadLength)
@@ -31,7 +32,7 @@ package struct ControlWriter {
         return start + FrameHeader.byteCount
     }
 
-    /// A frame header for payload bytes that lie elsewhere; not queued but returned.
+    /// Returns a frame header for a payload that lies elsewhere. The header is not queued.
     mutating func header(_ type: FrameType, payloadLength: Int) -> ByteSlice {
         let chunk = roomFor(FrameHeader.byteCount)
         let start = chunk.filled
@@ -39,7 +40,7 @@ package struct ControlWriter {
         return chunk.slice(from: start)
     }
 
-    /// A whole frame whose payload is one number; not queued but returned.
+    /// Returns a whole frame whose payload is one number. The frame is not queued.
     mutating func loose(_ type: FrameType, number: UInt32) -> ByteSlice {
         let chunk = roomFor(FrameHeader.byteCount + 4)
         let start = chunk.filled
@@ -49,20 +50,20 @@ package struct ControlWriter {
         return chunk.slice(from: start)
     }
 
-    /// Moves everything to `other`.
+    /// Moves all queued frames to `other`.
     mutating func drain(into other: inout ByteQueue) {
         other.append(contentsOf: &queue)
         frameCount = 0
     }
 
-    /// Moves everything behind what `other` has.
+    /// Moves all queued frames behind those of `other`.
     mutating func drain(into other: inout ControlWriter) {
         other.queue.append(contentsOf: &queue)
         other.frameCount &+= frameCount
         frameCount = 0
     }
 
-    /// Forgets everything.
+    /// Drops all queued frames.
     mutating func drop() {
         queue.removeAll()
         frameCount = 0
@@ -76,7 +77,7 @@ package struct ControlWriter {
         return pointer
     }
 
-    /// The chunk in use if `count` bytes fit, else another.
+    /// Returns the current chunk if `count` bytes fit into it, or another one.
     private mutating func roomFor(_ count: Int) -> Chunk {
         if let chunk, chunk.room >= count { return chunk }
         if let chunk { pool.recycle(chunk) }

@@ -1,15 +1,15 @@
-/// Decides when a link that has gone quiet is asked, suspected and lost.
+/// Decides when a silent link is pinged, suspected and lost.
 ///
 /// Any byte from the other side counts as a sign of life, so a peer that is only slow or busy is never lost. Each step
-/// counts from when the one before it was taken, not from when it was due: a loop that stood still has not listened, so
-/// it asks and waits before it gives anybody up.
+/// counts from the time when the step before it was taken, not from when that was due. A loop that stood still has
+/// not listened, so it pings and waits before it gives up a peer.
 struct KeepAlive {
     enum Verdict: Equatable {
         /// Send a ping.
         case ask
-        /// Asked, and still nothing.
+        /// The ping was sent, and still nothing was received.
         case suspect
-        /// Give the link up.
+        /// Give up the link.
         case lose
         case wait
     }
@@ -21,16 +21,19 @@ struct KeepAlive {
     }
 
     private let askAfter: Moment.Span
-    /// From asking to suspecting, and from there to losing.
+    /// The times from the ping to the suspicion, and from there to the loss.
     private let suspectAfterAsking: Moment.Span
     private let loseAfterSuspecting: Moment.Span
 
     private var stage = Stage.listening
-    /// When that stage began; the last sign of life, while listening.
+    /// The time when the stage began. In the stage `listening`, the time of the last sign of life.
     private var since: Moment
 
-    /// A quiet peer is asked after `askAfter`, suspected after twice that, or half-way between asking and losing if that is
-    /// earlier, and lost after `loseAfter`. Where `loseAfter` leaves no time to ask, a third of it is taken for `askAfter`.
+    /// Creates the state of a link that was heard at `now`.
+    ///
+    /// A silent peer is pinged after `askAfter`. It is suspected after twice that time, or half-way between the
+    /// ping and the loss if that is earlier. It is lost after `loseAfter`. If `loseAfter` leaves no time for a
+    /// ping, the ping is sent after a third of it.
     init(askAfter: Duration, loseAfter: Duration, now: Moment) {
         let lose = max(Moment.Span(loseAfter).nanoseconds, 3)
         let wanted = Moment.Span(askAfter).nanoseconds
@@ -44,7 +47,7 @@ struct KeepAlive {
 
     var isSuspected: Bool { stage == .suspected }
 
-    /// Notes a sign of life; true when that ends a suspicion.
+    /// Notes a sign of life. Returns true if that ends a suspicion.
     @inline(__always)
     mutating func heard(at now: Moment) -> Bool {
         since = now
@@ -53,7 +56,7 @@ struct KeepAlive {
         return stage == .suspected
     }
 
-    /// When `check` has something to say next, if nothing is heard until then.
+    /// The time of the next step, if nothing is received until then.
     var deadline: Moment {
         switch stage {
         case .listening: since + askAfter

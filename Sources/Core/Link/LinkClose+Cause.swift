@@ -1,5 +1,5 @@
 extension LinkClose {
-    /// What it means to whoever receives it.
+    /// The cause that this close frame means to the side that receives it.
     var cause: NighError.Cause {
         switch code {
         case .left, .sessionClosed: .peerLeft

@@ -1,11 +1,12 @@
-// What a link says besides messages: requests and answers, standings, pings.
+// What a link sends besides messages: requests and answers, standings, pings.
 
 extension LinkMachine {
-    /// Pings that may wait for their answers; more than a session lets wait, since the link asks too.
+    /// The maximum number of pings that wait for their answers. It is higher than a session's
+    /// limit, because the link sends pings too.
     static let pingsRemembered = 256
 
-    /// Sends a request; one to resume also behind this side's hello, before the other's has come: the version both speak is
-    /// known from the link before.
+    /// Sends a request. A request to resume may follow this side's hello directly, before the other side's hello has
+    /// come, because the conversation's last link shows which version both sides speak.
     func send(_ request: ConversationRequest, isResume: Bool) {
         guard phase == .open || (isResume && phase == .greeting) else { return }
         control.write(isResume ? .resume : .invite, payload: request.payload)
@@ -26,13 +27,13 @@ extension LinkMachine {
         control.write(.pair, payload: message.payload)
     }
 
-    /// Tells the other side where this one stands; allocates nothing.
+    /// Sends this side's standing without allocating.
     func send(_ standing: Standing) {
         guard phase == .open else { return }
         standing.write(to: control.reserve(.acknowledge, payloadLength: Standing.byteCount))
     }
 
-    /// Sends a ping whose pong will be a `Step.pong` with `token`; the highest bit of tokens is the link's own.
+    /// Sends a ping. Its pong becomes a `Step.pong` with `token`. Tokens with the highest bit set are the link's own.
     package func ping(token: UInt64, payload: [UInt8], now: Moment) {
         guard phase == .open else { return }
         if pingsSent.count >= Self.pingsRemembered,
@@ -47,13 +48,13 @@ extension LinkMachine {
         control.write(.ping, payload: writer.bytes)
     }
 
-    /// Has the other side answer, and with the answer say what it has received.
+    /// Sends a ping of the link's own. With the answer, the other side also says what it has received.
     func sendAutomaticPing(now: Moment) {
         ping(token: nextAutomaticPing, payload: [], now: now)
         nextAutomaticPing = (nextAutomaticPing &+ 1) | Self.firstAutomaticPing
     }
 
-    /// The answer to a ping, where it is to one of this side's.
+    /// Handles a pong. Returns nil if it does not answer a ping of this side.
     func interpretPong(_ frame: FrameDecoder.Frame, now: Moment) throws(WireError) -> Step? {
         var reader = FieldReader(frame.bytes)
         let token = try reader.number(UInt64.self, "a pong's token")

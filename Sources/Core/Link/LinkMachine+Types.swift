@@ -1,4 +1,4 @@
-// What a link takes and gives.
+// The inputs and outputs of a link.
 
 extension LinkMachine {
     package enum Phase: Equatable {
@@ -6,44 +6,44 @@ extension LinkMachine {
         case securing
         case greeting
         case open
-        /// Nothing is read or written any more but a last close frame.
+        /// Nothing more is read, and nothing more is written except a last close frame.
         case closed
     }
 
-    /// What the bytes received so far turn out to be, one after another.
+    /// What the received bytes mean, one step after another.
     package enum Step {
-        /// The other side has proven who it is, its hello has yet to come.
+        /// The other side has proven who it is, but its hello has not come yet.
         case secured
         /// The hellos are exchanged; see `peerHello`.
         case opened
-        /// A request to converse; `isResume` tells which of the two.
+        /// A request for a conversation, or to resume one if `isResume` is true.
         case request(ConversationRequest, isResume: Bool)
         case accepted(ConversationAcceptance)
         case refused(ConversationRefusal)
-        /// A word of two sides that are being paired.
+        /// A pairing message.
         case pairing(PairingMessage)
-        /// The other side's standing is in `peerStanding`.
+        /// The other side's standing has arrived; it is in `peerStanding`.
         case acknowledged
-        /// A whole small message on a lane. The bytes are borrowed until the next call.
+        /// A whole small message on a lane. The bytes are valid until the next call.
         case message(Lane, FrameDecoder.Frame)
-        /// A large message of this many bytes begins on a lane.
+        /// The beginning of a large message of this many bytes on a lane.
         case begin(Lane, Int)
-        /// The next bytes of the message begun on a lane.
+        /// The next bytes of the large message on a lane.
         case piece(Lane, FrameDecoder.Frame)
         case unreliable(FrameDecoder.Frame)
         case pong(token: UInt64, roundTrip: Moment.Span)
-        /// A peer under suspicion was heard again.
+        /// Bytes from a suspected peer have arrived.
         case heardAgain
-        /// The link is over. Write what `gather` still has, then close the pipe.
+        /// The link has ended. Write what `gather` still returns, then close the pipe.
         case closed(LinkEnd)
     }
 
-    /// Why a link is over, and who said so.
+    /// Why a link ended, and which side ended it.
     package struct LinkEnd: Equatable {
         package var cause: NighError.Cause
         var code: LinkClose.Code?
         var saidByPeer: Bool
-        /// The code as it was on the wire, where there was one.
+        /// The code as it was on the wire, if there was a code.
         var number: UInt16?
 
         init(cause: NighError.Cause, code: LinkClose.Code?, saidByPeer: Bool, number: UInt16? = nil) {
@@ -53,7 +53,7 @@ extension LinkMachine {
             self.number = number ?? code?.rawValue
         }
 
-        /// What is over with the link.
+        /// What ends together with the link.
         var scope: LinkClose.Scope { number.map(LinkClose.Scope.init(of:)) ?? .link }
     }
 
@@ -61,9 +61,9 @@ extension LinkMachine {
         var hello: Hello
         var timings: LinkTimings
         var offer: SecureChannelOffer
-        /// Whom the pipe was dialled for, where that is known.
+        /// The peer for which the pipe was dialled, if known.
         var expected: PeerID?
-        /// From an earlier link with them.
+        /// A ticket from an earlier link to that peer.
         var ticket: ResumptionTicket?
     }
 }

@@ -1,13 +1,13 @@
-/// One pipe between two sessions, from its first byte to its last: prefaces, secure channel, hellos, frames,
-/// keep-alive, close.
+/// One pipe between two sessions, from its first byte to its last: prefaces, secure
+/// channel, hellos, frames, keep-alive, close.
 ///
-/// A machine without I/O: `receive` takes what the pipe brought, `next` tells what it means step by step, `gather` hands out
-/// what is to be written, `deadline` and `timeArrived` are its only notion of time. The session machine owns one a
-/// pipe; everything happens on the loop. It never calls anybody.
+/// A machine without I/O. `receive` takes the bytes from the pipe, `next` returns what they mean step by step, `gather`
+/// returns the bytes to write, and `deadline` and `timeArrived` handle time. The session machine owns one for each pipe
+/// and uses it on the loop only. It never calls back.
 package final class LinkMachine {
     package let side: LinkSide
-    // What every message or write asks, on the loop alone and never across a call out, is not checked for overlapping
-    // access at run time.
+    // Properties that every message or write uses are not checked for overlapping access at run time: they are accessed
+    // on the loop only, and no access lasts across a call to other code.
     @exclusivity(unchecked) package private(set) var phase = Phase.preface
     private(set) var peerHello: Hello?
     private(set) var version: UInt8 = 0
@@ -20,36 +20,38 @@ package final class LinkMachine {
     private let ownPreface: Preface
     private var prefaceBytes: [UInt8] = []
     @exclusivity(unchecked) private var channel: (any SecureChannel)?
-    /// The channel changes nothing, so that whole messages need not be led through it.
+    /// Whether the channel passes bytes through unchanged, so that messages need not go through it.
     @exclusivity(unchecked) private var isPlain = false
     @exclusivity(unchecked) private var decoder: FrameDecoder
     @exclusivity(unchecked) private var plain = ByteQueue()
     @exclusivity(unchecked) private(set) var keepAlive: KeepAlive
     private var reportedEnd = false
-    /// What the channel found wrong behind the bytes that the decoder has: ends the link once those are taken.
-    @exclusivity(unchecked) private var damage: NighError.Cause?
+    /// The channel's error behind the bytes that the decoder already has. It ends
+    /// the link once those bytes are handled.
+    @exclusivity(unchecked) private var channelFailure: NighError.Cause?
 
-    /// Bytes for the pipe itself: the preface and the channel's handshake.
+    /// Bytes that go to the pipe as they are: the preface and the channel's handshake.
     @exclusivity(unchecked) private var wire = ByteQueue()
     @exclusivity(unchecked) var control: ControlWriter
-    /// Answers to pings. They are written behind `control`: an acknowledgement that leaves with one comes before it, so whoever
-    /// has the answer knows what has arrived.
+    /// Answers to pings. They are written behind `control`, so that an acknowledgement that leaves at the same time
+    /// comes first. So a side that has received the answer knows what has arrived.
     @exclusivity(unchecked) private var pongs: ControlWriter
     @exclusivity(unchecked) private var unreliable: ControlWriter
     var pingsSent: [UInt64: Moment] = [:]
     var nextAutomaticPing = LinkMachine.firstAutomaticPing
     static let firstAutomaticPing: UInt64 = 1 << 63
 
-    /// What an observer is to be told; nil, and one look a batch of bytes, where there is none.
+    /// The events for an observer. Nil if there is no observer, which costs one check per batch of bytes.
     @exclusivity(unchecked) package private(set) var tap: LinkTap?
 
-    /// When the other side gets a ticket: one costs an eighth of the handshake, for which no message should wait.
+    /// The time when the other side gets a ticket. A ticket costs an eighth of a handshake,
+    /// and no message should wait for that.
     @exclusivity(unchecked) private var ticketDueAt = Moment.never
     private static let ticketDelay = Moment.Span.milliseconds(100)
-    /// The most control bytes that may wait before the link stops reading: a flood of pings is answered at the
-    /// speed at which the answers are taken.
+    /// The maximum number of control bytes that may wait before the link stops reading. So a flood of pings is answered
+    /// only as fast as the pipe takes the answers.
     private static let controlBacklog = 64 << 10
-    /// The longest frame before the hellos; a hello is far shorter.
+    /// The longest frame before the hellos. A hello is far shorter.
     private static let helloLimit = 4_096
 
     init(side: LinkSide, settings: Settings, now: Moment) {
@@ -64,11 +66,12 @@ package final class LinkMachine {
         pongs = ControlWriter()
         unreliable = ControlWriter(chunkSize: 16 << 10, keepAtMost: 8)
         wire.append(ByteSlice(ownPreface.bytes))
-        // Where there is nothing to choose, the handshake need not wait for the other side's preface.
+        // A dialling side that accepts only TLS need not wait for the other side's preface before it begins the
+        // handshake.
         if side == .dialling, settings.offer.accepted == .tls13 { beginSecuring(.tls13) }
     }
 
-    /// Begins to note in `tap` what passes. To be called before anything has.
+    /// Begins to record events in `tap`. Call this before anything has passed.
     func observe() {
         let tap = LinkTap()
         tap.note(.sent(ByteSlice(ownPreface.bytes)))
@@ -77,11 +80,11 @@ package final class LinkMachine {
 
     // MARK: Receiving
 
-    /// Takes what the pipe brought. Follow with `next` until it is nil.
+    /// Handles bytes from the pipe. Call `next` afterwards, until it returns nil.
     package func receive(_ bytes: ByteSlice, now: Moment) {
         guard phase != .closed else { return }
         statistics.bytesReceived &+= bytes.count
-        if keepAlive.heard(at: now) { heardAgain = true }
+        if keepAlive.heard(at: now) { isResponsiveAgain = true }
         if phase == .open, isPlain {
             tap?.note(.received(bytes))
             decoder.feed(bytes)
@@ -90,11 +93,11 @@ package final class LinkMachine {
         } else {
             receivePreface(bytes)
         }
-        if isResting { rest(after: bytes.count) }
+        if isIdle { releaseMemoryIfIdle(after: bytes.count) }
     }
 
-    @exclusivity(unchecked) private var heardAgain = false
-    private var owesSecured = false
+    @exclusivity(unchecked) private var isResponsiveAgain = false
+    private var hasUnreportedSecured = false
 
     private func receivePreface(_ bytes: ByteSlice) {
         let missing = Preface.byteCount - prefaceBytes.count
@@ -134,14 +137,14 @@ package final class LinkMachine {
             try channel.receive(bytes, plain: &plain, wire: &wire)
         } catch {
             guard channel.isEstablished else { return finish(error.cause, code: nil) }
-            damage = error.cause
+            channelFailure = error.cause
         }
         if phase == .securing, channel.isEstablished {
             phase = .greeting
             var hello = settings.hello
             if channel.provenPeer != nil {
                 hello.prefaces = prefaces
-                owesSecured = true
+                hasUnreportedSecured = true
             }
             control.write(.hello, payload: hello.payload)
             if let peer = channel.provenPeer {
@@ -157,44 +160,45 @@ package final class LinkMachine {
         side == .dialling ? ownPreface.bytes + prefaceBytes : prefaceBytes + ownPreface.bytes
     }
 
-    /// Who is at the other end, proven by its key; nil before the handshake is done, and always in plaintext.
+    /// The peer at the other end, as its key has proven. Nil before the handshake has ended, and always in plaintext.
     var provenPeer: PeerID? { channel?.provenPeer }
 
-    /// Whether the handshake was shortened by a ticket.
+    /// Whether a ticket has shortened the handshake.
     package var wasResumed: Bool { channel?.wasResumed ?? false }
 
-    /// A ticket for the next link to this peer, once.
+    /// Returns a ticket for the next link to this peer, once.
     func takeTicket() -> ResumptionTicket? { channel?.takeTicket() }
 
-    /// What only the two ends of this link can compute, for pairing them; nil in plaintext.
+    /// Keying material for pairing, which only the two ends of this link can compute. Nil in plaintext.
     var pairingMaterial: SecretBytes? {
         channel?.keyingMaterial(
             label: PairingExchange.exporterLabel, context: [], count: PairingExchange.keyingMaterialByteCount)
     }
 
-    /// What comes next, where it is a message that came whole; else nil, and `next` tells what it is. The bytes are
-    /// borrowed until the next call.
+    /// Returns the next frame if it is a message that has come whole. Otherwise returns nil; call `next` then. The
+    /// bytes are valid until the next call.
     @inline(__always)
     func nextWholeMessage() -> FrameDecoder.Frame? {
-        guard phase == .open, !heardAgain else { return nil }
+        guard phase == .open, !isResponsiveAgain else { return nil }
         return decoder.nextWholeMessage()
     }
 
-    /// What comes next out of what was received; nil when more bytes are needed, or the session's attention is not.
+    /// Returns the next step from the received bytes. Nil if more bytes are needed, or if
+    /// nothing needs the session's attention.
     package func next(now: Moment) -> Step? {
-        if heardAgain {
-            heardAgain = false
+        if isResponsiveAgain {
+            isResponsiveAgain = false
             return .heardAgain
         }
-        if owesSecured {
-            owesSecured = false
+        if hasUnreportedSecured {
+            hasUnreportedSecured = false
             if phase == .greeting { return .secured }
         }
         while phase == .greeting || phase == .open {
             do throws(WireError) {
                 guard let frame = try decoder.next() else {
-                    guard let damage else { return nil }
-                    finish(damage, code: nil)
+                    guard let channelFailure else { return nil }
+                    finish(channelFailure, code: nil)
                     continue
                 }
                 if let step = try interpret(frame, now: now) { return step }
@@ -210,7 +214,7 @@ package final class LinkMachine {
     @inline(__always)
     private func interpret(_ frame: FrameDecoder.Frame, now: Moment) throws(WireError) -> Step? {
         guard phase == .open else {
-            try greet(frame, now: now)
+            try receiveHello(frame, now: now)
             return phase == .open ? .opened : nil
         }
         switch frame.type {
@@ -266,13 +270,13 @@ package final class LinkMachine {
         }
     }
 
-    private func greet(_ frame: FrameDecoder.Frame, now: Moment) throws(WireError) {
+    private func receiveHello(_ frame: FrameDecoder.Frame, now: Moment) throws(WireError) {
         if frame.type == FrameType.close.rawValue {
             return finish(saidByPeer: try LinkClose(reading: frame.bytes))
         }
         guard frame.type == FrameType.hello.rawValue else { throw .malformed("a frame before the hello") }
         let own = settings.hello
-        // Before the rest, of which a version that is not spoken here may make something else.
+        // Read before the rest, because a version that is not spoken here may define the rest differently.
         let offered = try Hello.versions(of: frame.bytes)
         guard let version = own.commonVersion(with: offered) else {
             return finish(.noCommonVersion(ours: own.versions, theirs: offered), code: .noCommonVersion)
@@ -302,7 +306,7 @@ package final class LinkMachine {
         sendAutomaticPing(now: now)
     }
 
-    /// A slice of a step's bytes, or of those of several whole messages, that outlives the next call.
+    /// Returns a slice of a step's bytes, or of those of several whole messages, that stays valid after the next call.
     func retain(_ bytes: UnsafeRawBufferPointer) -> ByteSlice { decoder.retain(bytes) }
 
     /// Whether the pipe should be read. False while too many answers wait to be written.
@@ -310,36 +314,39 @@ package final class LinkMachine {
 
     // MARK: Sending
 
-    /// Bytes it holds: received and not parsed, or to be written. What bounds a peer's use of memory is bounded by this.
+    /// The number of bytes that the link holds: received and not parsed, or to be written. The consistency checks use
+    /// it to bound a peer's use of memory.
     package var heldByteCount: Int {
         decoder.unparsedByteCount + plain.byteCount + wire.byteCount + control.byteCount
             + pongs.byteCount + unreliable.byteCount + (channel?.heldByteCount ?? 0)
     }
 
-    /// Queues an unreliable message for this turn's write; the caller has looked whether the pipe is backed up.
+    /// Queues an unreliable message for the write of this turn. The caller has checked that the pipe is not backed up.
     func sendUnreliable(_ bytes: UnsafeRawBufferPointer) {
         guard phase == .open else { return }
         unreliable.write(.unreliable, bytes: bytes)
     }
 
-    /// Whether the link itself has something to write, or to say goodbye.
+    /// Whether the link itself has something to write, or has ended and may still have to say so.
     var hasOwnOutput: Bool {
         !wire.isEmpty || control.byteCount > 0 || pongs.byteCount > 0 || unreliable.byteCount > 0
             || phase == .closed
     }
 
-    /// Bytes of unreliable messages that wait for this turn's write.
+    /// The number of bytes of unreliable messages that wait for the write of this turn.
     var unreliableByteCount: Int { unreliable.byteCount }
 
-    /// The pipe is backed up: unreliable messages do not wait for it.
+    /// Drops queued unreliable messages. Called when the pipe is backed up, because they do not wait for it.
     func dropUnreliable() {
         guard unreliable.byteCount > 0 else { return }
         statistics.unreliableDropped &+= unreliable.frameCount
         unreliable.drop()
     }
 
-    /// Moves what is to be written to `queue`, at most about `budget` bytes: first what keeps the link alive, then
-    /// unreliable messages, then the frames of `source`. Unreliable messages that find no room are dropped.
+    /// Moves the bytes to write to `queue`, at most about `budget` bytes.
+    ///
+    /// First come the bytes that keep the link alive, then unreliable messages, then the frames of `source`. Unreliable
+    /// messages that find no room are dropped.
     package func gather<Source: FrameSource>(into queue: inout ByteQueue, budget: Int, from source: Source?) {
         let before = queue.byteCount
         defer { statistics.bytesSent &+= queue.byteCount &- before }
@@ -347,7 +354,7 @@ package final class LinkMachine {
         if isPlain, tap == nil {
             return gatherPlain(into: &queue, budget: budget, from: source)
         }
-        guard let channel, channel.isEstablished, damage == nil else { return }
+        guard let channel, channel.isEstablished, channelFailure == nil else { return }
         gatherPlain(into: &plain, budget: budget, from: source)
         if !plain.isEmpty {
             tap?.note(plain, as: LinkEvent.sent)
@@ -358,10 +365,10 @@ package final class LinkMachine {
             }
         }
         if phase == .closed { channel.end(wire: &queue) }
-        if isResting { rest(after: queue.byteCount &- before) }
+        if isIdle { releaseMemoryIfIdle(after: queue.byteCount &- before) }
     }
 
-    /// The same, as it is before the channel has sealed it.
+    /// Moves the same bytes in plaintext, before the channel seals them.
     @inline(__always)
     private func gatherPlain<Source: FrameSource>(
         into queue: inout ByteQueue, budget: Int, from source: Source?
@@ -381,20 +388,21 @@ package final class LinkMachine {
         source.gather(into: &queue, budget: end &- queue.byteCount, header: &control)
     }
 
-    /// Whether nothing but keep-alive passes: then the channel gives up after each use what only traffic needs.
-    @exclusivity(unchecked) private var isResting = false
+    /// Whether only keep-alive passes on the link. Then the channel releases, after each use,
+    /// the memory that only traffic needs.
+    @exclusivity(unchecked) private var isIdle = false
 
-    /// More than this at once is more than keep-alive.
-    private static let restingLimit = 256
+    /// More bytes than this at once are not only keep-alive.
+    private static let idleTrafficLimit = 256
 
     @inline(never)
-    private func rest(after byteCount: Int) {
-        if byteCount > Self.restingLimit { isResting = false } else { channel?.releaseIdleMemory() }
+    private func releaseMemoryIfIdle(after byteCount: Int) {
+        if byteCount > Self.idleTrafficLimit { isIdle = false } else { channel?.releaseIdleMemory() }
     }
 
     // MARK: Time and end
 
-    /// When `timeArrived` must be called next.
+    /// The time at which `timeArrived` must be called next.
     package var deadline: Moment {
         switch phase {
         case .preface, .securing, .greeting: openedAt + Moment.Span(settings.timings.handshake)
@@ -403,7 +411,7 @@ package final class LinkMachine {
         }
     }
 
-    /// Acts on a deadline that has passed; true when the peer has just come under suspicion. Follow with `next`.
+    /// Handles a deadline that has passed. Returns true if the peer has just become suspected. Call `next` afterwards.
     package func timeArrived(now: Moment) -> Bool {
         guard deadline <= now else { return false }
         guard phase == .open else {
@@ -416,7 +424,7 @@ package final class LinkMachine {
         }
         switch keepAlive.check(at: now) {
         case .ask:
-            isResting = true
+            isIdle = true
             sendAutomaticPing(now: now)
         case .suspect: return true
         case .lose: finish(.silent, code: .silent)
@@ -425,18 +433,19 @@ package final class LinkMachine {
         return false
     }
 
-    /// Ends the link from this side: nothing is received any more; `gather` has a last frame that says why.
+    /// Ends the link from this side. Nothing more is received, and `gather` returns a last frame with the reason.
     ///
-    /// - Parameter cause: what this side is told, where the code alone does not say it.
+    /// - Parameter cause: the cause that this side reports, if the code alone does not tell it.
     package func close(_ code: LinkClose.Code, _ words: String = "", because cause: NighError.Cause = .left) {
         guard phase != .closed else { return }
-        sayGoodbye(LinkClose(code, words))
+        queueClose(LinkClose(code, words))
         phase = .closed
         end = LinkEnd(cause: cause, code: code, saidByPeer: false)
         reportedEnd = true
     }
 
-    /// The pipe is gone: what was received before may still be stepped through, then the link is over.
+    /// Notes that the pipe is gone. The link ends at once: steps that were not taken before are lost,
+    /// and `next` does not report the end.
     package func pipeClosed() {
         guard phase != .closed else { return }
         phase = .closed
@@ -448,9 +457,9 @@ package final class LinkMachine {
         guard phase != .closed else { return }
         if let code {
             if case .protocolViolation(let words) = cause {
-                sayGoodbye(LinkClose(code, words))
+                queueClose(LinkClose(code, words))
             } else {
-                sayGoodbye(LinkClose(code))
+                queueClose(LinkClose(code))
             }
         }
         phase = .closed
@@ -462,8 +471,9 @@ package final class LinkMachine {
         end = LinkEnd(cause: close.cause, code: close.code, saidByPeer: true, number: close.number)
     }
 
-    /// A close frame can be understood once frames flow, which the other side does not need to have noticed yet.
-    private func sayGoodbye(_ close: LinkClose) {
+    /// Queues a close frame, if frames can be sent already. The other side can read it then, even if it has not noticed
+    /// yet that the channel is established.
+    private func queueClose(_ close: LinkClose) {
         guard phase == .greeting || phase == .open else { return }
         pongs.drain(into: &control)
         control.write(.close, payload: close.payload)

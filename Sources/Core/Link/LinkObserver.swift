@@ -1,31 +1,34 @@
-/// Sees what passes on a session's links as the two ends understand it: after decryption, and before encryption. For tracing and
-/// for records; see `SessionConfiguration.observer`.
+/// Receives everything that passes on a session's links, as the two ends see it:
+/// after decryption, and before encryption.
 ///
-/// The session calls it on its loop, for one thing after another, also while it calls the program's handlers. So it must
-/// not block and must not take long, and it must not call back into the session; from another thread, or by `EventLoop.execute`, it
-/// may. What it is told about a link begins with `opened` and ends with `ended`; nothing comes for that link afterwards, and
-/// nothing at all once the session's `close` has returned.
+/// For tracing and for records; see `SessionConfiguration.observer`.
 ///
-/// Whoever has this sees every message in the clear, and keys of nobody.
+/// The session calls it on its loop, for one event after another, also while it calls the program's handlers. So it
+/// must not block, must not take long, and must not call back into the session. It may do so from another thread, or by
+/// `EventLoop.execute`. The first event of a link is `opened` and the last is `ended`. After the session's `close` has
+/// returned, there are no more events.
+///
+/// An observer sees every message in plaintext, but no keys.
 public protocol LinkObserver: AnyObject, Sendable {
-    /// Something has happened on the link numbered `link`, which is unique in its session.
+    /// Called when something has happened on the link numbered `link`. The number is unique in its session.
     func link(_ link: UInt64, _ event: LinkEvent, at moment: Moment)
 }
 
-/// What happens on a link.
+/// An event on a link.
 public enum LinkEvent: Sendable {
-    /// A pipe is open; who is at the other end is not known yet.
+    /// A pipe is open. The peer at the other end is not known yet.
     case opened(LinkOpening)
-    /// The other side has proven its key. Not told without encryption, where nobody proves anything.
+    /// The other side has proven its key. Not reported without encryption, where nothing is proven.
     case secured(peer: PeerID, wasResumed: Bool)
-    /// The hellos are exchanged, and the other side's was good.
+    /// The hellos are exchanged, and the other side's hello is valid.
     case greeted(LinkGreeting)
-    /// Bytes came: first the eight of the other side's preface, then those of its frames, cut anywhere. They lie where the link
-    /// reads them: a slice that is kept keeps its whole chunk in memory.
+    /// Bytes have arrived: first the eight bytes of the other side's preface, then those of its frames, split anywhere.
+    /// They lie where the link reads them, so a slice that is kept keeps its whole chunk in memory.
     case received(ByteSlice)
-    /// Bytes are handed to the pipe: first the eight of the own preface, then those of frames, cut anywhere. The same holds for them.
+    /// Bytes are handed to the pipe: first the eight bytes of this side's preface, then those of frames, split
+    /// anywhere. A slice that is kept keeps its whole chunk in memory.
     case sent(ByteSlice)
-    /// The link is over.
+    /// The link has ended.
     case ended(LinkEnding)
 }
 
@@ -33,14 +36,14 @@ public enum LinkEvent: Sendable {
 public struct LinkOpening: Hashable, Sendable {
     /// Whether this side has dialled.
     public var isDialled: Bool
-    /// The transport's scheme.
+    /// The scheme of the transport.
     public var scheme: String
-    /// This end, where the transport can name it.
+    /// The address of this end, if the transport can name it.
     public var localAddress: TransportAddress?
-    /// The other end, where the transport can name it.
+    /// The address of the other end, if the transport can name it.
     public var remoteAddress: TransportAddress?
 
-    /// All of it.
+    /// Creates an opening from all its values.
     public init(
         isDialled: Bool, scheme: String, localAddress: TransportAddress? = nil,
         remoteAddress: TransportAddress? = nil
@@ -52,18 +55,18 @@ public struct LinkOpening: Hashable, Sendable {
     }
 }
 
-/// Who is at the other end of a link, as their hello says.
+/// The peer at the other end of a link, as its hello describes it.
 public struct LinkGreeting: Hashable, Sendable {
-    /// Proven by `LinkEvent.secured` before, or without encryption merely said.
+    /// The peer's ID. A `LinkEvent.secured` has proven it before; without encryption it is only a claim.
     public var peer: PeerID
-    /// Their name.
+    /// The peer's display name.
     public var name: DisplayName
-    /// What they offer and look for.
+    /// The service that the peer offers and looks for.
     public var service: ServiceName
-    /// Tells their session from one before.
+    /// A number that distinguishes the peer's session from earlier ones.
     public var incarnation: UInt64
 
-    /// All of it.
+    /// Creates a greeting from all its values.
     public init(peer: PeerID, name: DisplayName, service: ServiceName, incarnation: UInt64) {
         self.peer = peer
         self.name = name
@@ -72,16 +75,16 @@ public struct LinkGreeting: Hashable, Sendable {
     }
 }
 
-/// Why a link is over.
+/// Why a link ended.
 public struct LinkEnding: Hashable, Sendable {
     /// The cause in words.
     public var words: String
-    /// The code of the close frame that ended it (docs/PROTOCOL.md, 6); nil where there was none.
+    /// The code of the close frame that ended the link (docs/PROTOCOL.md, 6). Nil if there was none.
     public var code: UInt16?
-    /// Whether the other side has ended it.
+    /// Whether the other side ended the link.
     public var isByPeer: Bool
 
-    /// All of it.
+    /// Creates an ending from all its values.
     public init(words: String, code: UInt16?, isByPeer: Bool) {
         self.words = words
         self.code = code
@@ -89,20 +92,20 @@ public struct LinkEnding: Hashable, Sendable {
     }
 }
 
-/// Where a link leaves what its observer is to be told, until the driver comes for it: the link itself calls nobody.
-/// Loop only.
+/// Collects the events of a link until the driver passes them to the observer, because the link itself
+/// calls nobody. Used on the loop only.
 package final class LinkTap {
     private var events: [LinkEvent] = []
 
-    /// Notes one thing.
+    /// Records one event.
     func note(_ event: LinkEvent) { events.append(event) }
 
-    /// Notes all bytes of `queue`, which stay where they are.
+    /// Records all bytes of `queue`, which stay in the queue.
     func note(_ queue: borrowing ByteQueue, as event: (ByteSlice) -> LinkEvent) {
         for index in 0..<queue.sliceCount { events.append(event(queue[index])) }
     }
 
-    /// Notes who is there.
+    /// Records the other side's hello.
     func note(greetingBy hello: Hello) {
         events.append(
             .greeted(
@@ -111,7 +114,7 @@ package final class LinkTap {
                 )))
     }
 
-    /// Everything noted since the last time, in order.
+    /// Removes and returns all recorded events, in order.
     package func take() -> [LinkEvent] {
         defer { events.removeAll(keepingCapacity: true) }
         return events

@@ -1,23 +1,25 @@
-/// Tries one pipe to somebody, stage by stage, without a session: prefaces, secure channel, hellos, version, some pings, goodbye.
+/// Tests one pipe to a peer stage by stage, without a session: prefaces, secure channel,
+/// hellos, version, some pings, close.
 ///
-/// For diagnosis. The other side sees a link on which nobody ever asks for a conversation, which changes nothing for it. Made in the
-/// turn in which the pipe was opened, and used on that pipe's loop only; `tell` is called there. It holds itself until it has told
-/// its end.
+/// For diagnosis. The other side sees a link on which nobody asks for a conversation, which changes nothing for it.
+/// Create a probe in the turn in which the pipe was opened, and use it on that pipe's loop only; `tell` is called
+/// there. The probe keeps itself alive until it has reported its end.
 ///
-/// `@unchecked Sendable`: confined to the loop.
+/// `@unchecked Sendable`: used on the loop only.
 package final class LinkProbe: PipeHandler, @unchecked Sendable {
-    /// What the probe is made of.
+    /// The settings of a probe.
     package struct Plan: Sendable {
-        /// As whom it calls: as somebody new is best, since a session that uses the same identity would be taken for started anew.
+        /// The identity with which the probe calls. It should be a new one: if a session uses the same identity, the
+        /// other side would think that this session has restarted.
         package var identity: Identity
-        /// What it says of itself.
+        /// The service and the name in the probe's hello.
         package var service: ServiceName
         package var name: DisplayName
         package var isEncrypted = true
-        /// Who must be there, where that is known.
+        /// The peer that must answer, if known.
         package var expected: PeerID?
         package var pings = 5
-        /// For all up to the hellos, and again for each ping.
+        /// The time limit for everything up to the hellos, and for each ping.
         package var patience = Duration.seconds(5)
 
         package init(identity: Identity, service: ServiceName, name: DisplayName) {
@@ -27,19 +29,19 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
         }
     }
 
-    /// How far it has got; the spans count from the opening of the pipe.
+    /// The progress of a probe. Durations count from the opening of the pipe.
     package enum Event: Sendable {
-        /// The other side has proven this key. Not told without encryption.
+        /// The other side has proven this key. Not reported without encryption.
         case secured(PeerID, after: Duration)
-        /// The hellos are exchanged, and both speak `version`.
+        /// The hellos are exchanged, and both sides speak `version`.
         case greeted(Greeting, after: Duration)
-        /// A ping came back.
+        /// A ping was answered after this time.
         case ponged(Duration)
-        /// It is over: all went well, or why not. The stage of the error says where it stopped. The last event.
+        /// The last event. Without an error, everything went well. The stage of an error says where the probe stopped.
         case ended(NighError?)
     }
 
-    /// What the other side says of itself.
+    /// What the other side's hello says.
     package struct Greeting: Sendable {
         package let peer: PeerID
         package let name: DisplayName
@@ -56,13 +58,14 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
     private let tell: (Event) -> Void
     private var outgoing = ByteQueue()
     private var timer: LoopTimer?
-    /// Where the link was before it ended.
+    /// The phase of the link before it ended.
     private var phase = LinkMachine.Phase.preface
-    private var pongs = 0
+    private var pongCount = 0
     private var isOver = false
-    private var own: LinkProbe?
+    private var selfReference: LinkProbe?
 
-    /// Begins on `pipe`, which a transport of that scheme has just opened. Fails where the identity cannot be used.
+    /// Starts a probe on `pipe`, which a transport with the scheme `scheme` has just opened.
+    /// Fails if the identity cannot be used.
     @discardableResult
     package init(
         _ pipe: any Pipe, over scheme: String, _ plan: Plan, on loop: any EventLoop,
@@ -85,15 +88,15 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
             settings: .init(
                 hello: hello, timings: timings, offer: offer, expected: plan.expected),
             now: openedAt)
-        own = self
+        selfReference = self
         pipe.start(handler: self)
         loop.execute { [self] in proceed() }
     }
 
-    /// Gives it up; nothing more is told.
+    /// Stops the probe. Nothing more is reported.
     package func stop() {
         guard !isOver else { return }
-        finish()
+        cleanUp()
         pipe.close(.now)
     }
 
@@ -116,10 +119,10 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
 
     private func pipeIsOver(_ cause: NighError.Cause) {
         guard !isOver else { return }
-        takeSteps()
+        handleSteps()
         guard !isOver else { return }
         notePhase()
-        end(cause)
+        fail(cause)
     }
 
     private func notePhase() { if machine.phase != .closed { phase = machine.phase } }
@@ -128,7 +131,7 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
 
     private func proceed() {
         guard !isOver else { return }
-        takeSteps()
+        handleSteps()
         guard !isOver else { return }
         write()
         if let timer { loop.cancel(timer) }
@@ -148,7 +151,7 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
         outgoing.removeAll()
     }
 
-    private func takeSteps() {
+    private func handleSteps() {
         notePhase()
         while !isOver, let step = machine.next(now: loop.now) {
             switch step {
@@ -158,7 +161,7 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
                 greeted()
             case .pong(let token, let roundTrip) where token < LinkMachine.firstAutomaticPing:
                 ponged(roundTrip.duration)
-            case .closed(let end): self.end(end.cause)
+            case .closed(let end): fail(end.cause)
             default: break
             }
             notePhase()
@@ -177,36 +180,37 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
         if let expected = plan.expected, hello.peer != expected {
             machine.close(.wrongPeer)
             phase = .greeting
-            return end(.wrongPeer(expected: expected, found: hello.peer))
+            return fail(.wrongPeer(expected: expected, found: hello.peer))
         }
         ping()
     }
 
     private func ponged(_ roundTrip: Duration) {
-        pongs += 1
+        pongCount += 1
         tell(.ponged(roundTrip))
         ping()
     }
 
     private func ping() {
-        guard pongs < plan.pings else {
+        guard pongCount < plan.pings else {
             machine.close(.cancelled)
-            return over(nil)
+            return closeAndReport(nil)
         }
-        machine.ping(token: UInt64(pongs), payload: [], now: loop.now)
+        machine.ping(token: UInt64(pongCount), payload: [], now: loop.now)
     }
 
-    private func end(_ cause: NighError.Cause) {
+    private func fail(_ cause: NighError.Cause) {
         let stage: NighError.Stage =
             switch phase {
             case .preface, .securing: .securing
             case .greeting: .greeting
             case .open, .closed: .pinging
             }
-        over(NighError(stage, cause, transport: scheme, advice: Self.advice(on: cause, at: stage)))
+        closeAndReport(NighError(stage, cause, transport: scheme, advice: Self.advice(on: cause, at: stage)))
     }
 
-    /// What helps is known better here than where links break in the midst of a conversation.
+    /// Returns advice for a failed probe. It is more specific than what can be said about a
+    /// link that breaks during a conversation.
     private static func advice(on cause: NighError.Cause, at stage: NighError.Stage) -> String? {
         switch cause {
         case .wrongService(let service): "the program there offers another service: look for \(service)"
@@ -221,17 +225,17 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
         }
     }
 
-    private func over(_ error: NighError?) {
+    private func closeAndReport(_ error: NighError?) {
         write()
         pipe.close(.afterWriting)
-        finish()
+        cleanUp()
         tell(.ended(error))
     }
 
-    private func finish() {
+    private func cleanUp() {
         isOver = true
         if let timer { loop.cancel(timer) }
         timer = nil
-        own = nil
+        selfReference = nil
     }
 }

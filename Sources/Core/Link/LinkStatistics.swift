@@ -1,18 +1,18 @@
-/// What has passed over one link, from its first byte on.
+/// What has passed over one link since its first byte.
 public struct LinkStatistics: Hashable, Sendable {
-    /// Bytes given to the pipe.
+    /// The number of bytes passed to the pipe.
     public var bytesSent = 0
-    /// Bytes taken from the pipe.
+    /// The number of bytes received from the pipe.
     public var bytesReceived = 0
-    /// Optional frames of kinds this version does not know.
+    /// The number of skipped frames: optional frames whose type this version does not know.
     public var framesSkipped = 0
-    /// Unreliable messages written.
+    /// The number of unreliable messages written.
     public var unreliableSent = 0
-    /// Unreliable messages not written because the link was backed up.
+    /// The number of unreliable messages dropped because the link was backed up.
     public var unreliableDropped = 0
-    /// What pings have shown.
+    /// The round trip, as pings have measured it.
     public var roundTrip = RoundTrip()
 
-    /// All zero.
+    /// Creates statistics that are all zero.
     public init() {}
 }

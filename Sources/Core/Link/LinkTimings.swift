@@ -1,13 +1,12 @@
-/// The spans of time that one link goes by.
+/// The timings of one link.
 package struct LinkTimings: Hashable, Sendable {
-    /// From an open pipe to the end of the hellos.
+    /// The time limit from the opening of the pipe to the end of the hellos.
     package var handshake: Duration
-    /// A peer not heard for this long is asked whether it is there.
+    /// The time after which a silent peer is pinged.
     package var askAfter: Duration
-    /// A peer not heard for this long is lost.
+    /// The time after which a silent peer is lost.
     package var loseAfter: Duration
 
-    /// All of them.
     package init(handshake: Duration, askAfter: Duration, loseAfter: Duration) {
         self.handshake = handshake
         self.askAfter = askAfter

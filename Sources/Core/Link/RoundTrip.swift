@@ -1,10 +1,10 @@
-/// What pings have shown about a link's round trip.
+/// The round-trip time of a link, as pings have measured it.
 public struct RoundTrip: Hashable, Sendable {
-    /// The latest measurement; nil before the first.
+    /// The latest measurement, or nil before the first.
     public private(set) var last: Duration?
-    /// A running average in which each measurement counts an eighth.
+    /// A moving average in which each new measurement counts one eighth.
     public private(set) var smoothed: Duration?
-    /// The shortest measured.
+    /// The shortest measurement.
     public private(set) var least: Duration?
 
     mutating func measured(_ span: Moment.Span) {

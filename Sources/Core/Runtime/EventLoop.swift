@@ -1,44 +1,47 @@
 /// One thread that runs everything a session and its transports do.
 ///
-/// Nothing else in Core knows time or threads. A loop is also a serial executor and a task executor, so that an
-/// actor or a task of the program may live on it and call the session without a thread hop.
+/// A session's machines get the time from it. A loop is also a serial executor and a task executor, so that an actor or
+/// a task of the program can run on it and call the session without a thread hop.
 ///
-/// Implementations: `ThreadEventLoop` (a thread that only sleeps and runs work), `VirtualEventLoop` in
-/// NighTestKit (time that moves when told), and the loops of transports that watch descriptors.
+/// Implementations: `ThreadEventLoop` (a thread that only sleeps and runs work), `VirtualEventLoop` in NighTestKit
+/// (virtual time), and the loops of transports that watch descriptors.
 public protocol EventLoop: SerialExecutor, TaskExecutor {
-    /// The time on this loop's clock. On the loop it may be that of the current turn's start; callable anywhere.
+    /// The time on this loop's clock. On the loop it may be the time at which the current
+    /// turn began. Callable from any thread.
     var now: Moment { get }
 
-    /// Whether the caller runs on this loop. Callable anywhere.
+    /// Whether the caller runs on this loop. Callable from any thread.
     var isCurrent: Bool { get }
 
-    /// Runs `work` on the loop, once, in the order of the calls. Callable from any thread; never runs it inside
-    /// the call. Called on the loop, the work runs in the same turn, after what is queued already: this is how
-    /// writes are gathered. Work given to a loop that has stopped is dropped.
+    /// Runs `work` once on the loop, in the order of the calls. Callable from any thread.
+    ///
+    /// The work never runs inside the call. If called on the loop, the work runs in the same turn, after the work that
+    /// is already queued; this is how writes are gathered. A loop that has stopped drops the work.
     func execute(_ work: @escaping @Sendable () -> Void)
 
-    /// Runs `work` on the loop once `moment` has come; never early, and in the order of the moments. To be called
-    /// on the loop. The work must not be taken to run when the loop stops first.
+    /// Runs `work` on the loop at `moment`, never earlier, and in the order of the moments. Call this on the loop only.
+    ///
+    /// Do not rely on the work to run: it is dropped if the loop stops first.
     @discardableResult
     func schedule(at moment: Moment, _ work: @escaping @Sendable () -> Void) -> LoopTimer
 
-    /// Takes back what `schedule` promised; does nothing when it has run. To be called on the loop.
+    /// Cancels scheduled work. Does nothing if the work has already run. Call this on the loop only.
     func cancel(_ timer: LoopTimer)
 }
 
-/// A promise of `EventLoop.schedule`, to be handed to `EventLoop.cancel`.
+/// Identifies work scheduled by `EventLoop.schedule`, for `EventLoop.cancel`.
 @frozen
 public struct LoopTimer: Hashable, Sendable {
-    /// Unique within its loop.
+    /// A number that is unique within its loop.
     public let number: UInt64
 
-    /// For loops that keep their own numbering.
+    /// Creates the timer numbered `number`, for loops that number their timers themselves.
     @inlinable
     public init(number: UInt64) { self.number = number }
 }
 
 extension EventLoop {
-    /// Runs a job of Swift concurrency on the loop, as work like any other.
+    /// Runs a job of Swift concurrency on the loop, like any other work.
     public func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         execute {
@@ -47,7 +50,7 @@ extension EventLoop {
         }
     }
 
-    /// Stops the program when called off the loop.
+    /// Stops the program if called off the loop.
     public func checkIsolated() {
         precondition(isCurrent, "called off the event loop that this code is confined to")
     }

@@ -1,11 +1,11 @@
 import Glibc
 
-/// A plain lock, held for a few instructions and never while calling out.
+/// A mutex that is held for a few instructions only, and never while calling out.
 ///
-/// A pthread mutex and not `Synchronization.Mutex`, because that one locks in a way ThreadSanitizer cannot see, and a
-/// project that cannot be checked for races will have some.
+/// It is a pthread mutex because ThreadSanitizer does not understand how `Synchronization.Mutex` locks, and code that
+/// cannot be checked for data races will have some.
 ///
-/// `@unchecked Sendable`: a pthread mutex is made to be used from any thread, and the pointer never changes.
+/// `@unchecked Sendable`: a pthread mutex may be used from any thread, and the pointer never changes.
 @usableFromInline
 package final class Lock: @unchecked Sendable {
     @usableFromInline let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
@@ -29,9 +29,9 @@ package final class Lock: @unchecked Sendable {
     }
 }
 
-/// A value that is only reached with its lock held.
+/// A value that can be accessed only while its lock is held.
 ///
-/// `@unchecked Sendable`: `withLock` is the only way to the value.
+/// `@unchecked Sendable`: `withLock` is the only access to the value.
 final class Guarded<Value: ~Copyable>: @unchecked Sendable {
     private let lock = Lock()
     private var value: Value

@@ -1,28 +1,28 @@
 import Glibc
 import Synchronization
 
-/// The thread of an event loop: starts with it, is asked by everybody whether they are on it, and is waited for.
+/// The thread of an event loop: can be started, joined, and asked whether the caller runs on it.
 ///
-/// Signals meant for the process are blocked on it, so that they reach the threads of the program, and so is `SIGPIPE`:
-/// writing to what the other side has closed is an error like any other.
+/// Process-wide signals are blocked on it, so that the program's own threads handle them. `SIGPIPE` is blocked too, so
+/// that writing to something the other side has closed is an ordinary error.
 ///
-/// `@unchecked Sendable`: `thread` is written before anybody else has the object, `hasEnded` and `isLetGo` are guarded by the
-/// mutex, the rest is atomic.
+/// `@unchecked Sendable`: `thread` is written before anybody else has the object, the mutex guards `hasEnded` and
+/// `isJoinedOrDetached`, and the rest is atomic.
 package final class LoopThread: @unchecked Sendable {
     private var thread = pthread_t()
     private let number = Atomic<UInt>(0)
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let ended = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var hasEnded = false
-    /// Whether somebody has joined or detached it, or is about to.
-    private var isLetGo = false
+    /// Whether some caller has joined or detached the thread, or is about to.
+    private var isJoinedOrDetached = false
 
     private final class Body {
         let run: () -> Void
         init(_ run: @escaping () -> Void) { self.run = run }
     }
 
-    /// A thread that is not started yet.
+    /// Creates a thread that is not started yet.
     package init() {
         pthread_mutex_init(mutex, nil)
         pthread_cond_init(ended, nil)
@@ -35,7 +35,7 @@ package final class LoopThread: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Starts it; `run` is all it does. Fails where the system has no thread to give.
+    /// Starts the thread, which calls `run` and then ends. Fails if the system cannot create a thread.
     package func start(_ run: @escaping () -> Void) throws(NighError) {
         let body = Unmanaged.passRetained(
             Body { [self] in
@@ -59,7 +59,8 @@ package final class LoopThread: @unchecked Sendable {
             advice: "too many threads are running, or memory is short: `ulimit -u` tells how many may")
     }
 
-    /// Starts the thread of a loop, without which there can be no session: where it cannot be had, the program is stopped.
+    /// Starts the thread of an event loop. Stops the program if the system cannot create a thread, because
+    /// no session can exist without a loop.
     package func startOrStopProgram(_ run: @escaping () -> Void) {
         do throws(NighError) {
             try start(run)
@@ -68,22 +69,23 @@ package final class LoopThread: @unchecked Sendable {
         }
     }
 
-    /// The time that every loop with a thread of its own goes by: `CLOCK_MONOTONIC`.
+    /// The current time of `CLOCK_MONOTONIC`, which every loop with a thread of its own uses.
     package static var now: Moment {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return Moment(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 
-    /// Whether the caller is on it.
+    /// Whether the caller runs on this thread.
     package var isCurrent: Bool { number.load(ordering: .relaxed) == UInt(pthread_self()) }
 
-    /// Waits for its end, whoever else does so too; called on it, it only lets go of it.
+    /// Waits until the thread has ended. Several threads may wait at once. Called on the thread itself, it
+    /// does not wait, and detaches the thread.
     package func join() {
         let isCurrent = isCurrent
         pthread_mutex_lock(mutex)
-        let isFirst = !isLetGo
-        isLetGo = true
+        let isFirst = !isJoinedOrDetached
+        isJoinedOrDetached = true
         while !isCurrent, !isFirst, !hasEnded { pthread_cond_wait(ended, mutex) }
         pthread_mutex_unlock(mutex)
         guard isFirst else { return }
@@ -107,15 +109,17 @@ package final class LoopThread: @unchecked Sendable {
     }
 }
 
-/// One thing a loop has been given to do. No closure goes into a generic container by itself: that would wrap it, and
-/// allocate.
+/// One piece of work for an event loop.
+///
+/// A closure is stored in this enum and not directly in a generic container, because the
+/// container would wrap it, which allocates.
 package enum LoopWork {
-    /// From `EventLoop.execute`.
+    /// Work from `EventLoop.execute`.
     case closure(@Sendable () -> Void)
-    /// From `EventLoop.enqueue`: the next piece of a task.
+    /// Work from `EventLoop.enqueue`: the next part of a task.
     case job(UnownedJob)
 
-    /// Does it, on the loop.
+    /// Runs the work. Called on the loop.
     @inline(__always)
     package func run(on serial: UnownedSerialExecutor, _ tasks: UnownedTaskExecutor) {
         switch self {

@@ -1,23 +1,24 @@
-/// A point on an event loop's own clock: nanoseconds since an origin only that clock knows.
+/// A point in time on an event loop's clock, in nanoseconds since an origin that only the clock knows.
 ///
-/// Moments of different clocks cannot be compared in any useful way. Core never reads a clock; it is handed moments.
+/// Comparing moments of different clocks has no meaning. Machines never read a clock; they get moments as arguments.
 @frozen
 public struct Moment: Comparable, Hashable, Sendable, CustomStringConvertible {
     /// Nanoseconds since the clock's origin.
     public var nanoseconds: Int64
 
-    /// A moment `nanoseconds` after the clock's origin.
+    /// Creates the moment `nanoseconds` after the clock's origin.
     @inlinable
     public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
-    /// Later than every moment a clock will show; "no deadline".
+    /// A moment later than any that a clock shows, used for "no deadline".
     public static let never = Moment(nanoseconds: .max)
 
-    /// Whether `left` comes first.
+    /// Returns whether `left` is earlier.
     @inlinable
     public static func < (left: Moment, right: Moment) -> Bool { left.nanoseconds < right.nanoseconds }
 
-    /// The moment `span` later; saturates at ``never``, or at the earliest moment there is, instead of overflowing.
+    /// Returns the moment `span` later. Instead of overflowing, the result is
+    /// ``never`` or the earliest moment there is.
     @inlinable
     public static func + (moment: Moment, span: Span) -> Moment {
         let (sum, overflow) = moment.nanoseconds.addingReportingOverflow(span.nanoseconds)
@@ -25,7 +26,7 @@ public struct Moment: Comparable, Hashable, Sendable, CustomStringConvertible {
         return span.nanoseconds > 0 ? .never : Moment(nanoseconds: .min)
     }
 
-    /// The time from `right` to `left`, saturating.
+    /// Returns the time from `right` to `left`. Saturates instead of overflowing.
     @inlinable
     public static func - (left: Moment, right: Moment) -> Span {
         let (difference, overflow) = left.nanoseconds.subtractingReportingOverflow(right.nanoseconds)
@@ -33,22 +34,23 @@ public struct Moment: Comparable, Hashable, Sendable, CustomStringConvertible {
         return Span(nanoseconds: left < right ? .min : .max)
     }
 
-    /// The time since the clock's origin, rounded down to a unit people read.
+    /// The time since the clock's origin, rounded down to a readable unit.
     public var description: String {
         self == .never ? "never" : Span(nanoseconds: nanoseconds).description
     }
 
-    /// A length of time in whole nanoseconds: what the machines calculate with, since `Duration` is 128 bits wide.
+    /// A length of time in whole nanoseconds. Machines calculate with it because `Duration` is 128 bits wide.
     @frozen
     public struct Span: Comparable, Hashable, Sendable, CustomStringConvertible {
-        /// The length in nanoseconds; may be negative.
+        /// The length in nanoseconds. It may be negative.
         public var nanoseconds: Int64
 
-        /// A span of this many nanoseconds.
+        /// Creates a span of this many nanoseconds.
         @inlinable
         public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
-        /// The span nearest to `duration`, clamped to what 64 bits of nanoseconds hold (292 years).
+        /// Creates a span of `duration`, without fractions of a nanosecond, limited to what 64 bits
+        /// of nanoseconds can hold (292 years).
         public init(_ duration: Duration) {
             let (seconds, attoseconds) = duration.components
             let (whole, tooLarge) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
@@ -56,14 +58,14 @@ public struct Moment: Comparable, Hashable, Sendable, CustomStringConvertible {
             nanoseconds = tooLarge || overflow ? (seconds < 0 ? .min : .max) : sum
         }
 
-        /// No time at all.
+        /// A span of zero length.
         public static let zero = Span(nanoseconds: 0)
 
-        /// `count` milliseconds, saturating.
+        /// Returns a span of `count` milliseconds. Saturates instead of overflowing.
         @inlinable
         public static func milliseconds(_ count: Int64) -> Span { Span(count, unit: 1_000_000) }
 
-        /// `count` seconds, saturating.
+        /// Returns a span of `count` seconds. Saturates instead of overflowing.
         @inlinable
         public static func seconds(_ count: Int64) -> Span { Span(count, unit: 1_000_000_000) }
 
@@ -76,18 +78,18 @@ public struct Moment: Comparable, Hashable, Sendable, CustomStringConvertible {
         /// The same length as a standard library `Duration`.
         public var duration: Duration { .nanoseconds(nanoseconds) }
 
-        /// Whether `left` is shorter.
+        /// Returns whether `left` is shorter.
         @inlinable
         public static func < (left: Span, right: Span) -> Bool { left.nanoseconds < right.nanoseconds }
 
-        /// Sum of two spans, saturating.
+        /// Returns the sum of two spans. Saturates instead of overflowing.
         @inlinable
         public static func + (left: Span, right: Span) -> Span {
             let (sum, overflow) = left.nanoseconds.addingReportingOverflow(right.nanoseconds)
             return Span(nanoseconds: overflow ? (left.nanoseconds < 0 ? .min : .max) : sum)
         }
 
-        /// The length, rounded down to a unit people read.
+        /// The length, rounded down to a readable unit.
         public var description: String {
             switch nanoseconds.magnitude {
             case 0..<1_000: "\(nanoseconds) ns"

@@ -1,13 +1,13 @@
-/// Random numbers from a seed: the same seed gives the same numbers, on every machine.
+/// A random number generator whose output depends only on its seed, on every machine (SplitMix64).
 ///
-/// Jitter, incarnations in tests and the simulated world draw from it (SplitMix64). It is no source of secrets.
+/// Jitter, incarnations in tests and the simulated world use it. It is not suitable for secrets.
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
-    /// A generator whose whole output `seed` decides.
+    /// Creates a generator. `seed` determines its whole output.
     public init(seed: UInt64) { state = seed }
 
-    /// The next 64 bits.
+    /// Returns the next 64 random bits.
     public mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var mixed = state
@@ -16,11 +16,11 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
         return mixed ^ (mixed >> 31)
     }
 
-    /// True once in `chances` on average.
+    /// Returns true once in `chances` calls on average.
     public mutating func oneIn(_ chances: Int) -> Bool {
         Int.random(in: 0..<max(chances, 1), using: &self) == 0
     }
 
-    /// A generator for a part of the work, independent of how much is drawn from this one afterwards.
+    /// Returns a new generator for a part of the work. What is drawn from this one afterwards does not affect it.
     public mutating func fork() -> SeededGenerator { SeededGenerator(seed: next()) }
 }

@@ -1,9 +1,11 @@
 import Glibc
 
-/// Finds out whether the system has something to give before work begins that stops the program, or never ends, where it runs out in
-/// the middle. What is found is given back at once, so it is no promise: another part of the program may take it.
+/// Checks whether the system has enough descriptors or threads left.
+///
+/// Call it before work that would stop the program, or never end, if the system ran out halfway. The check releases
+/// what it took at once, so its result is no guarantee: another part of the program may take it.
 package enum SystemShortage {
-    /// Why `count` more descriptors cannot be opened; nil if they can.
+    /// Returns why `count` more descriptors cannot be opened, or nil if they can.
     package static func ofDescriptors(_ count: Int) -> NighError? {
         var taken: [Int32] = []
         defer { for descriptor in taken { close(descriptor) } }
@@ -20,7 +22,7 @@ package enum SystemShortage {
         return nil
     }
 
-    /// Why `count` more threads cannot be started; nil if they can.
+    /// Returns why `count` more threads cannot be started, or nil if they can.
     package static func ofThreads(_ count: Int) -> NighError? {
         let gate = Lock()
         var threads: [LoopThread] = []
@@ -29,7 +31,7 @@ package enum SystemShortage {
             while threads.count < count {
                 let thread = LoopThread()
                 do throws(NighError) {
-                    // All of them wait for the gate, so all are there at once.
+                    // Each thread waits for the gate, so all of them exist at the same time.
                     try thread.start { gate.withLock {} }
                 } catch {
                     return NighError(

@@ -1,7 +1,8 @@
-/// Things due at moments, the earliest first, those of one moment in the order they were added.
+/// A queue of elements ordered by the moment at which they are due. Elements of one moment keep
+/// the order in which they were added.
 ///
-/// A binary heap in one array: once it has grown, adding and taking allocate nothing. Event loops keep their
-/// scheduled work in one, the session machine its deadlines.
+/// A binary heap in one array: once it has grown, adding and taking do not allocate. Event loops keep their scheduled
+/// work in one, and the session machine its deadlines.
 public struct TimerQueue<Element> {
     @usableFromInline
     struct Entry {
@@ -25,18 +26,18 @@ public struct TimerQueue<Element> {
     @usableFromInline var heap: ContiguousArray<Entry> = []
     @usableFromInline var nextOrder: UInt64 = 0
 
-    /// An empty queue.
+    /// Creates an empty queue.
     public init() {}
 
-    /// How many are waiting.
+    /// The number of elements.
     @inlinable
     public var count: Int { heap.count }
 
-    /// When the earliest is due, or nil when none waits.
+    /// The moment at which the earliest element is due, or nil if the queue is empty.
     @inlinable
     public var earliest: Moment? { heap.first?.moment }
 
-    /// Adds `element`, due at `moment`; returns a number that ``remove(_:)`` takes.
+    /// Adds `element`, due at `moment`. Returns the number to pass to ``remove(_:)``.
     @inlinable
     @discardableResult
     public mutating func add(_ element: Element, at moment: Moment) -> UInt64 {
@@ -47,7 +48,7 @@ public struct TimerQueue<Element> {
         return order
     }
 
-    /// Takes the earliest if it is due at `now`.
+    /// Removes and returns the earliest element if it is due at `now`.
     @inlinable
     public mutating func takeDue(at now: Moment) -> Element? {
         guard let first = heap.first, first.moment <= now else { return nil }
@@ -55,7 +56,8 @@ public struct TimerQueue<Element> {
         return first.element
     }
 
-    /// Removes what ``add(_:at:)`` numbered `order`; returns whether it was still waiting. Linear in the count.
+    /// Removes the element to which ``add(_:at:)`` gave the number `order`. Returns whether it
+    /// was still waiting. Takes linear time.
     @inlinable
     @discardableResult
     public mutating func remove(_ order: UInt64) -> Bool {
@@ -64,11 +66,12 @@ public struct TimerQueue<Element> {
         return true
     }
 
-    /// Forgets everything.
+    /// Removes all elements.
     @inlinable
     public mutating func removeAll() { heap.removeAll() }
 
-    /// Forgets everything of which `isStale` is so, and gives back memory that a crowd has taken.
+    /// Removes all elements for which `isStale` returns true, and releases memory that a
+    /// large number of elements has taken.
     @inlinable
     public mutating func removeAll(where isStale: (Element, Moment) -> Bool) {
         heap = ContiguousArray(heap.filter { !isStale($0.element, $0.moment) })

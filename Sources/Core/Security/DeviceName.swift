@@ -1,8 +1,8 @@
 import Glibc
 
 extension DisplayName {
-    /// What this device is called when nobody chose a name: its host name up to the first dot; where that says
-    /// nothing, the user's name.
+    /// Returns the name of this device: its host name up to the first dot. If the host name is empty
+    /// or `localhost`, the name in `$USER`.
     public static func ofThisDevice() -> DisplayName {
         let host = hostName()
         if host.isEmpty || host == "localhost", let user = getenv("USER") {

@@ -1,13 +1,13 @@
 import Glibc
 
-/// Why somebody else could put another file in the place of one in a folder.
+/// Why another user could replace a file in a folder.
 package enum FolderExposure: Hashable, Sendable {
-    /// The folder belongs to that user, who is neither this program's nor root.
+    /// The folder belongs to this user, who is neither the program's own user nor root.
     case foreign(uid_t)
-    /// Others may write it, with this mode, and remove what is not theirs.
+    /// Other users may write to the folder, which has this mode, and may remove files of others.
     case writable(mode_t)
 
-    /// What is wrong with a folder; nil for one where nobody else could.
+    /// Examines a folder's status. Returns nil if no other user could replace its files.
     package init?(_ status: stat) {
         if status.st_uid != geteuid() && status.st_uid != 0 {
             self = .foreign(status.st_uid)

@@ -1,17 +1,17 @@
-/// Who this side is: an Ed25519 key pair. Its public key makes the PeerID, its private key proves it on each link.
+/// The Ed25519 key pair behind a PeerID. The public key determines the PeerID; the private key proves it on each link.
 ///
-/// A program that should be the same peer at every start loads its identity from an ``IdentityFile``. One made by
+/// A program that should be the same peer at every start loads its identity from an ``IdentityFile``. An identity from
 /// ``ephemeral()`` is a new peer each time.
 ///
-/// Copying is cheap and shares the key; the private key is overwritten in memory when the last copy goes. No member
-/// and no description gives it away.
+/// Copies are cheap and share the key. The private key is overwritten in memory when the last copy is destroyed. No
+/// member and no description reveals it.
 public struct Identity: Sendable {
-    /// The public key: 32 bytes, as RFC 8032 writes it.
+    /// The public key: 32 bytes, in the form of RFC 8032.
     public let publicKey: [UInt8]
-    /// What everybody else knows this side by: the SHA-256 of the public key's SubjectPublicKeyInfo in DER.
+    /// The PeerID that belongs to the key: the SHA-256 of the public key's SubjectPublicKeyInfo in DER.
     public let peerID: PeerID
 
-    /// The pair itself, for the secure channel to sign with.
+    /// The key pair, with which the secure channel signs.
     let keyPair: KeyPair
 
     init(_ keyPair: KeyPair) {
@@ -23,9 +23,9 @@ public struct Identity: Sendable {
         publicKey = keyPair.publicKey
     }
 
-    /// A new identity that is kept nowhere: for one run, for a guest, for tests.
+    /// Creates a new identity that is not stored: for a single run, for a guest, for tests.
     ///
-    /// Stops the program on a machine whose libcrypto has no Ed25519.
+    /// Stops the program if libcrypto on this machine has no Ed25519.
     public static func ephemeral() -> Identity {
         do {
             return Identity(try KeyPair.random())
@@ -34,13 +34,13 @@ public struct Identity: Sendable {
         }
     }
 
-    /// The public key as other programs read it, such as `openssl pkey -pubin`: SubjectPublicKeyInfo in PEM. The SHA-256 of its DER
-    /// is the PeerID. Fails where libcrypto does.
+    /// Returns the public key in the form that other programs read, such as `openssl pkey -pubin`: SubjectPublicKeyInfo
+    /// in PEM. The SHA-256 of its DER form is the PeerID. Fails if libcrypto fails.
     public func publicKeyPEM() throws(NighError) -> String { try keyPair.publicPEM() }
 
-    /// The identity that `seed` stands for, the same on every machine and in every run.
+    /// Creates the identity that belongs to `seed`: the same on every machine and in every run.
     ///
-    /// **Insecure, for tests only**: whoever guesses the 64 bits of `seed` has the private key.
+    /// **Insecure, for tests only**: anybody who guesses the 64 bits of `seed` has the private key.
     public static func ephemeral(seed: UInt64) -> Identity {
         let secret = SecretBytes(count: KeyPair.seedByteCount)
         secret.withBytes { bytes in
@@ -58,17 +58,17 @@ public struct Identity: Sendable {
 }
 
 extension Identity: Equatable {
-    /// Whether both are the same key pair.
+    /// Returns whether both are the same key pair.
     public static func == (left: Identity, right: Identity) -> Bool { left.publicKey == right.publicKey }
 }
 
 extension Identity: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Names the PeerID, never the key.
+    /// A text with the PeerID, never with the key.
     public var description: String { "identity of \(peerID)" }
 
     /// The same as ``description``.
     public var debugDescription: String { description }
 
-    /// Shows debuggers and `dump` the PeerID, never the key.
+    /// A mirror that shows debuggers and `dump` the PeerID, never the key.
     public var customMirror: Mirror { Mirror(self, children: ["peerID": peerID]) }
 }

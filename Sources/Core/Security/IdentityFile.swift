@@ -1,38 +1,44 @@
-/// The file an identity is kept in, so that a program is the same peer each time it starts.
+/// The file that stores an identity, so that a program is the same peer each time it starts.
 ///
-/// Holds the private key as PKCS#8 in PEM, without a password: what protects it is that only its owner may read it.
-/// So a file that others can read or write, or that somebody else owns, is refused, and a file that cannot be read
-/// as a key is reported; no file is ever replaced. Above the key stands the PeerID it makes, because every seed is a
-/// key: without it a bit that flips on the disk would make another peer, and nobody would be told. Called before a
-/// session starts, never on its loop: it reads and writes a disk.
+/// The file contains the private key as PKCS#8 in PEM, without a password; only its owner may read it, and that
+/// protects it. So Nigh refuses a file that others can read or write or that somebody else owns, reports a file that is
+/// not a key, and never replaces a file.
+///
+/// The PeerID stands above the key. Every seed is a valid key, so without the PeerID a flipped bit on the
+/// disk would silently make another peer.
+///
+/// Call this before a session starts, never on its loop: it reads and writes a disk.
 public struct IdentityFile: Hashable, Sendable {
     private let file: ProtectedFile
 
     private static let kind = ProtectedFile.Kind(
         stage: .identity, name: "identity file",
-        // More than any Ed25519 key in PEM has, with room for comments.
+        // Larger than any Ed25519 key in PEM, with room for comments.
         maximumByteCount: 16 * 1024, tooLarge: "it is far too large for a key",
         forbiddenMode: 0o077, exposed: "others may read or write it", isReplaced: false,
         replaceAdvice: "restore it from a backup; or move it away to become a new peer, whom nobody knows yet"
     )
 
-    /// Where the file is, or will be.
+    /// The path of the file, which need not exist yet.
     public var path: String { file.path }
 
-    /// The file at `path`; a relative path counts from the working directory.
+    /// Creates a reference to the file at `path`. A relative path is relative to the working directory.
     public init(path: String) { file = ProtectedFile(path: path, kind: Self.kind) }
 
-    /// The user's own file: `nigh/identity.pem` in `$XDG_DATA_HOME`, or where that is unset in `~/.local/share`.
+    /// Creates a reference to the user's own file: `nigh/identity.pem` in `$XDG_DATA_HOME`, or
+    /// in `~/.local/share` if that is unset.
     public init() throws(NighError) { file = try .ofThisUser("identity.pem", kind: Self.kind) }
 
-    /// The user's own file under these two folders.
+    /// Creates a reference to the user's own file, for a user with these two folders.
     init(dataFolder: String?, homeFolder: String?) throws(NighError) {
         let folder = DataFolder.path(dataHome: dataFolder, home: homeFolder)
         file = try .ofThisUser("identity.pem", kind: Self.kind, in: folder)
     }
 
-    /// Reads the identity. If there is no file, makes a new identity and keeps it there, unless `createIfMissing` is
-    /// false. Of several programs that do so at once, all get the same one.
+    /// Reads the identity. If there is no file, creates a new identity and stores
+    /// it, unless `createIfMissing` is false.
+    ///
+    /// If several programs do this at the same time, all of them get the same identity.
     public func load(createIfMissing: Bool = true) throws(NighError) -> Identity {
         if let identity = try read() { return identity }
         guard createIfMissing else {
@@ -41,16 +47,17 @@ public struct IdentityFile: Hashable, Sendable {
                 advice: "create one, or name another")
         }
         try file.create(Self.text(of: Identity(.random())))
-        // Read back rather than handed on: what counts is the file, which another program may have made first.
+        // Read back instead of returned directly, because another program may have created the file first.
         if let identity = try read() { return identity }
         throw file.refusal("it is a symbolic link to nothing", advice: "remove the link, or make its target")
     }
 
-    /// Moves the file out of the way, whatever is in it: the next `load` makes a new identity, and so a new peer. Returns where
-    /// it is kept now, beside where it was and with the day in its name; nil if there was no file.
+    /// Renames the file, whatever it contains, so that the next `load` creates a new identity and so a new peer.
+    ///
+    /// Returns the new path, in the same folder and with the day in its name. Nil if there was no file.
     public func setAside() throws(NighError) -> String? { try file.setAside(as: "\(CalendarDay.today())") }
 
-    /// The identity in the file; nil if there is no file.
+    /// Returns the identity in the file, or nil if there is no file.
     private func read() throws(NighError) -> Identity? {
         guard let text = try file.read() else { return nil }
         let identity: Identity
@@ -64,7 +71,7 @@ public struct IdentityFile: Hashable, Sendable {
             case .anotherKind(let kind): throw unusable("it holds \(kind), not an Ed25519 private key")
             }
         }
-        // A file that another program made says nothing about whose it is.
+        // A file from another program does not name its PeerID.
         guard let owner = Self.owner(in: text) else { return identity }
         guard owner == identity.peerID.description else {
             let named = PeerID(owner).map { "PeerID \($0)" } ?? "the PeerID in the line above it"
@@ -77,7 +84,7 @@ public struct IdentityFile: Hashable, Sendable {
 
     // MARK: The line above the key
 
-    /// PEM lets text stand before its first line; this begins ours.
+    /// The beginning of our line. PEM allows text before its first line.
     private static let ownerMark = "PeerID: "
     private static let firstLineOfKey = Array("-----BEGIN ".utf8)
 
@@ -94,7 +101,8 @@ public struct IdentityFile: Hashable, Sendable {
         return text
     }
 
-    /// What stands behind the mark; nil where there is none before the key. Only that line leaves the secret bytes.
+    /// Returns the text behind the mark, or nil if there is no such line before the key. Only that
+    /// line is copied from the secret bytes.
     private static func owner(in text: SecretBytes) -> String? {
         text.withBytes { bytes in
             for line in bytes.split(separator: UInt8(ascii: "\n")) {

@@ -1,11 +1,11 @@
 import COpenSSL
 
-/// An Ed25519 key pair inside libcrypto, which makes the keys, reads and writes them, and signs with them.
+/// An Ed25519 key pair in libcrypto, which creates, reads, writes and uses the keys.
 ///
-/// The private half never leaves libcrypto's memory except as PKCS#8 text on its way to a file. libcrypto overwrites
-/// it when the last reference to the key is freed.
+/// The private key leaves libcrypto's memory only as PKCS#8 text on its way to a file. libcrypto overwrites it when the
+/// last reference to the key is freed.
 ///
-/// `@unchecked Sendable`: the key never changes, and libcrypto counts references to it atomically.
+/// `@unchecked Sendable`: the key never changes, and libcrypto counts its references atomically.
 final class KeyPair: @unchecked Sendable {
     static let seedByteCount = 32
     static let publicByteCount = 32
@@ -16,8 +16,8 @@ final class KeyPair: @unchecked Sendable {
 
     deinit { EVP_PKEY_free(pointer) }
 
-    /// Calls `body` with what libcrypto calls an `EVP_PKEY`, valid for the time of the call; to keep it longer, count it
-    /// up with `EVP_PKEY_up_ref`.
+    /// Calls `body` with the key as libcrypto's `EVP_PKEY`, which is valid during the call. To
+    /// keep it longer, call `EVP_PKEY_up_ref`.
     func withPointer<Result, Failure: Error>(
         _ body: (OpaquePointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -25,7 +25,7 @@ final class KeyPair: @unchecked Sendable {
         return try body(pointer)
     }
 
-    /// A new pair from the system's randomness.
+    /// Creates a new pair from the system's random numbers.
     static func random() throws(NighError) -> KeyPair {
         let context = EVP_PKEY_CTX_new_id(EVP_PKEY_ED25519, nil)
         defer { EVP_PKEY_CTX_free(context) }
@@ -36,7 +36,7 @@ final class KeyPair: @unchecked Sendable {
         return KeyPair(owning: pointer)
     }
 
-    /// The pair that a seed of 32 bytes stands for (RFC 8032).
+    /// Creates the pair that belongs to a seed of 32 bytes (RFC 8032).
     convenience init(seed: SecretBytes) throws(NighError) {
         precondition(seed.count == Self.seedByteCount)
         let pointer = seed.withBytes { bytes in
@@ -46,20 +46,20 @@ final class KeyPair: @unchecked Sendable {
         self.init(owning: pointer)
     }
 
-    /// Why PEM text is not taken for a key pair.
+    /// Why PEM text is not accepted as a key pair.
     enum PEMFault: Error {
-        /// It holds no private key that can be read.
+        /// It contains no readable private key.
         case damaged
-        /// Its key is locked with a password.
+        /// Its key is encrypted with a password.
         case encrypted
-        /// It holds something else than an Ed25519 private key.
+        /// It contains something other than an Ed25519 private key.
         case anotherKind(String)
     }
 
     /// Reads PKCS#8 in PEM.
     ///
-    /// Step by step, because libcrypto's single call for it asks for passwords on the terminal, and version 3.0 of it
-    /// frees copies of the key without overwriting them.
+    /// It does so step by step, because libcrypto's single function for this asks for passwords on the terminal, and in
+    /// version 3.0 frees copies of the key without overwriting them.
     convenience init(pem: SecretBytes) throws(PEMFault) {
         let (label, encoded) = try Self.block(pem)
         guard label == PEM_STRING_PKCS8INF else {
@@ -83,14 +83,14 @@ final class KeyPair: @unchecked Sendable {
         guard kind == EVP_PKEY_ED25519 else {
             throw .anotherKind(OBJ_nid2ln(kind).map { String(cString: $0) } ?? "unknown")
         }
-        // RFC 8410: the seed is an octet string of its own inside the key's octet string.
+        // RFC 8410: the seed is an octet string inside the key's octet string.
         guard count == 2 + Self.seedByteCount, octets[0] == 0x04, octets[1] == UInt8(Self.seedByteCount),
             let pointer = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nil, octets + 2, Self.seedByteCount)
         else { throw .damaged }
         self.init(owning: pointer)
     }
 
-    /// The first block of a PEM text: what its BEGIN line says, and its content.
+    /// Returns the label in the BEGIN line of the first PEM block, and the block's content.
     private static func block(_ pem: SecretBytes) throws(PEMFault) -> (label: String, content: SecretBytes) {
         var label: UnsafeMutablePointer<CChar>?
         var header: UnsafeMutablePointer<CChar>?
@@ -116,12 +116,12 @@ final class KeyPair: @unchecked Sendable {
         return (String(cString: label), copy)
     }
 
-    /// The pair as PKCS#8 in PEM, without a password.
+    /// Returns the pair as PKCS#8 in PEM, without a password.
     func pem() throws(NighError) -> SecretBytes {
         try text(of: "PKCS#8") { PEM_write_bio_PKCS8PrivateKey($0, pointer, nil, nil, 0, nil, nil) }
     }
 
-    /// The public key as SubjectPublicKeyInfo in PEM.
+    /// Returns the public key as SubjectPublicKeyInfo in PEM.
     func publicPEM() throws(NighError) -> String {
         try text(of: "SubjectPublicKeyInfo") { PEM_write_bio_PUBKEY($0, pointer) }
             .withBytes { String(decoding: $0, as: UTF8.self) }
@@ -155,8 +155,8 @@ final class KeyPair: @unchecked Sendable {
 }
 
 extension PeerID {
-    /// The PeerID of whoever holds the Ed25519 key `key`, an `EVP_PKEY` such as a certificate's: the SHA-256 of its
-    /// SubjectPublicKeyInfo in DER. Nil for a key of another kind.
+    /// Creates the PeerID of the Ed25519 key `key`, an `EVP_PKEY` such as a certificate's: the SHA-256 of its
+    /// SubjectPublicKeyInfo in DER. Returns nil for a key of another kind.
     init?(key: OpaquePointer) {
         guard EVP_PKEY_get_base_id(key) == EVP_PKEY_ED25519 else { return nil }
         var bytes = [UInt8](repeating: 0, count: KeyPair.publicByteCount)
@@ -168,11 +168,11 @@ extension PeerID {
         self.init(rawPublicKey: bytes)
     }
 
-    /// The PeerID of whoever holds the private half of an Ed25519 public key; nil unless it is 32 bytes.
+    /// Creates the PeerID of an Ed25519 public key. Returns nil unless the key has 32 bytes.
     public init?(publicKey: some Collection<UInt8>) { self.init(rawPublicKey: Array(publicKey)) }
 
-    /// What stands before the 32 bytes in a SubjectPublicKeyInfo of Ed25519 in DER (RFC 8410, 4). libcrypto would look for
-    /// somebody who can write it each time, which takes longer than a signature.
+    /// The bytes before the 32 key bytes in the DER form of an Ed25519 SubjectPublicKeyInfo (RFC 8410, 4). libcrypto
+    /// would search for an encoder each time, which takes longer than a signature.
     private static let infoBeforeKey: [UInt8] = [
         0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00,
     ]

@@ -1,5 +1,7 @@
-/// The file that says what this user's device is called on other people's screens, where they chose a name for good: beside the
-/// identity, for all programs. Reads and writes a disk, so never on a session's loop.
+/// The file with the display name that the user has chosen for this device. It lies beside
+/// the identity, and all programs use it.
+///
+/// Reads and writes a disk, so never call this on a session's loop.
 public struct NameFile: Hashable, Sendable {
     private let file: ProtectedFile
 
@@ -8,16 +10,17 @@ public struct NameFile: Hashable, Sendable {
         tooLarge: "it is far too large for a name", forbiddenMode: 0o022, exposed: "others may write it",
         isReplaced: true, replaceAdvice: "remove it, and the device's own name is used")
 
-    /// Where the file is, or will be.
+    /// The path of the file, which need not exist yet.
     public var path: String { file.path }
 
-    /// The user's own file: `nigh/name` in `$XDG_DATA_HOME`, or where that is unset in `~/.local/share`.
+    /// Creates a reference to the user's own file: `nigh/name` in `$XDG_DATA_HOME`, or
+    /// in `~/.local/share` if that is unset.
     public init() throws(NighError) { file = try .ofThisUser("name", kind: Self.kind) }
 
-    /// The file at `path`.
+    /// Creates a reference to the file at `path`.
     init(path: String) { file = ProtectedFile(path: path, kind: Self.kind) }
 
-    /// The name in the file, which is its first line; nil if there is no file.
+    /// Reads the name, which is the first line of the file. Nil if there is no file.
     public func read() throws(NighError) -> DisplayName? {
         guard let content = try file.read() else { return nil }
         let text = content.withBytes { String(validating: $0.bindMemory(to: UInt8.self), as: UTF8.self) }
@@ -28,7 +31,7 @@ public struct NameFile: Hashable, Sendable {
         return name
     }
 
-    /// Keeps `name` there.
+    /// Writes `name` to the file.
     public func keep(_ name: DisplayName) throws(NighError) {
         let text = Array("\(name)\n".utf8)
         let content = SecretBytes(count: text.count)
@@ -38,7 +41,8 @@ public struct NameFile: Hashable, Sendable {
 }
 
 extension DisplayName {
-    /// What this user's device is called: the name they chose for good (see ``NameFile``), else `ofThisDevice()`. Reads a disk.
+    /// Returns the name that the user has chosen (see ``NameFile``), or
+    /// `ofThisDevice()` if there is none. Reads a disk.
     public static func ofThisUser() throws(NighError) -> DisplayName {
         try NameFile().read() ?? ofThisDevice()
     }

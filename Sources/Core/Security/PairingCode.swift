@@ -1,12 +1,12 @@
-/// The six digits that two people compare.
+/// The six digits that two people compare when they pair their devices.
 public struct PairingCode: Hashable, Sendable, CustomStringConvertible {
-    /// The number below 1,000,000 that the digits make.
+    /// The digits as a number below 1,000,000.
     public let number: Int
 
-    /// One past the greatest number.
+    /// All numbers are below this bound.
     static let upperBound = 1_000_000
 
-    /// The code that a hash stands for: its first eight bytes as a number, in network order, modulo 1,000,000.
+    /// Creates the code for a hash: its first eight bytes as a number in network order, modulo 1,000,000.
     init(hash: [UInt8]) {
         precondition(hash.count >= 8)
         let word = hash.prefix(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
@@ -19,6 +19,6 @@ public struct PairingCode: Hashable, Sendable, CustomStringConvertible {
         return String(repeating: "0", count: 6 - text.count) + text
     }
 
-    /// The digits as they are easiest to read out, such as `040 215`.
+    /// The digits in two groups, which are easy to read out, such as `040 215`.
     public var description: String { "\(digits.prefix(3)) \(digits.suffix(3))" }
 }

@@ -1,11 +1,11 @@
 import COpenSSL
 
-/// Makes sure that nobody is between two peers on one TLS connection: both show the same six digits, two people compare them,
-/// as in Bluetooth's numeric comparison.
+/// Runs one pairing on one TLS connection: both sides show the same six digits, and two people compare them.
 ///
-/// A value without I/O and without a clock, for one connection and one attempt. The session gives it what comes and sends
-/// what it says; it sets the time limit, and asks its program before it lets an exchange begin. `docs/PROTOCOL.md` has
-/// the messages and why a man in the middle has one try in a million.
+/// This shows that nobody is between the two peers, as in Bluetooth's numeric comparison. A value without I/O and
+/// without a clock, for one connection and one attempt. The session passes it the received messages and sends the
+/// messages it returns. The session also sets the time limit, and asks its program before an exchange begins.
+/// `docs/PROTOCOL.md` describes the messages, and why a man in the middle has a chance of one in a million.
 ///
 /// ```
 /// asking   begin → commitment ──▶                              reveal ──▶  confirm → confirmed ──▶
@@ -13,31 +13,32 @@ import COpenSSL
 /// ```
 package struct PairingExchange {
     package enum Role {
-        /// Wants to be paired, and began.
+        /// The side that began the pairing.
         case asking
-        /// Was asked.
+        /// The side that was asked.
         case asked
     }
 
-    /// What is to be done after a message or a confirmation.
+    /// What the session does after a message or a confirmation.
     package enum Step: Equatable {
         case nothing
         case send(PairingMessage)
-        /// Show the digits to the person; send the message, if there is one, first.
+        /// Send the message, if there is one, then show the digits to the person.
         case showCode(PairingCode, send: PairingMessage?)
-        /// The other side's person has confirmed, this side's not yet.
+        /// The other side's person has confirmed, but this side's person has not yet.
         case otherConfirmed
-        /// The peers are paired; send the message, if there is one, first.
+        /// Send the message, if there is one. The peers are then paired.
         case bothConfirmed(send: PairingMessage?)
-        /// The other side does not go on.
+        /// The other side refuses the pairing.
         case refused(PairingRefusal)
     }
 
-    /// What the other side did that no honest one does. The link must be ended.
+    /// A message from the other side that no honest peer sends. The link must be ended.
     package enum Violation: Error, Hashable {
-        /// A message that does not belong there.
+        /// A message that is not allowed in this phase.
         case outOfOrder(message: String, phase: String)
-        /// The asking side revealed another nonce than it had committed to: it wanted to choose the digits.
+        /// The asking side revealed another nonce than the one it had committed to, as an attacker
+        /// does who wants to choose the digits.
         case brokenCommitment
 
         package var words: String {
@@ -50,19 +51,20 @@ package struct PairingExchange {
         var asCause: NighError.Cause { .protocolViolation(words) }
     }
 
-    /// The label of the TLS exporter that makes the keying material, and how much of it. There is no context.
+    /// The label of the TLS exporter, and the number of bytes it exports. The exporter's context is empty.
     static let exporterLabel = "EXPORTER-nigh pairing 1"
     static let keyingMaterialByteCount = 32
 
     private enum Phase {
         case idle
-        /// Committed; `hasCrossed` once the other side was seen to ask at the same time and gives way.
+        /// The commitment is sent. `hasCrossed` is true once a commitment from the other side has
+        /// crossed it, and the other side gives way.
         case waitingForNonce(hasCrossed: Bool)
         case waitingForCommitment
         case waitingForReveal(PairingValue)
         case comparing(isConfirmed: Bool, isOtherConfirmed: Bool)
         case paired
-        /// The other side may have sent something before it heard of it.
+        /// This side refused. Messages that the other side sent before it received the refusal may still arrive.
         case refusedHere
         case refusedThere
     }
@@ -74,8 +76,10 @@ package struct PairingExchange {
     private let nonce: SecretBytes
     private var phase: Phase
 
-    /// An exchange between `own` and `other`, who are two, on the TLS connection that `keyingMaterial` was exported from. The
-    /// nonce is for tests; by default it is drawn from libcrypto's private randomness.
+    /// Creates an exchange between two different peers, `own` and `other`.
+    ///
+    /// `keyingMaterial` is exported from their TLS connection. Only tests pass a nonce; by default it comes from
+    /// libcrypto's private random numbers.
     package init(
         role: Role, own: PeerID, other: PeerID, keyingMaterial: SecretBytes, nonce: SecretBytes? = nil
     ) {
@@ -100,7 +104,7 @@ package struct PairingExchange {
         return nonce
     }
 
-    /// Whether nothing more will come of it: paired, or refused.
+    /// Whether the exchange has ended: paired or refused.
     package var isOver: Bool {
         switch phase {
         case .paired, .refusedHere, .refusedThere: true
@@ -108,21 +112,22 @@ package struct PairingExchange {
         }
     }
 
-    /// Whether the digits are shown and have yet to be confirmed by both.
+    /// Whether the digits are shown and not yet confirmed by both sides.
     var showsCode: Bool {
         if case .comparing = phase { true } else { false }
     }
 
     // MARK: This side
 
-    /// The first message of the asking side; nil for the asked one, which waits, and when called again.
+    /// Returns the first message of the asking side. Nil for the asked side, which waits, and when called again.
     package mutating func begin() -> PairingMessage? {
         guard case .idle = phase else { return nil }
         phase = .waitingForNonce(hasCrossed: false)
         return nonce.withBytes { .commitment(commitment(to: UnsafeRawBufferPointer($0))) }
     }
 
-    /// This side's person says that the digits are the same. Does nothing while no digits are shown, or when called again.
+    /// Notes that this side's person says that the digits are the same. Does nothing while no
+    /// digits are shown, or when called again.
     package mutating func confirm() -> Step {
         guard case .comparing(isConfirmed: false, let isOtherConfirmed) = phase else { return .nothing }
         guard isOtherConfirmed else {
@@ -133,7 +138,7 @@ package struct PairingExchange {
         return .bothConfirmed(send: .confirmed)
     }
 
-    /// This side does not go on; gives the message that says so, or nil when it is over already.
+    /// Refuses the pairing. Returns the message that says so, or nil if the exchange has already ended.
     package mutating func refuse(_ reason: PairingRefusal) -> PairingMessage? {
         guard !isOver else { return nil }
         phase = .refusedHere
@@ -142,7 +147,7 @@ package struct PairingExchange {
 
     // MARK: The other side
 
-    /// Takes a message of the other side.
+    /// Handles a message from the other side.
     package mutating func receive(_ message: PairingMessage) throws(Violation) -> Step {
         switch (phase, message) {
         case (.refusedHere, _): return .nothing
@@ -154,7 +159,7 @@ package struct PairingExchange {
             phase = .waitingForReveal(commitment)
             return .send(.nonce(ownNonce))
         case (.waitingForNonce(hasCrossed: false), .commitment(let commitment)):
-            return crossed(by: commitment)
+            return resolveCrossing(with: commitment)
         case (.waitingForNonce, .nonce(let nonce)):
             phase = .comparing(isConfirmed: false, isOtherConfirmed: false)
             return .showCode(code(asking: ownNonce, asked: nonce), send: .reveal(ownNonce))
@@ -174,9 +179,10 @@ package struct PairingExchange {
         }
     }
 
-    /// Both have asked at once. The greater PeerID goes on asking, the other side is asked; what it has committed to was never
-    /// shown, so its nonce is still good.
-    private mutating func crossed(by commitment: PairingValue) -> Step {
+    /// Handles a commitment that crossed this side's own. The side with the greater PeerID stays the
+    /// asking side, and the other side becomes the asked side. The nonce behind its commitment was
+    /// never revealed, so it can still be used.
+    private mutating func resolveCrossing(with commitment: PairingValue) -> Step {
         guard own < other else {
             phase = .waitingForNonce(hasCrossed: true)
             return .nothing
@@ -223,8 +229,11 @@ package struct PairingExchange {
         }
     }
 
-    /// SHA-256 of the label, the connection's keying material, both PeerIDs with the asking side's first, and the nonces. All but
-    /// the label is of fixed size and no label begins another, so no two inputs are the same bytes.
+    /// Returns the SHA-256 of the label, the connection's keying material, both PeerIDs with the
+    /// asking side's first, and the nonces.
+    ///
+    /// All parts except the label have a fixed size, and no label begins with another one, so two
+    /// different inputs never have the same bytes.
     private func hash(_ label: String, _ nonces: [UnsafeRawBufferPointer]) -> [UInt8] {
         let peers = role == .asking ? own.bytes + other.bytes : other.bytes + own.bytes
         let parts = nonces.reduce(0) { $0 + $1.count }

@@ -1,19 +1,19 @@
 import Glibc
 
 extension ProtectedFile {
-    /// Tells one content of the file from another without reading it.
+    /// Identifies a version of the file's content without reading it.
     enum Stamp: Hashable, Sendable {
         case noFile
         case file(
             device: UInt, inode: UInt, byteCount: Int, modified: Moment, changed: Moment)
-        /// The file system does not say, for this reason.
+        /// The file system does not report it, for this reason.
         case unknown(errno: Int32)
     }
 
-    /// The stamp of what is at the path now.
+    /// The stamp of the file that is at the path now.
     ///
-    /// A change that follows another within one tick of the file system's clock can leave the stamp as it was. So whoever compares stamps
-    /// should look twice, further apart than that, before it reads.
+    /// If the file changes twice within one tick of the file system's clock, the stamp can stay the same. So compare
+    /// stamps twice, further apart than one tick, before you read the file.
     var stamp: Stamp {
         var status = stat()
         guard lstat(path, &status) == 0 else {

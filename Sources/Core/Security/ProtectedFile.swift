@@ -1,48 +1,49 @@
 import Glibc
 
-/// A file that only its owner may change, such as the one with an identity or the one with the peers its owner trusts.
+/// A file that only its owner may change, such as the identity file or the trust store's file.
 ///
-/// Who can write such a file decides who somebody is. So nothing is believed of a file that others can write or that
-/// somebody else owns, and nothing is half written: a crash at any moment leaves the old content or the new. Every
-/// call reads or writes a disk and may block; none belongs on a session's loop.
+/// Anybody who can write such a file can change who a peer is. So Nigh does not use a file that others can write or
+/// that somebody else owns, and never leaves a file half written: after a crash at any moment, it has the old content
+/// or the new. Every call reads or writes a disk and may block, so never call this on a session's loop.
 struct ProtectedFile: Hashable, Sendable {
-    /// What is kept in the file, and so how strictly it is guarded.
+    /// The kind of content, which determines the checks.
     struct Kind: Hashable, Sendable {
-        /// What was being done when something about the file fails.
+        /// The stage of errors about the file.
         let stage: NighError.Stage
-        /// What a person calls the file.
+        /// The name of the file in messages.
         let name: String
-        /// A longer file is refused, in the words behind it.
+        /// A longer file is refused, for the reason in `tooLarge`.
         let maximumByteCount: Int
         let tooLarge: String
-        /// The permission bits that must not be set, and what it means if one is.
+        /// The permission bits that must not be set, and the reason for the refusal if one is.
         let forbiddenMode: mode_t
         let exposed: String
-        /// Whether each change puts a new file in the old one's place. Then the path must not be a symbolic link, which
-        /// would be what is replaced, and others must not be able to do the same in its folder.
+        /// Whether each change replaces the file with a new one. Then the path must not be a symbolic link, because the
+        /// link itself would be replaced. And no other user may be able to replace files in the folder.
         let isReplaced: Bool
-        /// What helps when the content is of no use.
+        /// The advice if the content is unusable.
         let replaceAdvice: String
     }
 
     let path: String
     let kind: Kind
-    /// How long another process may hold the lock before that is an error.
+    /// How long another process may hold the lock before this process reports an error.
     private let patience: Moment.Span
 
-    /// The file at `path`; a relative path counts from the working directory.
+    /// Creates a reference to the file at `path`. A relative path is relative to the working directory.
     init(path: String, kind: Kind, patience: Moment.Span = .seconds(10)) {
         self.path = path
         self.kind = kind
         self.patience = patience
     }
 
-    /// The user's own file of this name: in `nigh` in `$XDG_DATA_HOME`, or where that is unset in `~/.local/share`.
+    /// Returns the user's own file of this name: in `nigh` in `$XDG_DATA_HOME`, or
+    /// in `~/.local/share` if that is unset.
     static func ofThisUser(_ name: String, kind: Kind) throws(NighError) -> ProtectedFile {
         try ofThisUser(name, kind: kind, in: DataFolder.ofThisUser)
     }
 
-    /// The file of this name in that folder, where there is one.
+    /// Returns the file of this name in `folder`. Fails if `folder` is nil.
     static func ofThisUser(_ name: String, kind: Kind, in folder: String?) throws(NighError) -> ProtectedFile
     {
         if let folder { return ProtectedFile(path: folder + "/" + name, kind: kind) }
@@ -53,9 +54,9 @@ struct ProtectedFile: Hashable, Sendable {
 
     // MARK: Reading
 
-    /// The whole content; nil if there is no file.
+    /// Reads the whole content. Nil if there is no file.
     func read() throws(NighError) -> SecretBytes? {
-        // Not blocking, or a pipe in the file's place would hold up the program for ever.
+        // Non-blocking, because opening a named pipe in the file's place would block forever.
         let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (kind.isReplaced ? O_NOFOLLOW : 0)
         let descriptor = open(path, flags)
         guard descriptor >= 0 else {
@@ -86,7 +87,7 @@ struct ProtectedFile: Hashable, Sendable {
         return content
     }
 
-    /// Reads until `bytes` is full; false if the file ends before.
+    /// Reads until `bytes` is full. Returns false if the file ends earlier.
     private func fill(
         _ bytes: UnsafeMutableRawBufferPointer, from descriptor: Int32
     ) throws(NighError) -> Bool {
@@ -125,72 +126,74 @@ struct ProtectedFile: Hashable, Sendable {
 
     // MARK: Writing
 
-    /// Makes the file, whole or not at all, and its folder where that is missing. Does nothing if a file has come to
-    /// be there meanwhile.
+    /// Creates the file with `content`, and its folder if that is missing. Does nothing if the file exists by then.
+    /// The file never appears half written.
     func create(_ content: SecretBytes) throws(NighError) {
         try Self.makeFolder(folder, for: kind)
-        let draft = hidden(String(UInt64.random(in: .min ... .max), radix: 36))
+        let draft = hiddenPath(String(UInt64.random(in: .min ... .max), radix: 36))
         defer { unlink(draft) }
         try write(content, to: draft)
-        // Unlike a rename, a link never takes the place of what another program has put there.
+        // Unlike a rename, a link never replaces a file that another program has created.
         guard link(draft, path) == 0 || errno == EEXIST else {
             throw systemError(errno, "cannot create \(path)", advice: "name a file on another file system")
         }
-        keepFolder()
+        syncFolder()
     }
 
-    /// Puts `content` in the place of what is there, whole or not at all. Only to be called inside `withLock`.
+    /// Replaces the content of the file. The file is never half written. Call this only inside `withLock`.
     func replace(with content: SecretBytes) throws(NighError) {
-        // One name for all drafts: the lock keeps others from it, and what a crash has left here goes now.
-        let draft = hidden("draft")
+        // All drafts have the same name, because the lock keeps others away. What a
+        // crash has left there is removed now.
+        let draft = hiddenPath("draft")
         unlink(draft)
         defer { unlink(draft) }
         try write(content, to: draft)
         guard rename(draft, path) == 0 else { throw systemError(errno, "cannot replace \(path)") }
-        keepFolder()
+        syncFolder()
     }
 
-    /// Gives the file another name, in the same folder, that ends with `suffix` and was free; returns the path it has then, or nil if there was
-    /// no file.
+    /// Renames the file within its folder, to a free name that ends with `suffix`. Returns the
+    /// new path, or nil if there was no file.
     func setAside(as suffix: String) throws(NighError) -> String? {
         if let status = Self.status(of: path) { try checkKind(status) }
         for count in 1...1_000 {
             let target = "\(path).\(suffix)\(count == 1 ? "" : "-\(count)")"
-            // Unlike a rename, a link never takes the place of what is there.
+            // Unlike a rename, a link never replaces an existing file.
             if link(path, target) != 0 {
                 if errno == ENOENT { return nil }
                 if errno == EEXIST { continue }
                 throw systemError(errno, "cannot move \(path) to \(target)")
             }
             guard unlink(path) == 0 else { throw systemError(errno, "cannot move \(path) to \(target)") }
-            keepFolder()
+            syncFolder()
             return target
         }
         throw refusal("too many of it were set aside", advice: "remove some of \(path).*")
     }
 
-    /// Calls `body` while no other process, and no other thread, is inside this call for the same path. Makes the
-    /// file's folder where that is missing.
+    /// Calls `body` while no other process or thread is inside this call for the same path. Creates
+    /// the file's folder if it is missing.
     func withLock<Result>(_ body: () throws(NighError) -> Result) throws(NighError) -> Result {
         try Self.makeFolder(folder, for: kind)
         try checkFolder()
-        let lock = hidden("lock")
-        // The lock file stays for ever: one that is removed could be held by one process and made anew by another.
+        let lock = hiddenPath("lock")
+        // The lock file is never removed: one process could still hold the removed file while another creates it again.
         let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
         let descriptor = open(lock, flags, 0o600)
         guard descriptor >= 0 else {
             throw systemError(errno, "cannot open \(lock)", advice: "remove it if it is not yours")
         }
-        // The end of the process lets go of the lock, however it ends. Closing does so where nobody else has the descriptor; but
-        // a process that another thread started meanwhile has it until it runs its program.
+        // The lock is released when the process ends, however it ends. Closing the descriptor releases it
+        // too, unless another process has the descriptor: a process that another thread has just started
+        // has it until it executes its program.
         defer { close(descriptor) }
         try wait(for: lock, descriptor)
         defer { flock(descriptor, LOCK_UN) }
         return try body()
     }
 
-    /// Asks again and again instead of waiting inside the system, where nothing would end the wait for a process that
-    /// was stopped with the lock in its hands.
+    /// Waits for the lock by trying again and again. A blocking call could wait forever for a process that
+    /// was stopped while it holds the lock.
     private func wait(for lock: String, _ descriptor: Int32) throws(NighError) {
         let deadline = Self.now() + patience
         var pause: Int = 1_000_000
@@ -215,12 +218,12 @@ struct ProtectedFile: Hashable, Sendable {
         return Moment(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 
-    /// Writes a file that must not be there yet, down to the disk.
+    /// Writes a new file, which must not exist yet, and flushes it to the disk.
     private func write(_ content: SecretBytes, to draft: String) throws(NighError) {
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw systemError(errno, "cannot create a file in \(folder)") }
         defer { close(descriptor) }
-        // The process's file mode mask may have taken bits away.
+        // The process's umask may have removed permission bits.
         guard fchmod(descriptor, 0o600) == 0 else { throw systemError(errno, "cannot protect \(path)") }
         try content.withBytes { bytes throws(NighError) in
             var rest = bytes[...]
@@ -239,13 +242,13 @@ struct ProtectedFile: Hashable, Sendable {
 
     private var folder: String { Self.folder(of: path) }
 
-    /// A file beside this one that listings leave out.
-    private func hidden(_ suffix: String) -> String {
+    /// Returns the path of a hidden file beside this one.
+    private func hiddenPath(_ suffix: String) -> String {
         let name = path.split(separator: "/").last ?? "file"
         return "\(folder)/.\(name).\(suffix)"
     }
 
-    /// Makes `folder` and those above it that are missing, for their owner alone.
+    /// Creates `folder` and its missing parents, accessible to their owner only.
     private static func makeFolder(_ folder: String, for kind: Kind) throws(NighError) {
         if mkdir(folder, 0o700) == 0 { return }
         var number = errno
@@ -265,7 +268,7 @@ struct ProtectedFile: Hashable, Sendable {
         }
     }
 
-    /// Refuses a folder in which others could put another file into this one's place.
+    /// Refuses a folder in which another user could replace this file.
     private func checkFolder() throws(NighError) {
         guard let status = Self.status(of: folder) else {
             throw systemError(errno, "cannot examine the folder \(folder)")
@@ -283,8 +286,8 @@ struct ProtectedFile: Hashable, Sendable {
         }
     }
 
-    /// Puts the folder's new entry on the disk. The content is there already, so this is not worth failing for.
-    private func keepFolder() {
+    /// Flushes the folder's new entry to the disk. Errors are ignored, because the content is already there.
+    private func syncFolder() {
         let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { return }
         fsync(descriptor)
@@ -301,7 +304,7 @@ struct ProtectedFile: Hashable, Sendable {
 
     // MARK: Errors
 
-    /// That the file cannot be used as it is.
+    /// Returns the error that the file cannot be used as it is.
     func refusal(_ why: String, advice: String) -> NighError {
         NighError(kind.stage, .invalid("\(kind.name) \(path): \(why)"), advice: advice)
     }
@@ -317,7 +320,7 @@ struct ProtectedFile: Hashable, Sendable {
             kind.stage, .system(number, "\(what): \(String(cString: strerror(number)))"), advice: advice)
     }
 
-    /// The path as a person can paste it into a shell.
+    /// Returns the path in a form that a person can paste into a shell.
     private static func quoted(_ path: String) -> String {
         let plain = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-")
         if path.allSatisfy(plain.contains), !path.hasPrefix("-") { return path }

@@ -1,25 +1,25 @@
 import COpenSSL
 
-/// What an accepting peer gave so that the next link to it costs less: TLS's session ticket with the secret that goes
-/// with it. Good for one handshake with the peer that gave it; kept in memory only.
+/// A TLS session ticket with its secret, from an accepting peer. It makes the next link to that peer cheaper.
 ///
-/// Copies share the ticket: used through one, it is used up for all.
+/// It is valid for one handshake, with the peer that gave it, and is kept in memory only. Copies share the ticket:
+/// once one copy is used, all are used up.
 struct ResumptionTicket: Sendable {
-    /// Who gave it.
+    /// The peer that gave the ticket.
     let peer: PeerID
     private let session: Owned
 
-    /// Takes over a reference to `session`, an `SSL_SESSION` nobody else changes.
+    /// Creates a ticket that owns `session`, an `SSL_SESSION` that nobody else changes.
     init(owning session: OpaquePointer, peer: PeerID) {
         self.peer = peer
         self.session = Owned(session)
     }
 
-    /// The `SSL_SESSION`, owned by the caller; nil after the first call.
+    /// Returns the `SSL_SESSION`, which the caller then owns. Nil after the first call.
     func take() -> OpaquePointer? { session.take() }
 
-    /// Has the ticket forgotten and its secret overwritten with the last copy, if nobody has used it. `@unchecked
-    /// Sendable`: the pointer is reached through the lock alone, and handed out once.
+    /// Owns the `SSL_SESSION`. An unused one is freed, and its secret overwritten, with the last copy of the ticket.
+    /// `@unchecked Sendable`: only code that holds the lock accesses the pointer, and it is handed out once.
     private final class Owned: @unchecked Sendable {
         private let lock = Lock()
         private var pointer: OpaquePointer?

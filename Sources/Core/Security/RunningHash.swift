@@ -1,12 +1,12 @@
 import COpenSSL
 
-/// SHA-256 of bytes that come piece by piece.
+/// Computes the SHA-256 of bytes that arrive piece by piece.
 ///
-/// For one thread at a time: it holds a libcrypto context that everything changes.
+/// For one thread at a time, because every call changes its libcrypto context.
 package final class RunningHash {
     private let context: OpaquePointer
 
-    /// Of nothing so far.
+    /// Creates the hash of no bytes.
     package init() {
         context = EVP_MD_CTX_new()
         reset()
@@ -14,18 +14,18 @@ package final class RunningHash {
 
     deinit { EVP_MD_CTX_free(context) }
 
-    /// Forgets what came.
+    /// Starts again with no bytes.
     package func reset() {
         precondition(EVP_DigestInit_ex(context, EVP_sha256(), nil) == 1, "libcrypto has no SHA-256")
     }
 
-    /// Goes on with `bytes`.
+    /// Adds `bytes`.
     package func update(_ bytes: UnsafeRawBufferPointer) {
         precondition(
             EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) == 1, "libcrypto cannot hash")
     }
 
-    /// The hash of what has come so far; more may come.
+    /// The hash of all bytes so far. More bytes may follow.
     package var value: [UInt8] {
         let copy = EVP_MD_CTX_new()
         defer { EVP_MD_CTX_free(copy) }

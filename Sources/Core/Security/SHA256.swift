@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// The hash that everything here is named, committed and compared by.
+/// SHA-256, the hash function for PeerIDs and for pairing.
 package enum SHA256 {
     static let byteCount = 32
 

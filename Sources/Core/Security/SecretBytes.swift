@@ -1,13 +1,13 @@
 import COpenSSL
 
-/// Bytes that must not outlive their use: a seed, a key file's text. Overwritten when the last reference goes.
+/// Bytes that are overwritten when their last reference is released: a seed, or the text of a key file.
 ///
-/// No array and no string ever holds such bytes, since those are copied and freed as the compiler sees fit.
-/// `@unchecked Sendable`: filled by the one who made it, before anybody else sees it.
+/// Such bytes are never in an array or a string, because the compiler may copy and free those at any time.
+/// `@unchecked Sendable`: only the creator writes the bytes, before anybody else has a reference.
 package final class SecretBytes: @unchecked Sendable {
     private let buffer: UnsafeMutableRawBufferPointer
 
-    /// `count` zeroes.
+    /// Creates `count` zero bytes.
     package init(count: Int) {
         buffer = .allocate(byteCount: count, alignment: 16)
         buffer.initializeMemory(as: UInt8.self, repeating: 0)
@@ -18,10 +18,10 @@ package final class SecretBytes: @unchecked Sendable {
         buffer.deallocate()
     }
 
-    /// How many bytes.
+    /// The number of bytes.
     var count: Int { buffer.count }
 
-    /// Calls `body` with the bytes in place, valid for the time of the call.
+    /// Calls `body` with the bytes in place. They are valid during the call.
     package func withBytes<Result, Failure: Error>(
         _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {

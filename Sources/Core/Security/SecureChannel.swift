@@ -1,69 +1,71 @@
-/// What stands between a link's frames and its pipe once the prefaces have chosen it: TLS, or nothing.
+/// The layer between a link's frames and its pipe: TLS, or nothing. The prefaces choose which.
 ///
-/// It does no I/O: bytes of the pipe go in and plain bytes come out, and the other way round. The link machine owns one for
-/// each pipe and calls it on the loop. Plain bytes appear only after the channel knows who is at the other end. Where a
-/// call throws, `wire` may still have got an alert that tells the other side why; no other call is useful afterwards.
+/// It does no I/O: it turns bytes of the pipe into plain bytes, and plain bytes into bytes for the pipe.
+/// Each link machine owns one and calls it on the loop. Plain bytes come out only after the channel knows
+/// who is at the other end. If a call throws, `wire` may contain an alert that tells the other side why;
+/// after that, no other call is useful.
 protocol SecureChannel: AnyObject {
-    /// Whether the handshake is done and frames may pass.
+    /// Whether the handshake has ended, so that frames may pass.
     var isEstablished: Bool { get }
 
-    /// Who is at the other end, proven by the handshake; nil before it is done, and always where the channel proves
-    /// nothing.
+    /// The peer at the other end, as the handshake has proven. Nil before the handshake has ended, and
+    /// always for a channel that proves nothing.
     var provenPeer: PeerID? { get }
 
-    /// Whether the handshake was shortened by a ticket of an earlier one.
+    /// Whether a ticket from an earlier handshake shortened this one.
     var wasResumed: Bool { get }
 
-    /// Begins the handshake; what is to be written goes to `wire`.
+    /// Begins the handshake. Appends the bytes to write to `wire`.
     func begin(wire: inout ByteQueue) throws(NighError)
 
-    /// Takes bytes of the pipe. Decrypted ones go to `plain`, replies of the handshake to `wire`. Where it throws, `plain` has
-    /// got what was authenticated before.
+    /// Handles bytes received from the pipe. Appends decrypted bytes to `plain`, and replies of the handshake to
+    /// `wire`. If it throws, `plain` has the bytes that were authenticated before.
     func receive(_ bytes: ByteSlice, plain: inout ByteQueue, wire: inout ByteQueue) throws(NighError)
 
-    /// Takes all of `plain`, and puts what stands for it on the pipe into `wire`.
+    /// Removes all bytes from `plain` and appends them in sealed form to `wire`.
     func seal(_ plain: inout ByteQueue, into wire: inout ByteQueue) throws(NighError)
 
-    /// Says that nothing more will come (TLS close_notify); nothing may be sealed afterwards.
+    /// Tells the other side that nothing more will come (TLS close_notify). Nothing may be sealed afterwards.
     func end(wire: inout ByteQueue)
 
-    /// Bytes only the two ends of this very handshake can compute (TLS exporter, RFC 8446 7.5); nil before it is done, or
-    /// where nothing is secret.
+    /// Returns bytes that only the two ends of this handshake can compute (TLS exporter, RFC 8446, 7.5). Nil before the
+    /// handshake has ended, or if the channel has no secret.
     func keyingMaterial(label: String, context: [UInt8], count: Int) -> SecretBytes?
 
-    /// Gives the other side a ticket for its next link; for the accepting side.
+    /// Sends the other side a ticket for its next link. For the accepting side.
     func giveTicket(wire: inout ByteQueue)
 
-    /// The newest ticket the other side gave, once; the dialling side keeps it for its next link to that peer.
+    /// Returns the newest ticket from the other side, once. The dialling side keeps it for its next link to that peer.
     func takeTicket() -> ResumptionTicket?
 
-    /// Lets go of memory that only traffic needs; called when the link has been idle for a while.
+    /// Releases memory that only traffic needs. Called when the link has been idle for a while.
     func releaseIdleMemory()
 
-    /// Bytes held inside: received and not decrypted, or to be written and not yet handed out.
+    /// The number of bytes held in the channel: received and not decrypted yet, or
+    /// to be written and not handed out yet.
     var heldByteCount: Int { get }
 }
 
-/// Which end of the pipe a link is: the accepting one is the server of a TLS handshake.
+/// The side of a pipe that a link is on. The accepting side is the server of a TLS handshake.
 package enum LinkSide {
     case dialling
     case accepting
 }
 
-/// Which kinds of security this session would use, and how to begin one.
+/// The kinds of security that a session accepts, with a function that creates the channel.
 struct SecureChannelOffer: Sendable {
-    /// Makes the channel of one link. `expected` is whom the link was dialled for, if that is known; the ticket is one
-    /// that this peer gave before.
+    /// Creates the channel of one link. `expected` is the peer for which the link was dialled, if known. The
+    /// ticket is one that this peer gave before.
     typealias Make =
         @Sendable (Preface.Security, LinkSide, _ expected: PeerID?, ResumptionTicket?) -> any SecureChannel
 
     let accepted: Preface.Security
     let make: Make
 
-    /// Frames go as they are. Proves nothing about who is at the other end.
+    /// Frames are sent in plaintext. This does not prove who is at the other end.
     static let plaintext = SecureChannelOffer(accepted: .plaintext) { _, _, _, _ in PlaintextChannel() }
 
-    /// TLS 1.3 and nothing else.
+    /// TLS 1.3 only.
     static func tls(_ context: TLSContext) -> SecureChannelOffer {
         SecureChannelOffer(accepted: .tls13) { _, side, expected, ticket in
             TLSChannel(context, side: side, expected: expected, ticket: ticket)
@@ -71,7 +73,7 @@ struct SecureChannelOffer: Sendable {
     }
 }
 
-/// Passes bytes through by reference.
+/// A channel that passes bytes through unchanged, by reference.
 final class PlaintextChannel: SecureChannel {
     let isEstablished = true
     let provenPeer: PeerID? = nil

@@ -1,7 +1,7 @@
 import COpenSSL
 
 extension SecurityFault {
-    /// What an alert of the other side means (RFC 8446, section 6).
+    /// Creates the fault that an alert of the other side stands for (RFC 8446, section 6).
     init(alert: Int32) {
         switch alert {
         case 42: self = .certificateRefused("it is bad, or somebody else was expected")
@@ -27,7 +27,7 @@ extension SecurityFault {
         115: "an unknown shared key",
     ]
 
-    /// What an entry of libssl's error queue means.
+    /// Creates the fault that an entry of libssl's error queue stands for.
     init(libssl code: UInt) {
         let reason = ERR_GET_REASON(code)
         if reason > SSL_AD_REASON_OFFSET {

@@ -1,16 +1,16 @@
 import COpenSSL
 import Glibc
 
-/// The certificates of Nigh: one self-signed Ed25519 key and nothing else that counts.
+/// Creates and checks Nigh's certificates. Only the self-signed Ed25519 key in them has a meaning.
 enum TLSCertificate {
-    /// An `X509` for `keyPair`, owned by the caller; nil if libcrypto cannot make one.
+    /// Creates an `X509` for `keyPair`, which the caller owns. Nil if libcrypto cannot create one.
     ///
-    /// It tells nothing about its user, and is valid at any time, so that a device without a clock can use it. Its
-    /// length is always the same.
+    /// It reveals nothing about the user. It is valid at any time, so that a device without a clock can use
+    /// it, and always has the same length.
     static func selfSigned(_ keyPair: KeyPair) -> OpaquePointer? {
         guard let certificate = X509_new() else { return nil }
         let name = X509_get_subject_name(certificate)
-        // Positive and of eight bytes each time: the two highest bits are 01.
+        // The two highest bits are 01, so the number is positive and always has eight bytes.
         let serial = UInt64.random(in: .min ... .max) >> 2 | 1 << 62
         let isDone =
             X509_set_version(certificate, Int(X509_VERSION_3)) == 1
@@ -29,7 +29,8 @@ enum TLSCertificate {
         return certificate
     }
 
-    /// Why a certificate is refused: the fault for this side's program, the code that makes libssl send the right alert.
+    /// Why a certificate is refused: the cause for this side's program, and the code
+    /// that makes libssl send the right alert.
     struct Refusal: Error {
         let cause: NighError.Cause
         let code: Int32
@@ -45,12 +46,14 @@ enum TLSCertificate {
         }
     }
 
-    /// Whose certificate `chain`, a stack of `X509`, is, at `now` in seconds since 1970.
+    /// Returns the peer to which the certificate in `chain`, a stack of `X509`, belongs. Throws the reason if it is
+    /// refused. `now` is in seconds since 1970.
     ///
-    /// That the other side holds the private key is for the handshake to prove, and with it all that the signature in the
-    /// certificate could: CertificateVerify is made with the same key, and over every byte of the certificate. So that
-    /// signature is not looked at, which would cost each side a fifth of its handshake. RFC 8446, 4.2.3 has self-signed
-    /// certificates not validated either, since they are where a path of certificates begins.
+    /// The handshake proves that the other side has the private key. It also proves everything that the
+    /// certificate's own signature could prove, because CertificateVerify is made with the same key and covers
+    /// every byte of the certificate. So that signature is not checked; checking it would cost each side a fifth of
+    /// its handshake. By RFC 8446, 4.2.3, signatures of self-signed certificates are not validated either, because
+    /// a certificate path begins with them.
     static func peer(
         of chain: OpaquePointer?, expected: PeerID?, now: time_t
     ) throws(Refusal) -> PeerID {
@@ -72,7 +75,7 @@ enum TLSCertificate {
         guard X509_cmp_time(X509_get0_notAfter(certificate), &now) > 0 else {
             throw Refusal(.certificateExpired, X509_V_ERR_CERT_HAS_EXPIRED)
         }
-        guard saysItIsSelfSigned(certificate) else {
+        guard isDeclaredSelfSigned(certificate) else {
             throw Refusal(.notSelfSigned, X509_V_ERR_CERT_SIGNATURE_FAILURE)
         }
         guard expected == nil || expected == peer else {
@@ -81,8 +84,8 @@ enum TLSCertificate {
         return peer
     }
 
-    /// Whether nobody else is named as the issuer, and the signature is of the one kind there is.
-    private static func saysItIsSelfSigned(_ certificate: OpaquePointer) -> Bool {
+    /// Returns whether the certificate names itself as the issuer, and the signature is an Ed25519 signature.
+    private static func isDeclaredSelfSigned(_ certificate: OpaquePointer) -> Bool {
         X509_NAME_cmp(X509_get_subject_name(certificate), X509_get_issuer_name(certificate)) == 0
             && X509_get_signature_nid(certificate) == NID_ED25519
     }

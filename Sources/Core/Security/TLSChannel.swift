@@ -1,12 +1,12 @@
 import COpenSSL
 
-/// One link's TLS 1.3: libssl over memory, both sides with a certificate, the accepting one as the server.
+/// TLS 1.3 for one link: libssl over memory, with a certificate on both sides, and the accepting side as the server.
 ///
-/// The link machine owns it and calls it on the session's loop. Once warm it takes nothing from the heap itself; libssl takes
-/// and gives back two small blocks a record each way.
+/// The link machine owns it and calls it on the session's loop. After the first records it does not allocate; libssl
+/// allocates and frees two small blocks for each record in each direction.
 ///
-/// What every record asks is not checked for overlapping access at run time: it is reached on the loop alone, and no
-/// callback of libssl comes here.
+/// Properties that each record uses are not checked for overlapping access at run time: they are accessed on the loop
+/// only, and no callback of libssl reaches them.
 package final class TLSChannel: SecureChannel {
     private let context: TLSContext
     private let transport: TLSTransport
@@ -14,15 +14,15 @@ package final class TLSChannel: SecureChannel {
     @exclusivity(unchecked) package private(set) var isEstablished = false
     package private(set) var provenPeer: PeerID?
     private(set) var wasResumed = false
-    /// Why the channel is of no use any more.
+    /// The error after which the channel cannot be used any more.
     @exclusivity(unchecked) private var failure: NighError?
-    /// The two directions end one by one, as TLS has it.
+    /// Whether this side has ended its direction. In TLS, each direction ends by itself.
     @exclusivity(unchecked) private var hasEnded = false
     @exclusivity(unchecked) private var peerHasEnded = false
     @exclusivity(unchecked) private var isActive = false
     @exclusivity(unchecked) private var recordsSealed = 0
 
-    /// A channel that has not begun. A ticket that somebody else than `expected` gave is not used.
+    /// Creates a channel that has not begun. Ignores a ticket from another peer than `expected`.
     init(_ context: TLSContext, side: LinkSide, expected: PeerID?, ticket: ResumptionTicket?) {
         self.context = context
         transport = TLSTransport(context, expected: expected)
@@ -40,7 +40,7 @@ package final class TLSChannel: SecureChannel {
         }
     }
 
-    /// A channel that belongs to no link, for whoever tries channels by themselves.
+    /// Creates a channel without a link, for tests and tools.
     package convenience init(_ context: TLSContext, side: LinkSide) {
         self.init(context, side: side, expected: nil, ticket: nil)
     }
@@ -54,35 +54,36 @@ package final class TLSChannel: SecureChannel {
     package func begin(wire: inout ByteQueue) throws(NighError) {
         becomeActive()
         defer { transport.collect(into: &wire) }
-        try shakeHands()
+        try continueHandshake()
     }
 
     package func receive(_ bytes: ByteSlice, plain: inout ByteQueue, wire: inout ByteQueue) throws(NighError)
     {
         if let failure { throw failure }
-        // Nothing counts after the other side has said that nothing follows (RFC 8446, 6.1).
+        // Nothing counts after the other side has announced the end of its data (RFC 8446, 6.1).
         guard !peerHasEnded else { return }
         becomeActive()
         defer { transport.collect(into: &wire) }
         try transport.lend(bytes) { () throws(NighError) in
-            if !isEstablished { try shakeHands() }
-            if isEstablished { try open(into: &plain) }
+            if !isEstablished { try continueHandshake() }
+            if isEstablished { try decrypt(into: &plain) }
         }
     }
 
-    private func shakeHands() throws(NighError) {
-        Self.forgetErrors()
+    private func continueHandshake() throws(NighError) {
+        Self.clearErrors()
         let result = SSL_do_handshake(ssl)
-        guard result != 1 else { return try handshakeIsDone() }
+        guard result != 1 else { return try finishHandshake() }
         guard SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ else { throw failed(after: result) }
         guard transport.handshakeAllowance > 0 else {
             throw fail(.limit("bytes of a handshake", TLSContext.handshakeLimit))
         }
     }
 
-    private func handshakeIsDone() throws(NighError) {
+    private func finishHandshake() throws(NighError) {
         transport.isHandshaking = false
-        // A resumed handshake shows no certificate: the one of the ticket's handshake counts, verified then.
+        // A resumed handshake shows no certificate. libssl returns the one of the ticket's
+        // handshake, which was verified then.
         guard let certificate = SSL_get0_peer_certificate(ssl), let key = X509_get0_pubkey(certificate),
             let peer = PeerID(key: key)
         else { throw fail(.insecure(.noCertificate)) }
@@ -95,8 +96,8 @@ package final class TLSChannel: SecureChannel {
         isEstablished = true
     }
 
-    private func open(into plain: inout ByteQueue) throws(NighError) {
-        Self.forgetErrors()
+    private func decrypt(into plain: inout ByteQueue) throws(NighError) {
+        Self.clearErrors()
         repeat {
             let chunk = context.withMemory { $0.plain.roomy() }
             let start = chunk.filled
@@ -114,20 +115,21 @@ package final class TLSChannel: SecureChannel {
         } while !transport.isInputTaken || SSL_pending(ssl) > 0
     }
 
-    /// From this size on a record that is not full costs less than bytes copied together to fill it.
-    private static let leastInPlace = TLSContext.recordSize * 3 / 4
+    /// The size from which on sealing bytes in place, in a record that is not full, costs less
+    /// than copying bytes together to fill it.
+    private static let minimumInPlace = TLSContext.recordSize * 3 / 4
 
     package func seal(_ plain: inout ByteQueue, into wire: inout ByteQueue) throws(NighError) {
         if let failure { throw failure }
         guard isEstablished, !hasEnded else { throw NighError(.sending, .closed) }
         becomeActive()
-        Self.forgetErrors()
+        Self.clearErrors()
         defer { transport.collect(into: &wire) }
         while let first = plain.first {
-            if first.count >= Self.leastInPlace {
-                // Records straight from where the bytes lie; libssl makes several of them at once.
+            if first.count >= Self.minimumInPlace {
+                // Seals the bytes in place; libssl makes several records at once.
                 let rest = first.count % TLSContext.recordSize
-                let count = rest >= Self.leastInPlace ? first.count : first.count &- rest
+                let count = rest >= Self.minimumInPlace ? first.count : first.count &- rest
                 try first.withUnsafeBytes { bytes throws(NighError) in
                     try seal(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
                 }
@@ -178,9 +180,9 @@ package final class TLSChannel: SecureChannel {
     package func giveTicket(wire: inout ByteQueue) {
         guard isEstablished, failure == nil, !hasEnded else { return }
         becomeActive()
-        Self.forgetErrors()
+        Self.clearErrors()
         defer { transport.collect(into: &wire) }
-        // Without one the next handshake is a full one, and nothing else.
+        // Without a ticket the next handshake is a full one; nothing else changes.
         if SSL_new_session_ticket(ssl) != 1 || SSL_do_handshake(ssl) != 1 { ERR_clear_error() }
     }
 
@@ -192,7 +194,7 @@ package final class TLSChannel: SecureChannel {
     // MARK: Memory
 
     package func releaseIdleMemory() {
-        // Refused where a part of a record is held, which the rest will follow.
+        // libssl refuses while it holds a part of a record, the rest of which will follow.
         SSL_free_buffers(ssl)
         becomeIdle()
     }
@@ -214,12 +216,12 @@ package final class TLSChannel: SecureChannel {
         context.channelBecameIdle(self)
     }
 
-    // MARK: Failing
+    // MARK: Errors
 
-    /// libssl judges its own calls by the thread's queue of errors, to which others may have added. Looking first costs
-    /// far less than clearing an empty queue.
+    /// Clears the thread's queue of errors. libssl judges its own calls by this queue, and other code may have added
+    /// errors to it. Peeking first costs far less than clearing an empty queue.
     @inline(__always)
-    private static func forgetErrors() {
+    private static func clearErrors() {
         if ERR_peek_error() != 0 { ERR_clear_error() }
     }
 
@@ -230,7 +232,7 @@ package final class TLSChannel: SecureChannel {
         return error
     }
 
-    /// What libssl means by failing with `result`.
+    /// Returns the error that libssl means when it fails with `result`.
     private func failed(after result: Int32) -> NighError {
         defer { ERR_clear_error() }
         if let problem = transport.problem { return fail(problem) }

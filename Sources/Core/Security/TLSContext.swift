@@ -1,51 +1,53 @@
 import COpenSSL
 import Glibc
 
-/// What all TLS channels of one session share: its certificate, the rules of the handshake, the keys of its tickets and
-/// the memory records pass through.
+/// What all TLS channels of one session share: the certificate, the rules of the handshake, the ticket keys, and
+/// the memory that records pass through.
 ///
-/// `@unchecked Sendable`: made on any thread and handed to the session's loop before the first channel is made; from then
-/// on it and its channels are used on that loop alone.
+/// `@unchecked Sendable`: created on any thread and passed to the session's loop before the first channel is created.
+/// From then on, the context and its channels are used on that loop only.
 package final class TLSContext: @unchecked Sendable {
-    /// The only protocol offered and accepted (ALPN, RFC 7301).
+    /// The only protocol that is offered and accepted (ALPN, RFC 7301).
     static let applicationProtocol = Array("nigh/1".utf8)
     /// The longest content of a record (RFC 8446, 5.1).
     package static let recordSize = 16_384
-    /// How many bytes of a handshake are taken from somebody who has not proven anything yet.
+    /// The maximum number of handshake bytes accepted from a side that has not proven who it is.
     package static let handshakeLimit = 16_384
-    /// The longest list of certificates that is looked at; ours has some 250 bytes.
+    /// The longest certificate list that is read. Ours has about 250 bytes.
     static let certificateLimit = 4_096
-    /// Seconds a ticket is good for.
+    /// The number of seconds for which a ticket is valid.
     static let ticketLifetime = 3_600
-    /// Seconds after which tickets are made with new keys; those made with the old ones count for nothing then.
+    /// The number of seconds after which new ticket keys are used. Tickets made with the old keys are then invalid.
     static let ticketKeyLifetime = 24 * 3_600
-    /// Full records sent with one key at most: half of what RFC 8446, 5.5 allows for AES-GCM.
+    /// The maximum number of full records sent with one key: half of what RFC 8446, 5.5 allows for AES-GCM.
     static let recordsPerKey = 1 << 23
 
-    /// How many channels have memory of libssl's for traffic at a time, some 34 KiB each: peers that say something now and then
-    /// must not cost what a stream costs.
+    /// The maximum number of channels that have traffic buffers of libssl at the same time, about 34 KiB each.
+    ///
+    /// The limit exists because a peer that sends something now and then must not cost as much as a stream.
     static let activeChannelLimit = 16
 
-    /// Whose certificate it shows.
+    /// The peer to which the shown certificate belongs.
     let peerID: PeerID
     /// The `SSL_CTX`.
     let pointer: OpaquePointer
     let recordsPerKey: Int
-    /// Where records are sealed to, and where they are opened to.
+    /// The chunks into which records are sealed and opened.
     @exclusivity(unchecked) private var memory = Memory()
-    /// The channels that have memory for traffic, those that got it first at the front. Each takes itself out before it goes, so a
-    /// plain pointer will do.
+    /// The channels with traffic buffers, in the order in which they got them. Unmanaged references are enough, because
+    /// each channel removes itself before it is freed.
     private var activeChannels: ContiguousArray<Unmanaged<TLSChannel>> = []
     private var ticketKeysMadeAt: time_t
 
-    /// Chunks for the bytes of the pipe and for plain bytes, and the place where small slices become one record.
+    /// Chunks for the bytes of the pipe and for plain bytes, and one chunk in which
+    /// small slices are combined into a record.
     struct Memory {
-        /// Holds four full records with what TLS adds to each.
+        /// Each chunk holds four full records with the bytes that TLS adds to each.
         var wire = SharedChunks(chunkSize: 4 * (TLSContext.recordSize + 256))
         var plain = SharedChunks(chunkSize: 4 * TLSContext.recordSize)
         private var staging: Chunk?
 
-        /// An empty chunk for one record, whose content nobody keeps.
+        /// Returns an empty chunk for one record. Nobody keeps its content.
         mutating func emptyStaging() -> Chunk {
             let chunk = staging ?? Chunk(capacity: TLSContext.recordSize)
             chunk.rewind()
@@ -54,24 +56,25 @@ package final class TLSContext: @unchecked Sendable {
         }
     }
 
-    /// Chunks that one channel after the other goes on filling, so that none needs one of its own.
+    /// Chunks that the channels fill in turn, so that no channel needs its own.
     struct SharedChunks {
         private var pool: ChunkPool
         private var chunk: Chunk?
 
         init(chunkSize: Int) { pool = ChunkPool(chunkSize: chunkSize, keepAtMost: 16) }
 
-        /// The chunk to go on with, which has room: from its front if nobody holds any of it, another one where it is full.
+        /// Returns the current chunk if it has room, or another one. A current chunk to which nobody else has a
+        /// reference is filled from its front again.
         @inline(__always)
         mutating func roomy() -> Chunk {
             if chunk != nil, Chunk.rewindIfUnshared(&chunk!) || chunk!.room > 0 {
                 return chunk.unsafelyUnwrapped
             }
-            return another()
+            return nextChunk()
         }
 
         @inline(never)
-        private mutating func another() -> Chunk {
+        private mutating func nextChunk() -> Chunk {
             if let full = chunk { pool.recycle(full) }
             let next = pool.take()
             chunk = next
@@ -79,27 +82,28 @@ package final class TLSContext: @unchecked Sendable {
         }
     }
 
-    /// A context that shows a new certificate of `identity`. Fails where libssl lacks what it takes.
+    /// Creates a context with a new certificate of `identity`. Fails if libssl lacks something that is needed.
     package convenience init(_ identity: Identity) throws(NighError) {
         try self.init(identity, recordsPerKey: Self.recordsPerKey)
     }
 
-    /// As above, with keys renewed after another number of records. Fails where libssl lacks what it takes.
+    /// Creates a context that renews its keys after another number of records. Fails if
+    /// libssl lacks something that is needed.
     init(_ identity: Identity, recordsPerKey: Int) throws(NighError) {
         defer { ERR_clear_error() }
         guard let pointer = SSL_CTX_new(TLS_method()) else { throw Self.failure("cannot make a context") }
         let certificate = TLSCertificate.selfSigned(identity.keyPair)
         defer { X509_free(certificate) }
         let isReady =
-            Self.allowOnlyTheBest(pointer) && SSL_CTX_use_certificate(pointer, certificate) == 1
+            Self.restrictAlgorithms(pointer) && SSL_CTX_use_certificate(pointer, certificate) == 1
             && identity.keyPair.withPointer { SSL_CTX_use_PrivateKey(pointer, $0) } == 1
         guard isReady else {
             SSL_CTX_free(pointer)
             throw Self.failure("has no TLS 1.3 with Ed25519, X25519 and AES-GCM")
         }
-        Self.demandCertificates(pointer)
-        Self.demandApplicationProtocol(pointer)
-        Self.giveTickets(pointer)
+        Self.requireCertificates(pointer)
+        Self.requireApplicationProtocol(pointer)
+        Self.configureTickets(pointer)
         self.pointer = pointer
         self.recordsPerKey = recordsPerKey
         peerID = identity.peerID
@@ -108,10 +112,12 @@ package final class TLSContext: @unchecked Sendable {
 
     deinit { SSL_CTX_free(pointer) }
 
-    /// One version, one kind of signature, one group, the three ciphers of RFC 8446. AES-128 goes first: with the
-    /// processor's own instructions it is the fastest, and X25519 and Ed25519 are no stronger than it. ChaCha20 is for
-    /// processors without such instructions, AES-256 for those who must have it.
-    private static func allowOnlyTheBest(_ context: OpaquePointer) -> Bool {
+    /// Allows one version, one kind of signature, one group, and the three ciphers of RFC 8446.
+    ///
+    /// AES-128 is first: with the processor's own instructions it is the fastest, and X25519 and
+    /// Ed25519 are no stronger than it. ChaCha20 is for processors without such instructions, and
+    /// AES-256 for users who are required to have it.
+    private static func restrictAlgorithms(_ context: OpaquePointer) -> Bool {
         let ciphers = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384"
         let offered = [UInt8(applicationProtocol.count)] + applicationProtocol
         openssl_omit_middlebox_compatibility(context)
@@ -121,7 +127,7 @@ package final class TLSContext: @unchecked Sendable {
             && SSL_CTX_set_alpn_protos(context, offered, UInt32(offered.count)) == 0
     }
 
-    private static func demandCertificates(_ context: OpaquePointer) {
+    private static func requireCertificates(_ context: OpaquePointer) {
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
         openssl_set_longest_certificate_list(context, certificateLimit)
         SSL_CTX_set_cert_verify_callback(
@@ -132,15 +138,16 @@ package final class TLSContext: @unchecked Sendable {
             }, nil)
     }
 
-    private static func demandApplicationProtocol(_ context: OpaquePointer) {
-        // libssl asks which protocol to select only where the client offers some, so that none is found out here.
+    private static func requireApplicationProtocol(_ context: OpaquePointer) {
+        // libssl calls the ALPN callback below only if the client offers a protocol. A
+        // client that offers none is detected here.
         SSL_CTX_set_client_hello_cb(
             context,
             { ssl, alert, _ in
                 guard let ssl, let transport = TLSTransport.of(ssl) else { return SSL_CLIENT_HELLO_ERROR }
                 var bytes: UnsafePointer<UInt8>?
                 var count = 0
-                // A client of before 1.3 is told that, whatever else it lacks.
+                // A client older than TLS 1.3 gets the alert for its version, whatever else it lacks.
                 let isCurrent = SSL_client_hello_get0_ext(ssl, 43, &bytes, &count) == 1
                 guard isCurrent, SSL_client_hello_get0_ext(ssl, 16, &bytes, &count) != 1 else {
                     return SSL_CLIENT_HELLO_SUCCESS
@@ -163,7 +170,7 @@ package final class TLSContext: @unchecked Sendable {
             }, nil)
     }
 
-    /// Where our protocol's name begins in a list of names, each after its length.
+    /// Returns the index of our protocol's name in a list of names, each with its length in front.
     private static func indexOfOurs(in offers: UnsafeBufferPointer<UInt8>) -> Int? {
         var index = 0
         while index < offers.count {
@@ -175,16 +182,19 @@ package final class TLSContext: @unchecked Sendable {
         return nil
     }
 
-    /// No ticket by itself: `TLSChannel.giveTicket` makes one. The server forgets it: all it needs lies in the ticket, locked
-    /// with keys of this context. Used with a new key exchange each time (psk_dhe_ke), and never for early data.
-    private static func giveTickets(_ context: OpaquePointer) {
+    /// Configures session tickets.
+    ///
+    /// libssl sends none by itself; `TLSChannel.giveTicket` creates them. The server does not store them: all it needs
+    /// is in the ticket, encrypted with keys of this context. A ticket is used with a new key exchange each time
+    /// (psk_dhe_ke), and never for early data.
+    private static func configureTickets(_ context: OpaquePointer) {
         SSL_CTX_set_num_tickets(context, 0)
         SSL_CTX_set_max_early_data(context, 0)
         SSL_CTX_set_timeout(context, ticketLifetime)
         SSL_CTX_set_session_id_context(context, applicationProtocol, UInt32(applicationProtocol.count))
         openssl_set_session_cache_mode(context, Int(SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL))
         SSL_CTX_sess_set_new_cb(context) { ssl, session in
-            // A copy: libssl spoils its own when the link that it came over breaks.
+            // A copy, because libssl invalidates its own session when the link on which the ticket came breaks.
             if let ssl, let transport = TLSTransport.of(ssl), let copy = SSL_SESSION_dup(session) {
                 transport.keep(ticket: copy)
             }
@@ -192,7 +202,7 @@ package final class TLSContext: @unchecked Sendable {
         }
     }
 
-    /// Makes tickets with new keys from now on, if the present ones are old enough at `now`. Called for each link.
+    /// Changes the ticket keys if the present ones are old enough at `now`. Called for each link.
     func rotateTicketKeys(now: time_t = time(nil)) {
         guard now < ticketKeysMadeAt || now - ticketKeysMadeAt >= Self.ticketKeyLifetime else { return }
         let keys = SecretBytes(count: Int(openssl_set_ticket_keys(pointer, nil, 0)))
@@ -204,14 +214,15 @@ package final class TLSContext: @unchecked Sendable {
         }
     }
 
-    /// Calls `body` with the memory the channels share.
+    /// Calls `body` with the memory that the channels share.
     @inline(__always)
     func withMemory<Result>(_ body: (inout Memory) -> Result) -> Result { body(&memory) }
 
-    /// How many channels have memory for traffic.
+    /// The number of channels with traffic buffers.
     var activeChannelCount: Int { activeChannels.count }
 
-    /// A channel has traffic again. Where too many have memory for that, the one that got it first gives it up.
+    /// Notes that a channel has traffic again. If too many channels have traffic buffers, the
+    /// one that got them first releases them.
     func channelBecameActive(_ channel: TLSChannel) {
         if activeChannels.count == Self.activeChannelLimit {
             activeChannels[0].takeUnretainedValue().releaseIdleMemory()
@@ -219,7 +230,7 @@ package final class TLSContext: @unchecked Sendable {
         activeChannels.append(.passUnretained(channel))
     }
 
-    /// A channel has no traffic any more. With the last one the shared memory goes.
+    /// Notes that a channel has no traffic any more. When the last channel is idle, the shared memory is released.
     func channelBecameIdle(_ channel: TLSChannel) {
         let own = Unmanaged.passUnretained(channel).toOpaque()
         activeChannels.removeAll { $0.toOpaque() == own }

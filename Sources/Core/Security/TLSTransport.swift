@@ -1,32 +1,32 @@
 import COpenSSL
 import Glibc
 
-/// One end of a TLS channel as libssl sees it: where it takes bytes of the pipe from and puts them, and what its callbacks
-/// have to say.
+/// The side of a TLS channel that libssl sees: where it reads and writes the bytes of the
+/// pipe, and what its callbacks report.
 ///
-/// libssl has a plain pointer to it (in its `BIO` and its `SSL`), which is sound because the channel that owns it frees
-/// the `SSL` first, and because callbacks run inside calls of the channel alone.
+/// libssl has an unmanaged pointer to it (in its `BIO` and its `SSL`). That is safe because the channel that owns it
+/// frees the `SSL` first, and because callbacks run only inside calls of the channel.
 ///
-/// What every record asks is not checked for overlapping access at run time: it is reached on the loop alone, and never
-/// across a call into libssl.
+/// Properties that each record uses are not checked for overlapping access at run time: they are accessed on the loop
+/// only, and no access lasts across a call into libssl.
 final class TLSTransport {
     private let context: TLSContext
     let expected: PeerID?
-    /// What a callback found wrong; more precise than what libssl can tell.
+    /// The problem that a callback found. It is more precise than what libssl can report.
     var problem: NighError.Cause?
     /// The newest ticket, an `SSL_SESSION`.
     private var ticket: OpaquePointer?
 
-    /// What was received and libssl has not taken; borrowed for the time of one call.
+    /// Received bytes that libssl has not read yet. Valid only during one call.
     @exclusivity(unchecked) private var input = UnsafeRawBufferPointer(start: nil, count: 0)
-    /// How many bytes libssl may still take before the other side must have proven who it is.
+    /// How many more bytes libssl may read before the other side must have proven who it is.
     @exclusivity(unchecked) private(set) var handshakeAllowance = TLSContext.handshakeLimit
     @exclusivity(unchecked) var isHandshaking = true
 
-    /// The chunk libssl's bytes go to in this call; from `outputStart` on they are this channel's.
+    /// The chunk to which libssl's bytes go in this call. The bytes from `outputStart` on are this channel's.
     @exclusivity(unchecked) private var output: Chunk?
     @exclusivity(unchecked) private var outputStart = 0
-    /// What did not fit into one chunk, handed out before the rest.
+    /// Output in chunks that are already full. It is handed out before the rest.
     @exclusivity(unchecked) private var fullOutput = ByteQueue()
 
     init(_ context: TLSContext, expected: PeerID?) {
@@ -38,10 +38,10 @@ final class TLSTransport {
 
     // MARK: What libssl calls
 
-    /// Whose callbacks `ssl` runs.
+    /// Returns the transport whose callbacks `ssl` runs.
     static func of(_ ssl: OpaquePointer) -> TLSTransport? { SSL_get_ex_data(ssl, 0).map(unmanaged) }
 
-    /// Whose handshake has certificates verified in `store`, an `X509_STORE_CTX`.
+    /// Returns the transport whose handshake verifies certificates in `store`, an `X509_STORE_CTX`.
     static func of(store: OpaquePointer) -> TLSTransport? {
         X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()).flatMap {
             of(OpaquePointer($0))
@@ -53,7 +53,7 @@ final class TLSTransport {
         Unmanaged.fromOpaque(pointer).takeUnretainedValue()
     }
 
-    /// The methods of the `BIO`s: made once a process, never changed or freed.
+    /// The methods of the `BIO`s: created once per process, and never changed or freed.
     private struct Methods: @unchecked Sendable {
         let pointer: OpaquePointer?
     }
@@ -64,7 +64,7 @@ final class TLSTransport {
         BIO_meth_set_read_ex(pointer) { bio, bytes, count, taken in
             guard let bio, let data = BIO_get_data(bio), let bytes, let taken else { return 0 }
             openssl_clear_retry(bio)
-            taken.pointee = unmanaged(data).give(UnsafeMutableRawPointer(bytes), count)
+            taken.pointee = unmanaged(data).readInput(into: UnsafeMutableRawPointer(bytes), count: count)
             guard taken.pointee == 0 else { return 1 }
             openssl_say_read_would_block(bio)
             return 0
@@ -72,16 +72,16 @@ final class TLSTransport {
         BIO_meth_set_write_ex(pointer) { bio, bytes, count, taken in
             guard let bio, let data = BIO_get_data(bio), let bytes, let taken else { return 0 }
             openssl_clear_retry(bio)
-            unmanaged(data).take(UnsafeRawBufferPointer(start: bytes, count: count))
+            unmanaged(data).writeOutput(UnsafeRawBufferPointer(start: bytes, count: count))
             taken.pointee = count
             return 1
         }
-        // Only flushing means something here, and needs nothing.
+        // Flushing is the only command with a meaning here, and needs no work.
         BIO_meth_set_ctrl(pointer) { _, command, _, _ in command == BIO_CTRL_FLUSH ? 1 : 0 }
         return Methods(pointer: pointer)
     }()
 
-    /// An `SSL` over this transport, owned by the caller, who frees it before the transport goes.
+    /// Creates an `SSL` over this transport. The caller owns it, and frees it before the transport is freed.
     func makeSSL() -> OpaquePointer? {
         guard let ssl = SSL_new(context.pointer) else { return nil }
         let own = Unmanaged.passUnretained(self).toOpaque()
@@ -95,7 +95,7 @@ final class TLSTransport {
         return ssl
     }
 
-    private func give(_ bytes: UnsafeMutableRawPointer, _ count: Int) -> Int {
+    private func readInput(into bytes: UnsafeMutableRawPointer, count: Int) -> Int {
         var taken = min(count, input.count)
         if isHandshaking {
             taken = min(taken, handshakeAllowance)
@@ -107,17 +107,17 @@ final class TLSTransport {
         return taken
     }
 
-    private func take(_ bytes: UnsafeRawBufferPointer) {
+    private func writeOutput(_ bytes: UnsafeRawBufferPointer) {
         var rest = bytes
         while let source = rest.baseAddress, rest.count > 0 {
-            let chunk = roomyOutput()
+            let chunk = outputChunk()
             let count = min(chunk.room, rest.count)
             chunk.append(UnsafeRawBufferPointer(start: source, count: count))
             rest = UnsafeRawBufferPointer(start: source + count, count: rest.count &- count)
         }
     }
 
-    private func roomyOutput() -> Chunk {
+    private func outputChunk() -> Chunk {
         if let chunk = output {
             if chunk.room > 0 { return chunk }
             fullOutput.append(chunk.slice(from: outputStart))
@@ -128,7 +128,7 @@ final class TLSTransport {
         return chunk
     }
 
-    /// Whether the one certificate the other side showed makes it the right peer.
+    /// Returns whether the certificate that the other side showed belongs to the right peer.
     func verify(_ store: OpaquePointer) -> Bool {
         if let ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()),
             SSL_is_server(OpaquePointer(ssl)) == 0, !Self.hasOurProtocol(OpaquePointer(ssl))
@@ -149,7 +149,7 @@ final class TLSTransport {
         }
     }
 
-    /// Whether both sides have settled on our protocol.
+    /// Returns whether both sides have agreed on our protocol.
     static func hasOurProtocol(_ ssl: OpaquePointer) -> Bool {
         var selected: UnsafePointer<UInt8>?
         var count: UInt32 = 0
@@ -165,7 +165,7 @@ final class TLSTransport {
 
     // MARK: What the channel calls
 
-    /// Has libssl find `bytes` on the pipe, for the time of `body`.
+    /// Lets libssl read `bytes` from the pipe while `body` runs.
     @inline(__always)
     func lend<Failure: Error>(_ bytes: ByteSlice, to body: () throws(Failure) -> Void) throws(Failure) {
         try bytes.withUnsafeBytes { bytes throws(Failure) in
@@ -175,10 +175,10 @@ final class TLSTransport {
         }
     }
 
-    /// Whether libssl has taken all that was lent.
+    /// Whether libssl has read all lent bytes.
     var isInputTaken: Bool { input.isEmpty }
 
-    /// Hands out what libssl has written since the last call.
+    /// Appends what libssl has written since the last call to `wire`.
     @inline(__always)
     func collect(into wire: inout ByteQueue) {
         if !fullOutput.isEmpty { wire.append(contentsOf: &fullOutput) }
@@ -186,6 +186,6 @@ final class TLSTransport {
         wire.append(chunk.slice(from: outputStart))
     }
 
-    /// The newest ticket, owned by the caller.
+    /// Returns the newest ticket, which the caller then owns.
     func takeTicket() -> OpaquePointer? { ticket.take() }
 }

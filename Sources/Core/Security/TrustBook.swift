@@ -1,22 +1,23 @@
-/// What a trust store has in memory: peers in the order they were met, found by PeerID and by name. A value; knows no
-/// file, no clock and no lock.
+/// The content of a trust store in memory: peers in the order in which they were met, found by PeerID and by name.
+///
+/// A value without a file, a clock or a lock.
 package struct TrustBook {
     package struct Entry: Equatable {
         package var name: DisplayName
         package var isPaired: Bool
         package var since: CalendarDay
         package var lastSeen: CalendarDay
-        /// Where it stands among all entries and remarks; for a new one, behind them.
+        /// The position among all entries and remarks. A new entry goes behind them.
         let place: Int
-        /// What a person wrote behind it.
+        /// The text that a person wrote behind the entry.
         package var note = ""
     }
 
-    /// More are never kept.
+    /// The maximum number of entries.
     static let maximumCount = 4_096
 
     package private(set) var entries: [PeerID: Entry] = [:]
-    /// What a person wrote between the entries, with its places.
+    /// The lines that a person wrote between the entries, with their positions.
     private(set) var remarks: [(place: Int, text: String)] = []
     private var idsByName: [String: [PeerID]] = [:]
     private var nextPlace = 0
@@ -37,8 +38,8 @@ package struct TrustBook {
 
     func isPaired(_ id: PeerID) -> Bool { entries[id]?.isPaired == true }
 
-    /// Whether the same peers are paired as in `earlier`, and none of those that it knew was forgotten. Whom else this one knows does
-    /// not matter.
+    /// Returns whether the same peers are paired as in `earlier`, and no peer that `earlier` knew was forgotten.
+    /// Other known peers make no difference.
     func trustsAll(thatWereTrustedIn earlier: TrustBook) -> Bool {
         entries.allSatisfy { id, entry in entry.isPaired == earlier.isPaired(id) }
             && earlier.entries.keys.allSatisfy { entries[$0] != nil }
@@ -46,11 +47,14 @@ package struct TrustBook {
 
     var pairedCount: Int { entries.values.count { $0.isPaired } }
 
-    /// What two names have in common that a person takes for the same: numbers behind them ("Puma #2"), upper and lower
-    /// case, and what cannot be seen do not count. Letters of other scripts that look alike do.
+    /// Returns a key that is the same for names that a person takes for the same.
+    ///
+    /// It ignores numbers at the end ("Puma #2"), upper and lower case, and invisible characters. It does not match
+    /// letters of different scripts that look alike.
     private static func key(of name: DisplayName) -> String {
         var stem = NumberedName(name.description).stem
-        // A long name loses its end to the number, so no end that a number may have cost is compared.
+        // A long name is cut to make room for its number. So only the part that no
+        // number could have replaced is compared.
         let longestNumber = " #\(NumberedName.upperBound)".utf8.count
         while stem.utf8.count > DisplayName.maximumByteCount - longestNumber { stem.removeLast() }
         var seen = String.UnicodeScalarView()
@@ -62,7 +66,7 @@ package struct TrustBook {
 
     // MARK: Changing
 
-    /// Takes over what is written in a file, behind all that is there.
+    /// Appends an entry that was read from a file, behind everything else.
     mutating func append(
         _ id: PeerID, name: DisplayName, isPaired: Bool, since: CalendarDay, lastSeen: CalendarDay,
         note: String
@@ -94,7 +98,7 @@ package struct TrustBook {
         if idsByName[key]?.isEmpty == true { idsByName[key] = nil }
     }
 
-    /// Makes `change` to what is known about `id`.
+    /// Applies `change` to what is known about `id`.
     package mutating func apply(_ change: TrustChange, to id: PeerID) {
         if change.forgets { remove(id) }
         var known = entries[id]
@@ -117,8 +121,10 @@ package struct TrustBook {
         if entry != entries[id] { put(entry, for: id) }
     }
 
-    /// Forgets unpaired peers until the limit holds, and says whom: first who was not seen for longest; of those last seen on one
-    /// day, first who was met latest, so that a crowd of strangers drives out itself. Those in `newest` go last.
+    /// Forgets unpaired peers until the limit is met, and returns them.
+    ///
+    /// The peer that was seen longest ago goes first. Among peers last seen on the same day, the one that was met
+    /// latest goes first, so a crowd of strangers only displaces itself. Peers in `newest` go last.
     mutating func makeRoom(sparing newest: Set<PeerID> = []) -> [PeerID] {
         let excess = entries.count - Self.maximumCount
         guard excess > 0 else { return [] }
@@ -132,7 +138,7 @@ package struct TrustBook {
             return left.key < right.key
         }
         let unpaired = entries.lazy.filter { !$0.value.isPaired }
-        // Nearly always it is one, for which sorting thousands would be a waste.
+        // Nearly always it is one peer, and then sorting thousands would be a waste.
         let leaving =
             excess == 1
             ? unpaired.min(by: goesBefore).map { [$0.key] } ?? []
@@ -142,19 +148,19 @@ package struct TrustBook {
     }
 }
 
-/// All that was changed about one peer and is not in the file yet.
+/// All changes about one peer that are not in the file yet.
 ///
-/// Changes are kept, not their outcome: what another process has changed about the same peer meanwhile stays, as far as
-/// nothing here says otherwise.
+/// The changes are kept, not their result. So what another process has changed about the same peer
+/// stays, unless a change here overrides it.
 package struct TrustChange {
     enum PairingChange {
         case paired(CalendarDay)
         case unpaired
     }
 
-    /// Whether everything known before is forgotten first.
+    /// Whether everything known about the peer is forgotten first.
     var forgets = false
-    /// Under which name it was met last, and when.
+    /// The name and the day of the last meeting.
     var seen: (name: DisplayName, day: CalendarDay)?
     var pairing: PairingChange?
 
@@ -167,7 +173,7 @@ package struct TrustChange {
         TrustChange(seen: (name, day), pairing: .paired(day))
     }
 
-    /// Both changes as one, `later` after this one.
+    /// Returns both changes combined, with `later` after this one.
     func followed(by later: TrustChange) -> TrustChange {
         if later.forgets { return later }
         return TrustChange(forgets: forgets, seen: later.seen ?? seen, pairing: later.pairing ?? pairing)

@@ -1,4 +1,4 @@
-/// The file a trust store is kept in: text that a person can read and edit, one peer a line.
+/// The file that stores a trust store: text that a person can read and edit, one peer per line.
 ///
 /// ```
 /// nigh-peers 1
@@ -6,9 +6,9 @@
 /// paired a3r73d62fg5wbk2zkv66mhw3blwnwiyrgs7dbz23ivpy4g3zf6uq 2026-11-21 2026-11-23 "Puma"  # the living room
 /// ```
 ///
-/// Order, empty lines and remarks stay as a person has put them. A line that means nothing is reported by its number
-/// and keeps the file from being written: what a person meant by it is not for a program to guess. Blocks, like every
-/// file.
+/// Order, empty lines and remarks stay as a person has written them. An invalid line is reported with its number, and
+/// the file is not written until a person has repaired it, because a program cannot guess what was meant. Every call
+/// may block, because it reads or writes a disk.
 struct TrustFile: Sendable {
     private let file: ProtectedFile
 
@@ -18,22 +18,22 @@ struct TrustFile: Sendable {
         isReplaced: true,
         replaceAdvice: "restore it from a backup; or remove it, and pair again")
 
-    /// The file at `path`, whose lock another process may hold for as long as `patience`.
+    /// Creates a reference to the file at `path`. Another process may hold its lock for up to `patience`.
     init(path: String, patience: Moment.Span = .seconds(10)) {
         file = ProtectedFile(path: path, kind: Self.kind, patience: patience)
     }
 
     private init(_ file: ProtectedFile) { self.file = file }
 
-    /// `nigh/peers`, beside the identity.
+    /// Returns the user's own file: `nigh/peers`, beside the identity.
     static func ofThisUser() throws(NighError) -> TrustFile {
         TrustFile(try .ofThisUser("peers", kind: kind))
     }
 
-    /// Differs from an earlier one if the file was changed since.
+    /// The stamp of the file. It differs from an earlier one if the file has changed since.
     var stamp: ProtectedFile.Stamp { file.stamp }
 
-    /// What the file holds; an empty book if there is none.
+    /// Reads the file. Returns an empty book if there is no file.
     func read() throws(NighError) -> TrustBook {
         guard let content = try file.read() else { return TrustBook() }
         let text = content.withBytes { String(validating: $0.bindMemory(to: UInt8.self), as: UTF8.self) }
@@ -45,8 +45,9 @@ struct TrustFile: Sendable {
         }
     }
 
-    /// Reads the file, has `change` change what it holds, and writes it again; returns what it holds then. No other process
-    /// changes it in between. Nothing is written if anything fails.
+    /// Reads the file, applies `change`, writes the file, and returns the new content.
+    ///
+    /// No other process can change the file in between. If anything fails, nothing is written.
     func update(_ change: (inout TrustBook) -> Void) throws(NighError) -> TrustBook {
         try file.withLock { () throws(NighError) in
             var book = try read()

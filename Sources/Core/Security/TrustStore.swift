@@ -1,28 +1,29 @@
-/// What this user's programs remember about peers' keys: who was met over an encrypted link, and who was paired.
+/// Remembers the keys of paired peers and of peers that were met over an encrypted link.
 ///
-/// Questions and changes take a moment of memory only and may come from any thread, a session's loop too. Changes count at
-/// once; ``save()`` keeps them in the file, and ``reload()`` takes over those of other programs: both block, so neither
-/// belongs on a loop. A session that was given the store calls both by itself: it follows the file from its start to its
-/// close, and ends a conversation that the store no longer allows, whoever changed it.
+/// Queries and changes use memory only, and any thread may make them, including a session's loop. Changes take effect
+/// at once. ``save()`` writes them to the file, and ``reload()`` reads the changes of other programs. Both block, so do
+/// not call them on a loop. A session with a store calls both by itself: it follows the file from its start to its
+/// close, and ends a conversation that the store no longer allows, no matter which program made the change.
 ///
-/// Changes are kept one by one. So two programs that save at once lose nothing of each other, and when one unpairs somebody
-/// whom the other only meets again, unpaired it stays. Holds at most 4,096 peers; beyond them the unpaired one that was
-/// not seen for longest is forgotten.
+/// Changes are saved one by one. So two programs that save at the same time lose no change. If one of them unpairs a
+/// peer that the other one merely meets again, the peer stays unpaired. The store holds up to 4,096 peers. Beyond that,
+/// it forgets the unpaired peer that was seen longest ago.
 public final class TrustStore: Sendable {
     private struct State {
         var book = TrustBook()
-        /// Not in the file yet.
+        /// Changes that are not in the file yet.
         var changes: [PeerID: TrustChange] = [:]
-        /// On their way there.
+        /// Changes that are being written to the file.
         var changesBeingSaved: [PeerID: TrustChange] = [:]
         /// The stamp of the file when it was last read.
         var stamp: ProtectedFile.Stamp?
-        /// Called after a pairing was made or taken back, or a peer was forgotten.
+        /// Called after a pairing was made or revoked, or a peer was forgotten.
         var observers: [TrustObservation: @Sendable () -> Void] = [:]
         var lastObservation: UInt64 = 0
 
-        /// Counts the peers down to the limit. What was noted about strangers who had to go is not kept either; what a person has
-        /// decided is.
+        /// Forgets unpaired peers until the limit is met.
+        ///
+        /// For these peers, unsaved notes about meetings are dropped too. Unsaved decisions of a person are kept.
         mutating func makeRoom(sparing newest: Set<PeerID> = []) {
             for id in book.makeRoom(sparing: newest) {
                 guard let change = changes[id] else { continue }
@@ -31,26 +32,27 @@ public final class TrustStore: Sendable {
             }
         }
 
-        /// Those peers first whom the file has or will have first.
-        func inOrder(_ changes: [PeerID: TrustChange]) -> [(key: PeerID, value: TrustChange)] {
+        /// Returns the changes sorted by the positions of their peers in the file, existing or future.
+        func sortedByPlace(_ changes: [PeerID: TrustChange]) -> [(key: PeerID, value: TrustChange)] {
             changes.sorted { left, right in
                 let (leftPlace, rightPlace) = (book[left.key]?.place ?? -1, book[right.key]?.place ?? -1)
                 return leftPlace == rightPlace ? left.key < right.key : leftPlace < rightPlace
             }
         }
 
-        /// What the file holds now, with the changes that are not in it on top. Returns the observers to call.
-        mutating func takeOver(_ written: TrustBook) -> [@Sendable () -> Void] {
-            let changesInOrder = inOrder(changes)
+        /// Replaces the book with what the file contains now, and applies the changes that are not
+        /// in it. Returns the observers to call.
+        mutating func rebase(onto written: TrustBook) -> [@Sendable () -> Void] {
+            let changesInOrder = sortedByPlace(changes)
             let before = book
             book = written
             for (id, change) in changesInOrder { book.apply(change, to: id) }
             makeRoom(sparing: Set(changes.keys))
-            return book.trustsAll(thatWereTrustedIn: before) ? [] : inOrderOfCalls
+            return book.trustsAll(thatWereTrustedIn: before) ? [] : observersInOrder
         }
 
-        /// All observers.
-        var inOrderOfCalls: [@Sendable () -> Void] {
+        /// All observers, in the order in which they are called.
+        var observersInOrder: [@Sendable () -> Void] {
             observers.sorted { $0.key.number < $1.key.number }.map(\.value)
         }
     }
@@ -58,7 +60,7 @@ public final class TrustStore: Sendable {
     private let file: TrustFile?
     private let today: @Sendable () -> CalendarDay
     private let state: Guarded<State>
-    /// Held while the file is read or written, by callers who may be blocked; never together with a question or a change.
+    /// Held while the file is read or written, by callers that may block. Queries and changes in memory never take it.
     private let access = Lock()
 
     init(file: TrustFile?, today: @escaping @Sendable () -> CalendarDay = CalendarDay.today) throws(NighError)
@@ -69,14 +71,16 @@ public final class TrustStore: Sendable {
         state = Guarded(State(book: try file?.read() ?? TrustBook(), stamp: stamp))
     }
 
-    /// Reads the store kept in the file at `path`; a relative path counts from the working directory. No file is an empty
-    /// store. Fails for a file that cannot be read as one, that others may write, or that somebody else owns.
+    /// Reads the store from the file at `path`. A relative path is relative to the working directory. If
+    /// there is no file, the store is empty.
+    ///
+    /// Fails if the file is not a valid trust store, if others may write it, or if somebody else owns it.
     public convenience init(path: String) throws(NighError) { try self.init(file: TrustFile(path: path)) }
 
-    /// The user's own store: the file `nigh/peers` in `$XDG_DATA_HOME`, or where that is unset in `~/.local/share`.
+    /// Reads the user's own store: the file `nigh/peers` in `$XDG_DATA_HOME`, or in `~/.local/share` if that is unset.
     public static func standard() throws(NighError) -> TrustStore { try TrustStore(file: .ofThisUser()) }
 
-    /// An empty store that is kept nowhere: for one run, for tests.
+    /// Creates an empty store without a file, for a single run or for tests.
     public static func ephemeral() -> TrustStore {
         do {
             return try TrustStore(file: nil)
@@ -85,9 +89,9 @@ public final class TrustStore: Sendable {
         }
     }
 
-    // MARK: Questions
+    // MARK: Queries
 
-    /// Everybody: paired ones first, then by name, then by PeerID.
+    /// All peers: paired peers first, then by name, then by PeerID.
     public var peers: [TrustedPeer] {
         let entries = state.withLock { $0.book.entries }
         return
@@ -104,47 +108,48 @@ public final class TrustStore: Sendable {
             }
     }
 
-    /// What is known about `id`, who calls itself `name`.
+    /// Returns what is known about `id`, which calls itself `name`.
     public func trust(in id: PeerID, called name: DisplayName) -> PeerTrust {
         state.withLock { $0.book.trust(in: id, called: name) }
     }
 
-    /// Whether two people have compared the digits with this peer.
+    /// Returns whether two people have compared the digits with this peer.
     public func isPaired(_ id: PeerID) -> Bool { state.withLock { $0.book.isPaired(id) } }
 
     // MARK: Changes
 
-    /// `id` was met over an encrypted link and calls itself `name`. Whoever is paired stays so.
+    /// Notes that `id` was met over an encrypted link and calls itself `name`. A paired peer stays paired.
     public func remember(_ id: PeerID, name: DisplayName) {
         let day = today()
         state.withLock { state in
-            // Most meetings are with the same people on the same day; they are not worth a write to the disk.
+            // Most meetings are with the same peers on the same day, and are not worth a write to the disk.
             if let known = state.book[id], known.name == name, known.lastSeen >= day { return }
-            note(.remember(name, on: day), about: id, in: &state)
+            apply(.remember(name, on: day), to: id, in: &state)
         }
     }
 
-    /// Two people have compared the digits with `id`, who calls itself `name`.
+    /// Notes that two people have compared the digits with `id`, which calls itself `name`.
     public func pair(_ id: PeerID, name: DisplayName) {
         let day = today()
-        decide(.pair(name, on: day), about: id)
+        applyAndNotify(.pair(name, on: day), to: id)
     }
 
-    /// `id` is no more to be trusted than anybody else, but stays known. Sessions of paired peers end their conversation with it.
-    public func unpair(_ id: PeerID) { decide(.unpair, about: id) }
+    /// Revokes the pairing with `id`, which stays known. Sessions that accept only paired
+    /// peers end their conversation with it.
+    public func unpair(_ id: PeerID) { applyAndNotify(.unpair, to: id) }
 
-    /// Nothing is known about `id` any more. Sessions of paired peers end their conversation with it.
-    public func forget(_ id: PeerID) { decide(.forget, about: id) }
+    /// Forgets everything about `id`. Sessions that accept only paired peers end their conversation with it.
+    public func forget(_ id: PeerID) { applyAndNotify(.forget, to: id) }
 
-    private func decide(_ change: TrustChange, about id: PeerID) {
+    private func applyAndNotify(_ change: TrustChange, to id: PeerID) {
         let observers = state.withLock { state in
-            note(change, about: id, in: &state)
-            return state.inOrderOfCalls
+            apply(change, to: id, in: &state)
+            return state.observersInOrder
         }
         for changed in observers { changed() }
     }
 
-    private func note(_ change: TrustChange, about id: PeerID, in state: inout State) {
+    private func apply(_ change: TrustChange, to id: PeerID, in state: inout State) {
         state.book.apply(change, to: id)
         if file != nil { state.changes[id] = state.changes[id]?.followed(by: change) ?? change }
         state.makeRoom(sparing: [id])
@@ -152,8 +157,8 @@ public final class TrustStore: Sendable {
 
     // MARK: Observers
 
-    /// Has `changed` called after each change that may end a trust or begin one, here or in the file: on any thread, with no lock
-    /// held.
+    /// Calls `changed` after each change that may end or begin trust in a peer, here or in the file. It is
+    /// called on any thread, with no lock held.
     func observe(_ changed: @escaping @Sendable () -> Void) -> TrustObservation {
         state.withLock { state in
             state.lastObservation += 1
@@ -163,25 +168,25 @@ public final class TrustStore: Sendable {
         }
     }
 
-    /// Ends what `observe` began. A call that is under way on another thread may still come.
+    /// Ends an observation that `observe` began. A call that is already in progress on another thread may still come.
     func end(_ observation: TrustObservation) {
         state.withLock { _ = $0.observers.removeValue(forKey: observation) }
     }
 
     // MARK: The file
 
-    /// Whether there is a file; what is in memory alone goes with the program.
+    /// Whether the store has a file. Without a file, its content ends with the program.
     public var isKeptInAFile: Bool { file != nil }
 
-    /// Whether there are changes that the file does not have. Never for a store that is kept nowhere.
+    /// Whether there are changes that are not in the file. Always false for a store without a file.
     public var needsSaving: Bool {
         state.withLock { !$0.changes.isEmpty || !$0.changesBeingSaved.isEmpty }
     }
 
-    /// Puts the changes made here into the file, next to those that other programs have made there meanwhile. Blocks for as
-    /// long as the disk takes, and up to 10 s while another program saves.
+    /// Writes the changes made here to the file, and keeps the changes that other programs have made there. Blocks for
+    /// as long as the disk takes, and up to 10 s while another program saves.
     ///
-    /// If it fails the file is as it was, the changes still count in memory, and the next call tries again.
+    /// If it fails, the file stays as it was, the changes stay in memory, and the next call tries again.
     public func save() throws(NighError) {
         guard let file else { return }
         let observers = try access.withLock { () throws(NighError) -> [@Sendable () -> Void] in
@@ -190,14 +195,14 @@ public final class TrustStore: Sendable {
                 let written = try file.update { book in
                     let changes = state.withLock { state in
                         swap(&state.changes, &state.changesBeingSaved)
-                        return state.inOrder(state.changesBeingSaved)
+                        return state.sortedByPlace(state.changesBeingSaved)
                     }
                     for (id, change) in changes { book.apply(change, to: id) }
                     _ = book.makeRoom(sparing: Set(changes.map(\.key)))
                 }
                 return state.withLock { state in
                     state.changesBeingSaved = [:]
-                    return state.takeOver(written)
+                    return state.rebase(onto: written)
                 }
             } catch {
                 state.withLock { state in
@@ -212,24 +217,26 @@ public final class TrustStore: Sendable {
         for changed in observers { changed() }
     }
 
-    /// Takes over what other programs have changed in the file; changes made here and not saved yet stay.
+    /// Reads the changes that other programs have made in the file. Changes made here and not saved yet stay.
     public func reload() throws(NighError) {
         guard let file else { return }
-        let observers = try access.withLock { () throws(NighError) in try takeOver(file, stamp: file.stamp) }
+        let observers = try access.withLock { () throws(NighError) in try readFile(file, stamp: file.stamp) }
         for changed in observers { changed() }
     }
 
-    /// Takes over what others have changed in the file, once nobody writes to it any more: its stamp must still be `earlier`, the
-    /// result of an earlier look. An editor may remove a file before it writes the new one, or write it piece by piece.
+    /// Reads the file if it has changed and its stamp is still `earlier`, the result of an earlier call.
     ///
-    /// - Returns: the stamp of a file that was changed and has not been taken over yet.
+    /// So a file is read only after nobody writes to it any more. An editor may remove a file before it writes the
+    /// new one, or write it piece by piece.
+    ///
+    /// - Returns: the stamp of a file that has changed and was not read yet.
     func reload(ifStillAt earlier: ProtectedFile.Stamp?) throws(NighError) -> ProtectedFile.Stamp? {
         guard let file else { return nil }
         var unsettled: ProtectedFile.Stamp?
         let observers = try access.withLock { () throws(NighError) -> [@Sendable () -> Void] in
             let stamp = file.stamp
             if stamp == state.withLock({ $0.stamp }) { return [] }
-            if stamp == earlier { return try takeOver(file, stamp: stamp) }
+            if stamp == earlier { return try readFile(file, stamp: stamp) }
             unsettled = stamp
             return []
         }
@@ -237,19 +244,19 @@ public final class TrustStore: Sendable {
         return unsettled
     }
 
-    /// - Parameter stamp: that of the file before it is read, so that no later change goes unnoticed.
-    private func takeOver(
+    /// - Parameter stamp: the stamp of the file before it is read, so that no later change goes unnoticed.
+    private func readFile(
         _ file: TrustFile, stamp: ProtectedFile.Stamp
     ) throws(NighError) -> [@Sendable () -> Void] {
         let written = try file.read()
         return state.withLock { state in
             state.stamp = stamp
-            return state.takeOver(written)
+            return state.rebase(onto: written)
         }
     }
 }
 
-/// Names an observer of a ``TrustStore``.
+/// Identifies an observer of a ``TrustStore``.
 struct TrustObservation: Hashable {
     fileprivate let number: UInt64
 }

@@ -1,6 +1,6 @@
-/// The text a trust store is kept as, read and written without touching a file.
+/// The text form of a trust store: writes and parses it without touching a file.
 package enum TrustText {
-    /// Why a text is no trust store.
+    /// Why a text is not a valid trust store.
     package struct Fault: Error, Equatable {
         package let why: String
         package let advice: String
@@ -18,7 +18,7 @@ package enum TrustText {
 
     // MARK: Writing
 
-    /// The text for `book`, a line break at its end.
+    /// Returns the text for `book`, with a line break at its end.
     package static func text(of book: TrustBook) -> String {
         var lines = book.remarks
         for (id, entry) in book.entries {
@@ -28,11 +28,12 @@ package enum TrustText {
                 (entry.place, "\(kind) \(id) \(entry.since) \(entry.lastSeen) \(quoted(entry.name))\(note)"))
         }
         lines.sort { $0.place < $1.place }
-        // The heading is among the remarks where the book was read from a file.
+        // If the book was read from a file, the heading is among its remarks.
         return lines.reduce(into: book.remarks.isEmpty ? heading : "") { $0 += $1.text + "\n" }
     }
 
-    /// The name between quotation marks; what could be mistaken, or hides, or turns the line around, by its number.
+    /// Returns the name in quotation marks. Characters that could be confused, are invisible, or change the direction
+    /// of the line are written as numbers.
     private static func quoted(_ name: DisplayName) -> String {
         var text = "\""
         var isFirst = true
@@ -61,7 +62,7 @@ package enum TrustText {
 
     // MARK: Reading
 
-    /// What `text` says.
+    /// Parses `text`.
     package static func book(of text: String) throws(Fault) -> TrustBook {
         var parser = Parser()
         for line in text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
@@ -70,16 +71,17 @@ package enum TrustText {
         return try parser.finish()
     }
 
-    /// Reads one line after the other.
+    /// Parses the lines one by one.
     private struct Parser {
         private var book = TrustBook()
         private var number = 0
         private var hasHeading = false
         private var lines: [PeerID: Int] = [:]
-        /// Empty lines, which count only once something follows them: the last line break makes one.
+        /// The number of empty lines since the last other line. They count only if something follows, because the last
+        /// line break also makes an empty line.
         private var emptyLines = 0
 
-        /// Reads the next line, which comes without its line break.
+        /// Parses the next line, without its line break.
         mutating func read(_ line: Substring.UTF8View) throws(Fault) {
             number += 1
             var words = Words(line)
@@ -100,7 +102,7 @@ package enum TrustText {
             }
         }
 
-        /// All that was read.
+        /// Returns all that was read.
         func finish() throws(Fault) -> TrustBook {
             guard hasHeading else {
                 throw Fault(
@@ -155,8 +157,10 @@ package enum TrustText {
         }
     }
 
-    /// The words of a line. Works on bytes, since a mark of a name may join the quotation mark before it to one
-    /// character.
+    /// The words of a line.
+    ///
+    /// Works on bytes, because a combining mark at the start of a name can join with the
+    /// quotation mark before it into one character.
     private struct Words {
         private var bytes: Substring.UTF8View
 
@@ -168,10 +172,10 @@ package enum TrustText {
 
         var isAtEnd: Bool { bytes.isEmpty }
         var isAtRemark: Bool { bytes.first == UInt8(ascii: "#") }
-        /// What is left, as it stands there.
+        /// The rest of the line, unchanged.
         var rest: String { String(Substring(bytes)) }
 
-        /// The next word, up to a space; nil at the end.
+        /// Returns the next word, up to a space. Nil at the end.
         mutating func next() -> String? {
             guard !bytes.isEmpty else { return nil }
             let word = bytes.prefix { !Self.isSpace($0) }
@@ -180,7 +184,7 @@ package enum TrustText {
             return String(Substring(word))
         }
 
-        /// The next word, written between quotation marks, as what it stands for.
+        /// Returns the content of the next word, which is in quotation marks. Nil if it is invalid.
         mutating func quoted() -> String? {
             guard bytes.popFirst() == UInt8(ascii: "\"") else { return nil }
             var text: [UInt8] = []
@@ -199,7 +203,8 @@ package enum TrustText {
             return nil
         }
 
-        /// What stands behind a backslash: itself, or a character's number as in `u{202e}`.
+        /// Returns what an escape sequence stands for: a quotation mark, a backslash, or a
+        /// character by its number, as in `u{202e}`.
         private mutating func escaped() -> [UInt8]? {
             switch bytes.popFirst() {
             case UInt8(ascii: "\""): return [UInt8(ascii: "\"")]
@@ -220,7 +225,7 @@ package enum TrustText {
             while let first = bytes.first, Self.isSpace(first) { bytes.removeFirst() }
         }
 
-        /// A carriage return too: some editors put one before each line break.
+        /// Also true for a carriage return, because some editors put one before each line break.
         private static func isSpace(_ byte: UInt8) -> Bool {
             byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\r")
         }

@@ -2,40 +2,40 @@ import Glibc
 
 /// What a ``TrustStore`` remembers about one peer.
 public struct TrustedPeer: Hashable, Sendable {
-    /// Who it is.
+    /// The PeerID of the peer.
     public let id: PeerID
-    /// What it called itself when it was last seen.
+    /// The name it had when it was last seen.
     public let name: DisplayName
     /// Whether two people have compared the digits.
     public let isPaired: Bool
-    /// The day it was paired, or first met where it never was.
+    /// The day on which it was paired, or first met if it never was.
     public let since: CalendarDay
-    /// The day it was last met.
+    /// The day on which it was last met.
     public let lastSeen: CalendarDay
 }
 
-/// What is known about somebody who is at the other end of an encrypted link.
+/// What is known about the peer at the other end of an encrypted link.
 public enum PeerTrust: Hashable, Sendable {
     /// Two people have compared the digits, and this is the key they had.
     case paired
-    /// This key was met before.
+    /// This key was met before, and is not paired.
     case known
     /// Neither this key nor its name was met before.
     case new
-    /// The key was never met before, but goes by the name of these, who were: the paired ones first.
+    /// The key is new, but its name is that of these known peers, paired ones first.
     ///
-    /// Either a second device of one name, or a device that lost its identity, or somebody who wants to be taken for
-    /// another.
+    /// It is a second device with the same name, a device that lost its identity, or
+    /// somebody who pretends to be another peer.
     case newWithKnownName(of: [PeerID])
 }
 
-/// A day of the Gregorian calendar in UTC, written `2026-11-21`.
+/// A day of the Gregorian calendar in UTC, written as `2026-11-21`.
 public struct CalendarDay: Hashable, Comparable, Sendable, CustomStringConvertible, LosslessStringConvertible
 {
-    /// Year, month and day as the one number that reads like them: 20261121.
+    /// Year, month and day as one number, for example 20261121.
     private let number: Int
 
-    /// Reads the form that `description` writes; nil for anything else, also for days that never were.
+    /// Parses the form that `description` writes. Returns nil for anything else, including days that do not exist.
     public init?(_ description: String) {
         let text = Array(description.utf8)
         guard text.count == 10, text[4] == UInt8(ascii: "-"), text[7] == UInt8(ascii: "-") else { return nil }
@@ -51,7 +51,7 @@ public struct CalendarDay: Hashable, Comparable, Sendable, CustomStringConvertib
         self.number = number
     }
 
-    /// The day the wall clock shows.
+    /// Returns the current day in UTC, by the calendar clock.
     static func today() -> CalendarDay {
         var now = time(nil)
         var parts = tm()
@@ -62,7 +62,7 @@ public struct CalendarDay: Hashable, Comparable, Sendable, CustomStringConvertib
 
     private init(number: Int) { self.number = min(max(number, 1_01_01), 9999_12_31) }
 
-    /// The ten characters.
+    /// The ten characters of the date.
     public var description: String {
         var rest = number
         var text: [UInt8] = []
@@ -77,6 +77,6 @@ public struct CalendarDay: Hashable, Comparable, Sendable, CustomStringConvertib
         return String(decoding: text.reversed(), as: UTF8.self)
     }
 
-    /// Whether `left` comes first.
+    /// Returns whether `left` is earlier.
     public static func < (left: CalendarDay, right: CalendarDay) -> Bool { left.number < right.number }
 }

@@ -1,17 +1,18 @@
-/// A request of this session's on its way: dial one route after another, send the request, wait for the answer. What it asks
-/// for is said by the phase of the peer that has it: a conversation, that one goes on, or that it moves. Loop only.
+/// A request of this session under way: it dials one route after another, sends the request, and waits for the answer.
+/// The phase of its peer says what it asks for: a conversation, a resume, or a move. Loop only.
 final class Attempt {
-    /// When to give up.
+    /// When the attempt is given up.
     var deadline: Moment
-    /// Looks for the link to ask on.
+    /// The search for the link on which the request is sent.
     let race: DialRace
     var link: Link?
     var requestSent = false
-    /// When the next route is tried in place of the link that was asked on.
+    /// When the next route is tried instead of the link on which the request was sent.
     var routeDeadline = Moment.never
-    /// How many bytes of each lane the request allows the peer to send, where nothing counts before the answer.
+    /// The bytes of each lane that the request grants to the peer, if this grant counts only after the answer.
     var granted: UInt64?
-    /// The peer preferred its own link: wait for that one's request, and try again at this moment if none comes.
+    /// The moment until which this side waits for the peer's own request, because the peer preferred its own link.
+    /// After it, this side tries again.
     var yieldsUntil = Moment.never
 
     init(race: DialRace, deadline: Moment, link: Link? = nil) {
@@ -20,10 +21,10 @@ final class Attempt {
         self.link = link
     }
 
-    /// When something of it is due.
+    /// When something of the attempt is due.
     var nextLook: Moment { min(deadline, yieldsUntil, routeDeadline) }
 
-    /// The link that was asked on is of no use any more.
+    /// Forgets the link on which the request was sent, because it is of no use any more.
     func forgetLink() {
         link = nil
         requestSent = false

@@ -1,6 +1,6 @@
-/// How other threads get the loop to look at their ports: a list, and one wake-up for all that is on it.
+/// The list of ports that other threads want the loop to look at, with one wake-up for all ports on it.
 ///
-/// The wake-up is a closure made once, so that asking for attention allocates nothing in the steady state.
+/// The wake-up is a closure that is made once, so that adding a port allocates nothing in the steady state.
 final class Attention: Sendable {
     private struct State {
         var ports: ContiguousArray<PeerPort> = []
@@ -11,13 +11,13 @@ final class Attention: Sendable {
     private let loop: any EventLoop
     private let wake: @Sendable () -> Void
 
-    /// `wake` is executed on the loop when something was put on the list.
+    /// Creates an empty list. `wake` is executed on the loop when a port was added.
     init(loop: any EventLoop, wake: @escaping @Sendable () -> Void) {
         self.loop = loop
         self.wake = wake
     }
 
-    /// Puts a port on the list that was not on it (`PeerPort.list`).
+    /// Adds a port that was not on the list (`PeerPort.list`).
     func wants(_ port: PeerPort) {
         let mustWake = state.withLock { state in
             state.ports.append(port)
@@ -27,7 +27,7 @@ final class Attention: Sendable {
         if mustWake { loop.execute(wake) }
     }
 
-    /// Moves the list to `ports`, which should be empty and keeps its room; the next `wants` wakes the loop again.
+    /// Moves the list to `ports`, which should be empty and keeps its capacity. The next `wants` wakes the loop again.
     func take(into ports: inout ContiguousArray<PeerPort>) {
         state.withLock { state in
             swap(&state.ports, &ports)

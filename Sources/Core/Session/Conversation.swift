@@ -1,19 +1,21 @@
-/// Everything two sessions say to each other, over however many links: two ordered lanes each way, counted, kept
-/// until acknowledged, and sent again on the next link.
+/// Everything that two sessions send each other, over any number of links: two ordered lanes in each direction, whose
+/// messages are counted, kept until acknowledged, and sent again on the next link.
 ///
-/// Sans I/O like the machines around it. The session machine owns it from the first request to the end; on the loop only.
+/// It does no I/O, like the machines around it. The session machine owns it from the first request to the end. Loop
+/// only.
 package final class Conversation: FrameSource {
     let id: UInt64
     let peer: PeerID
-    /// The incarnation of the peer that it is with: one that was started anew knows nothing of it.
+    /// The incarnation of the peer in this conversation. A peer that was started again knows nothing of the
+    /// conversation.
     let incarnation: UInt64
-    /// The part of it that other threads may touch.
+    /// The part of the conversation that other threads may touch.
     let port: PeerPort
-    /// The same, for who looks at it without taking a reference.
+    /// The same port, for access that retains nothing.
     let unretainedPort: Unmanaged<PeerPort>
 
-    // What is touched for each message is not checked for overlapping access at run time, which would cost as much as
-    // the message: everything here is confined to the loop, and nothing is called back while it is being changed.
+    // These are touched for each message. A run-time check for overlapping access would cost as much as the message,
+    // and is not needed: everything here is confined to the loop, and nothing is called back while it is being changed.
     @exclusivity(unchecked) var statistics = PeerStatistics()
     @exclusivity(unchecked)
     private var sending: InlineArray<2, SendLane>
@@ -23,18 +25,19 @@ package final class Conversation: FrameSource {
     private let limits: SessionLimits
     private let acknowledgeWithin: Moment.Span
 
-    /// The longest payload both sides take in one frame.
+    /// The longest payload that both sides accept in one frame.
     private let pieceLimit: Int
-    /// The longest message the peer takes.
+    /// The longest message that both sides accept.
     let peerMessageLimit: Int
 
-    /// Received bytes the program has not read.
+    /// Received bytes that the program has not read.
     @exclusivity(unchecked) private(set) var unread: Int
     @exclusivity(unchecked) private var unacknowledgedBytes = 0
-    /// When an acknowledgement must leave, if none has until then.
+    /// When an acknowledgement has to leave at the latest.
     @exclusivity(unchecked) private(set) var acknowledgeBy = Moment.never
 
-    /// How much of each lane goes before it is the other's turn: a bulk transfer delays the main lane by little.
+    /// How many bytes of each lane are written before it is the other's turn. So a bulk transfer delays the main lane
+    /// only a little.
     private static let mainShare = 64 << 10
     private static let bulkShare = 16 << 10
 
@@ -63,25 +66,25 @@ package final class Conversation: FrameSource {
     /// False once this side is leaving or the conversation has ended.
     @exclusivity(unchecked) private(set) var acceptsMessages = true
 
-    /// Whether its link knows that there is something to write: from the first message after a `gather` on.
+    /// Whether the link knows that there is something to write. Set with the first message after a `gather`.
     @exclusivity(unchecked) var isAnnounced = false
 
-    /// The link that carries it now, for who has a message for it and would have to look for it in the peer's record. (A link
-    /// knows its conversation for the same reason, on the way in.)
+    /// The link that carries the conversation now. With it, a sender need not look the link up in the peer's record. (A
+    /// link knows its conversation for the same reason, for received messages.)
     @exclusivity(unchecked) var link: Link?
 
-    /// How many links in a row have broken shortly after they began to carry it.
+    /// How many links in a row have broken shortly after they began to carry the conversation.
     var briefLinks = 0
-    /// Set when this side leaves, which it does once all it sent is acknowledged.
+    /// Set when this side is leaving, which it does once everything that it sent is acknowledged.
     var departure: Departure?
 
-    /// No more messages are accepted; who waits for room is told why. What is staged can still be taken.
+    /// Stops accepting messages, and reports `error` to all that wait for room. Staged messages can still be taken.
     func stopAccepting(_ error: NighError) {
         acceptsMessages = false
         port.stop(error)
     }
 
-    /// Nothing is delivered or sent any more; who waits for room is told why.
+    /// Stops delivering and sending, and reports `error` to all that wait for room.
     func end(_ error: NighError) {
         isActive = false
         acceptsMessages = false
@@ -92,13 +95,14 @@ package final class Conversation: FrameSource {
 
     // MARK: Sending
 
-    /// Whether everything accepted has been acknowledged.
+    /// Whether everything that was accepted has been acknowledged.
     var isDrained: Bool { sending[0].isEmpty && sending[1].isEmpty }
 
-    /// Whether something waits for its first write on the present link, or would if the peer granted it.
+    /// Whether something was not written to the present link yet, whether the peer has granted it or not.
     var hasUnsent: Bool { sending[0].hasUnsent || sending[1].hasUnsent }
 
-    /// Takes a message the port has admitted: a copy of a small one, a large one by reference where there is one.
+    /// Appends a message that the port has admitted. A small one is copied. A large one is kept by reference if it lies
+    /// in a chunk of the session's; otherwise it is copied, too.
     @inline(__always)
     func append(_ bytes: UnsafeRawBufferPointer, on lane: Lane, pool: inout ChunkPool) {
         statistics.messagesSent &+= 1
@@ -110,7 +114,7 @@ package final class Conversation: FrameSource {
         }
     }
 
-    /// Takes a message by reference if that is worth it, else by copy.
+    /// Appends a message, by reference if that is worth it, otherwise by copy.
     func append(_ payload: ByteSlice, isCopy: Bool = false, on lane: Lane, pool: inout ChunkPool) {
         guard SendLane.refersTo(payload, pieceLimit: pieceLimit) else {
             return payload.withUnsafeBytes { append($0, on: lane, pool: &pool) }
@@ -120,8 +124,8 @@ package final class Conversation: FrameSource {
         sending[Int(lane.rawValue)].append(large: payload, isCopy: isCopy)
     }
 
-    /// Takes a small message that is encoded already, for several peers at once, if it can go at once and as it is; false
-    /// if not.
+    /// Appends a small message that is already encoded, for several peers. Returns false if it cannot be appended at
+    /// once and as it is.
     @inline(__always)
     func append(_ encoded: ByteSlice, size: Int, on lane: Lane) -> Bool {
         guard size <= pieceLimit,
@@ -135,7 +139,7 @@ package final class Conversation: FrameSource {
         return true
     }
 
-    /// Takes messages that another thread staged and the port has admitted.
+    /// Appends messages that another thread has staged and the port has admitted.
     func append(_ staged: StagedRun, pool: inout ChunkPool) {
         guard !staged.isLarge else {
             return append(staged.bytes, isCopy: staged.isCopy, on: staged.lane, pool: &pool)
@@ -145,7 +149,7 @@ package final class Conversation: FrameSource {
         sending[Int(staged.lane.rawValue)].append(encoded: staged.bytes, messages: staged.messageCount)
     }
 
-    /// Where messages longer than this are kept by reference and travel in pieces.
+    /// The length up to which messages travel whole. Longer ones are kept by reference and travel in pieces.
     var largestWholeMessage: Int { pieceLimit }
 
     package func gather(into queue: inout ByteQueue, budget: Int, header: inout ControlWriter) {
@@ -168,8 +172,8 @@ package final class Conversation: FrameSource {
         }
     }
 
-    /// Whether the lanes agree with themselves, what is owed with when it must leave, and what is kept with what was
-    /// admitted and is not acknowledged; nothing may be staged meanwhile.
+    /// Whether the state is consistent: each lane is, an owed acknowledgement has a time at which it must leave, and
+    /// the kept bytes are those that were admitted and are not acknowledged. Nothing may be staged meanwhile.
     var isConsistent: Bool {
         sending[0].isInOrder && sending[1].isInOrder && unread >= 0
             && receiving[0].isConsistent && receiving[1].isConsistent
@@ -177,7 +181,7 @@ package final class Conversation: FrameSource {
             && sending[0].heldCost &+ sending[1].heldCost == port.outstanding
     }
 
-    /// How far the messages of a lane have come, for checks that look at both ends.
+    /// Returns how far the messages of a lane have come, for checks that look at both ends.
     func progress(on lane: Lane) -> LaneProgress {
         let index = Int(lane.rawValue)
         return LaneProgress(
@@ -185,8 +189,8 @@ package final class Conversation: FrameSource {
             received: receiving[index].received)
     }
 
-    /// Applies what the peer says it has and allows; fails when it claims what was never sent, or takes back what it allowed.
-    /// Returns whether more may be written now.
+    /// Applies the counts and grants that the peer reports. Fails if the peer claims what was never sent, or shrinks a
+    /// grant. Returns whether something is left to write.
     func apply(_ standing: Standing, pool: inout ChunkPool) throws(WireError) -> Bool {
         for lane in 0..<2 where standing.received[lane] > sending[lane].sent {
             throw .malformed("the acknowledgement of a message that was not sent")
@@ -202,8 +206,8 @@ package final class Conversation: FrameSource {
         return hasUnsent
     }
 
-    /// Begins to use a link on which the peer has stated its `standing`. Fails when it claims what was never sent, or has
-    /// lost what it acknowledged.
+    /// Begins to use a link on which the peer has stated its `standing`. Fails if the peer claims what was never sent,
+    /// or has lost what it acknowledged.
     func startLink(peerStanding standing: Standing, pool: inout ChunkPool) throws(WireError) {
         for lane in 0..<2 {
             guard standing.received[lane] <= sending[lane].everSent,
@@ -220,14 +224,14 @@ package final class Conversation: FrameSource {
 
     // MARK: Receiving
 
-    /// What to tell the peer at the start of a link: partial messages are forgotten, flow control begins anew.
+    /// Returns the standing to send at the start of a link. Forgets partial messages, and starts flow control again.
     func standingForNewLink() -> Standing {
         for lane in 0..<2 { receiving[lane].startLink() }
         return takeStanding()
     }
 
-    /// What to tell the peer of a link that is to replace this one; nothing changes until the peer agrees, which is
-    /// to be told by `wasGranted`.
+    /// Returns the standing to send on a link that is to replace this one. Nothing changes until the peer agrees, which
+    /// has to be reported with `wasGranted`.
     func standingForOtherLink() -> Standing {
         var standing = Standing()
         for lane in 0..<2 {
@@ -237,12 +241,12 @@ package final class Conversation: FrameSource {
         return standing
     }
 
-    /// A request granted so many bytes of each lane on a link that only now carries the conversation.
+    /// Notes that a request has granted `bytes` of each lane, on a link that only now carries the conversation.
     func wasGranted(_ bytes: UInt64) {
         for lane in 0..<2 { receiving[lane].startLink(granted: bytes) }
     }
 
-    /// What to tell the peer now; counts as told.
+    /// Returns the standing to send to the peer now, and counts it as sent.
     func takeStanding() -> Standing {
         unacknowledgedBytes = 0
         acknowledgeBy = .never
@@ -254,19 +258,20 @@ package final class Conversation: FrameSource {
         return standing
     }
 
-    /// When an acknowledgement leaves for want of an earlier occasion: some time before it must, since timers go off late.
+    /// When an acknowledgement leaves if nothing has carried it earlier: some time before it must, because timers fire
+    /// late.
     var acknowledgesAt: Moment {
         guard owesAcknowledgement else { return .never }
         return acknowledgeBy + Moment.Span(nanoseconds: -acknowledgeWithin.nanoseconds / 10)
     }
 
-    /// Whether something has come that the peer was not told of.
+    /// Whether something was received that is not acknowledged yet.
     var owesAcknowledgement: Bool { acknowledgeBy != .never }
 
-    /// Whether enough has come, or enough room has been made, that the peer should hear of it before the time is up.
+    /// Whether so much was received that it should be acknowledged before the time is up.
     var shouldAcknowledgeNow: Bool { unacknowledgedBytes &* 4 >= limits.receiveWindow }
 
-    /// Counts a message in that came whole in a frame.
+    /// Counts a received message that came whole in a frame.
     @inline(__always)
     func received(_ frame: FrameDecoder.Frame, now: Moment) throws(WireError) {
         if frame.type == FrameType.message.rawValue {
@@ -278,7 +283,7 @@ package final class Conversation: FrameSource {
         }
     }
 
-    /// Counts a whole reliable message in.
+    /// Counts a received reliable message that came whole.
     @inline(__always)
     func receivedMessage(on lane: Lane, _ frame: FrameDecoder.Frame, now: Moment) throws(WireError) {
         let index = Int(lane.rawValue)
@@ -296,7 +301,7 @@ package final class Conversation: FrameSource {
         noteReceived(bytes, now: now)
     }
 
-    /// Adds a piece; the message once it is whole.
+    /// Adds a piece of a message. Returns the message once it is whole.
     func receivedPiece(
         on lane: Lane, _ frame: FrameDecoder.Frame, now: Moment
     ) throws(WireError) -> ByteSlice? {
@@ -305,7 +310,8 @@ package final class Conversation: FrameSource {
         let whole = try receiving[index].append(frame.bytes)
         noteReceived(frame.wireBytes, now: now)
         if let whole {
-            // It may be all that the sender has room for; the last of its pieces must not wait for others.
+            // The message may be all that the sender has room for, so its acknowledgement must not wait for more
+            // messages.
             if whole.count &* 4 >= limits.receiveWindow { unacknowledgedBytes = limits.receiveWindow }
             statistics.messagesReceived &+= 1
             statistics.bytesReceived &+= whole.count
@@ -321,13 +327,13 @@ package final class Conversation: FrameSource {
         if acknowledgeBy == .never { acknowledgeBy = now + acknowledgeWithin }
     }
 
-    /// A message of so many bytes was put where the program may read it later.
+    /// Counts bytes of a message that is kept for the program to read later.
     func becameUnread(_ bytes: Int) { unread &+= bytes }
 
-    /// The program has read so many bytes.
+    /// Counts bytes that the program has read.
     func becameRead(_ bytes: Int) { unread &-= bytes }
 
-    /// Whether so much room has been made since the peer was last told that it should be told at once.
+    /// Whether so much room was made since the peer last got a grant that it should get a new one at once.
     var shouldGrantNow: Bool {
         for lane in 0..<2 {
             let gain = receiving[lane].grantGain(window: limits.receiveWindow, unread: unread)
@@ -336,7 +342,7 @@ package final class Conversation: FrameSource {
         return false
     }
 
-    /// The counts a person may see, completed with what is only known here.
+    /// The counts for the program, completed with those that only the conversation knows.
     var snapshot: PeerStatistics {
         var result = statistics
         result.bytesWaiting = port.outstanding

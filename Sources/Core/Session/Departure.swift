@@ -1,4 +1,4 @@
-/// This side wants to leave as soon as all it sent is acknowledged.
+/// A pending departure: this side leaves as soon as everything that it sent is acknowledged.
 struct Departure {
     var deadline: Moment
     var tokens: [CallToken]

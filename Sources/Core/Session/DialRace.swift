@@ -1,9 +1,10 @@
 /// A search for one link: to a peer along its routes, or to the unknown peer at an address.
 ///
-/// Anybody can announce an address under another's PeerID, or listen at an address that was somebody's. An open pipe therefore proves
-/// nothing: the race goes on until a link has proven who is at its other end. `SessionMachine` runs it; loop only.
+/// Anybody can announce an address under another's PeerID, or listen at an address that was another peer's. So an open
+/// pipe proves nothing: the race goes on until a link has proven which peer is at its other end. `SessionMachine` runs
+/// it. Loop only.
 final class DialRace {
-    /// Somewhere to dial: a route, or one of the places behind it.
+    /// Something to dial: a route, or one of the places behind it.
     struct Way {
         let route: RouteRecord
         let address: TransportAddress
@@ -11,12 +12,12 @@ final class DialRace {
         var isPlace: Bool { address != route.address }
     }
 
-    /// One dial of a transport, and the link it led to.
+    /// One dial of a transport, and the link that it led to.
     struct Try {
         let dial: DialID
         let way: Way
         let startedAt: Moment
-        /// Whether the way is a route that may stand for several places, and nobody has asked for them yet.
+        /// Whether this dials a route that may stand for several places, and the transport was not asked for them yet.
         var mayHidePlaces: Bool
         /// Nil until the pipe is open.
         var link: Link?
@@ -26,22 +27,23 @@ final class DialRace {
     let purpose: DialPurpose
     /// When a dial is given up at the latest.
     let deadline: Moment
-    /// Whether a conversation waits for the link: then dials that have proven nothing for a while do not hold up the next search.
+    /// Whether a conversation waits for the link. If so, dials that have proven nothing for a while do not delay the
+    /// next search.
     let isHurried: Bool
-    /// Not dialled yet, the best first.
+    /// The routes that were not dialled yet, the best first.
     var routes: [RouteRecord]
-    /// Places behind a route that was dialled, each to be dialled by itself.
+    /// The places behind dialled routes; each is to be dialled by itself.
     var places: [Way] = []
-    /// Dials under way, the oldest first.
+    /// The dials under way, the oldest first.
     var tries: [Try] = []
-    /// Where this race has been, or is about to go.
+    /// The addresses that this race has dialled or reached, or is about to dial.
     var seen: Set<TransportAddress> = []
     /// When the last route was dialled.
     var lastRouteAt = Moment(nanoseconds: .min)
-    /// Until when the places behind a route are waited for; nil while no transport was asked for them.
+    /// Until when the race waits for the places behind a route; nil while no transport was asked for them.
     var searchesUntil: Moment?
     var failures: [NighError] = []
-    /// When the machine looks at it by itself.
+    /// When the machine looks at the race by itself.
     var wakesAt = Moment.never
 
     init(
@@ -57,10 +59,10 @@ final class DialRace {
     /// Whether nothing is under way, or about to be.
     var isAtRest: Bool { tries.isEmpty && places.isEmpty && searchesUntil == nil }
 
-    /// Whether there is somewhere to go that nobody has dialled yet.
+    /// Whether there is a route or a place that was not dialled yet.
     var isWaiting: Bool { !routes.isEmpty || !places.isEmpty }
 
-    /// Why it found no link, in one cause.
+    /// The reason why the race found no link, as one cause.
     var cause: NighError.Cause {
         switch failures.count {
         case 0: .noRoute
@@ -69,24 +71,24 @@ final class DialRace {
         }
     }
 
-    /// The same as an error about an address: the one failure, or all of them.
+    /// The reason why the race found no link, as an error about an address: the one failure, or all of them.
     var failure: NighError {
         if failures.count == 1 { return failures[0] }
         return NighError(.connecting, cause, attempts: failures)
     }
 }
 
-/// Why a race is run.
+/// The purpose of a race.
 enum DialPurpose {
     case peer(PeerID)
-    /// Nobody knows yet who will answer at this address.
+    /// A call by address. Nobody knows yet which peer will answer.
     case address(AddressCall)
-    /// To learn who is there, and nothing else. (The address has its race in turn, so as to take it back.)
+    /// Only learns which peer is there. (The address refers to its race in turn, to be able to cancel it.)
     case introduction(KnownAddress)
-    /// The two are to be paired, and have no link yet.
+    /// Pairing with a peer to which there is no link yet.
     case pairing(PeerID)
 
-    /// Whom it is meant for, where that is known.
+    /// The peer that the race is for, if it is known.
     var peer: PeerID? {
         switch self {
         case .peer(let id), .pairing(let id): id
@@ -95,7 +97,7 @@ enum DialPurpose {
     }
 }
 
-/// A conversation asked for by address alone.
+/// A request for a conversation by address alone.
 struct AddressCall {
     let token: CallToken
     let address: TransportAddress

@@ -1,29 +1,29 @@
-/// Names a call of the program whose outcome will be told by `Directive.finish`.
+/// Identifies a call of the program, whose outcome is reported with `Directive.finish`.
 struct CallToken: Hashable {
     let number: UInt64
 }
 
-/// What the session machine wants done: the driver carries these out in order.
+/// An instruction of the session machine to its driver, which carries out all directives in order.
 enum Directive {
     case dial(DialID, transport: Int, TransportAddress, timeout: Duration)
     case cancelDial(DialID, transport: Int)
-    /// Ask the transport which places are behind a route, for a race.
+    /// Asks the transport which places are behind a route, for a race.
     case findPlaces(race: UInt64, behind: RouteRecord)
-    /// Read nothing from the link.
+    /// Stops reading from the link.
     case hold(Link)
-    /// Read from it again, first what has come meanwhile.
+    /// Reads from the link again, first what has come meanwhile.
     case release(Link)
-    /// Write what the link still has, then close its pipe.
+    /// Writes what the link still has, then closes its pipe.
     case close(Link)
     case tell(SessionEvent)
     case finish(CallToken, Result<PeerID, NighError>)
     case answerPing(CallToken, Result<Moment.Span, NighError>)
-    /// Messages may be sent through this port from now on.
+    /// Lets messages be sent through this port from now on.
     case openPort(PeerPort)
-    /// The port is closed; nothing more comes from this peer either.
+    /// Removes the port, which is closed. Nothing more comes from this peer either.
     case closePort(PeerPort)
-    /// What is known of peers has changed, and is to be kept.
+    /// Saves the trust store, which has changed.
     case saveTrust
-    /// All conversations have ended after `close`.
+    /// Reports that all conversations have ended after `close`.
     case allLeft
 }

@@ -1,14 +1,14 @@
-/// The events of a session in order; for one task at a time.
+/// The events of a session in order, for one task at a time.
 ///
-/// Bounded by `SessionLimits.unreadEvents`: beyond it the oldest are dropped, and `.missed` tells how many. Ends after
-/// `.closed`.
+/// Bounded by `SessionLimits.unreadEvents`: beyond it the oldest events are dropped, and `.missed` reports how many.
+/// Ends after `.closed`.
 public struct EventSequence: AsyncSequence, Sendable {
     let inbox: Inbox<SessionEvent>
 
-    /// The next event without waiting; nil when none is there now. Callable from any thread.
+    /// Returns the next event without waiting, or nil if there is none now. Callable from any thread.
     public func poll() -> SessionEvent? { missed() ?? inbox.poll() }
 
-    /// The next event; nil after the last, or when the task is cancelled.
+    /// Waits for the next event. Returns nil after the last event, or when the task is cancelled.
     public nonisolated(nonsending) func next() async -> SessionEvent? {
         while true {
             if let event = poll() { return event }
@@ -21,14 +21,14 @@ public struct EventSequence: AsyncSequence, Sendable {
         return count > 0 ? .missed(count) : nil
     }
 
-    /// What `for await` reads with.
+    /// Creates the iterator that `for await` uses.
     public func makeAsyncIterator() -> Iterator { Iterator(sequence: self) }
 
-    /// Reads the sequence it was made from.
+    /// An iterator over the events.
     public struct Iterator: AsyncIteratorProtocol {
         let sequence: EventSequence
 
-        /// The next element, as the sequence's own `next` gives it.
+        /// Returns the next event, like the sequence's own `next`.
         public mutating func next() async -> SessionEvent? { await sequence.next() }
     }
 }

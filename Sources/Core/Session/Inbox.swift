@@ -1,25 +1,25 @@
 import Synchronization
 
-/// A queue from the loop to one reading task. The loop never waits; what bounds it is told by its owner.
+/// A queue from the loop to one reading task. The loop never waits; the owner of the queue bounds it.
 ///
-/// The lock is held for a few memory operations, never while resuming anybody.
+/// The lock is held for a few memory operations, never while a task is resumed.
 final class Inbox<Element: Sendable>: Sendable {
     private struct State {
         var waiting = Ring<Element>()
-        /// Unchecked, which would take memory each time: whoever takes it out of here, with the lock held, resumes it, and
-        /// nothing else sets it to nil.
+        /// An unsafe continuation, because a checked one would allocate memory each time. The code that takes it out of
+        /// here, with the lock held, resumes it. Nothing else sets it to nil.
         var reader: UnsafeContinuation<Bool, Never>?
-        /// Which of those who came to wait `reader` is.
+        /// The number of the call of `wait` that `reader` belongs to.
         var readerNumber: UInt64 = 0
         var isFinished = false
         var dropped = 0
     }
 
     private let state = Guarded(State())
-    /// Counts those who came to wait.
+    /// Counts the calls of `wait`.
     private let readersSeen = Atomic<UInt64>(0)
 
-    /// Adds an element, and wakes the task that waits.
+    /// Appends an element, and wakes the task that waits.
     func append(_ element: Element) {
         let reader = state.withLock { state -> UnsafeContinuation<Bool, Never>? in
             guard !state.isFinished else { return nil }
@@ -29,7 +29,7 @@ final class Inbox<Element: Sendable>: Sendable {
         reader?.resume(returning: true)
     }
 
-    /// Adds an element; where more than `limit` would wait, the oldest make room and are counted.
+    /// Appends an element. If more than `limit` would wait, drops the oldest ones and counts them.
     func append(_ element: Element, droppingOldestBeyond limit: Int) {
         state.withLock { state in
             while state.waiting.count >= max(limit, 1) {
@@ -40,7 +40,7 @@ final class Inbox<Element: Sendable>: Sendable {
         append(element)
     }
 
-    /// How many elements were dropped since the last call.
+    /// Returns how many elements were dropped since the last call.
     func takeDropped() -> Int {
         state.withLock { state in
             defer { state.dropped = 0 }
@@ -51,12 +51,12 @@ final class Inbox<Element: Sendable>: Sendable {
     /// Whether a task waits for the next element.
     var hasReader: Bool { state.withLock { $0.reader != nil } }
 
-    /// The next element without waiting; nil when there is none now.
+    /// Returns the next element without waiting, or nil if there is none now.
     func poll() -> Element? { state.withLock { $0.waiting.popFirst() } }
 
-    /// Waits until `poll` may give something, which it does not have to where others poll too. False when the inbox is
-    /// finished and empty, or the task is cancelled and there is nothing. For one task at a time: a second one that
-    /// would have to wait too gets false at once.
+    /// Waits until `poll` may return an element. It may still return nil if others poll, too. Returns false if the
+    /// inbox is finished and empty, or if the task is cancelled and there is nothing. Only one task may wait at a time:
+    /// a second one that would have to wait gets false at once.
     ///
     /// - Parameter isElsewhere: whether something was taken from here that is still to be read.
     nonisolated(nonsending) func wait(unless isElsewhere: () -> Bool = { false }) async -> Bool {
@@ -77,12 +77,12 @@ final class Inbox<Element: Sendable>: Sendable {
         }
     }
 
-    /// Takes reader `number` off its place, if it is the one that waits.
+    /// Removes reader `number` if it is the one that waits, and returns its continuation.
     private func cancelReader(_ number: UInt64) -> UnsafeContinuation<Bool, Never>? {
         state.withLock { state in state.readerNumber == number ? state.reader.take() : nil }
     }
 
-    /// Nothing more will come; what waits can still be read.
+    /// Ends the queue. What waits can still be read.
     func finish() {
         let reader = state.withLock { state -> UnsafeContinuation<Bool, Never>? in
             state.isFinished = true

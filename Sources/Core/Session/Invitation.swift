@@ -1,11 +1,11 @@
-/// Somebody asks for a conversation. Answer it with the session's `accept` or `decline`.
+/// A peer's request for a conversation. Answer it with the session's `accept` or `decline`.
 public struct Invitation: Hashable, Sendable {
-    /// Unique within the session.
+    /// The number of the invitation, unique within the session.
     public let number: UInt64
-    /// Who asks.
+    /// The peer that invites.
     public let peer: Peer
-    /// What the inviting program says.
+    /// The bytes that the inviting program sent with the invitation.
     public let context: [UInt8]
-    /// The scheme of the transport it came by.
+    /// The scheme of the transport over which the invitation came.
     public let transport: String
 }

@@ -1,8 +1,8 @@
-/// A pipe and what the session knows of who is on it. Internal to the session machine and its driver; loop only.
+/// A pipe, and what the session knows about the peer on it. Internal to the session machine and its driver; loop only.
 final class Link {
     /// What the link is for, once its hellos are exchanged.
     enum Purpose {
-        /// Not known yet: waits for the hellos, then for a request.
+        /// Not known yet. The link waits for the hellos, then for a request.
         case unsettled
         /// Carries this session's own request, which waits for its answer.
         case asking
@@ -12,7 +12,7 @@ final class Link {
         case carrying
         /// Carries nothing but a pairing.
         case pairing
-        /// Over; what is still to be written is only a goodbye.
+        /// Over. Nothing but a goodbye is still to be written.
         case finished
     }
 
@@ -23,15 +23,15 @@ final class Link {
     let openedAt: Moment
     private(set) var peer: PeerRecord?
     var purpose = Purpose.unsettled
-    /// The conversation it carries, and from when on.
+    /// The conversation that it carries, and since when.
     var conversation: Conversation?
     var carriesSince = Moment.never
-    /// Whether what comes is left where it is until another link's answer: this one carries the conversation, and that
-    /// one may take over.
+    /// Whether what comes stays unread until the answer on another link. This link carries the conversation, and the
+    /// other one may take over.
     var isHeld = false
     /// Whether it took over from a link on a worse transport.
     var isBetter = false
-    /// Whether it is among the links that have something to write.
+    /// Whether it is in the queue of links that may have something to write.
     var isDirty = false
     /// The earliest moment at which the session machine will look at this link by itself.
     var wakesAt = Moment.never
@@ -44,7 +44,7 @@ final class Link {
         openedAt = now
     }
 
-    /// The hello has said who is there.
+    /// Assigns the link to its peer, once that is known.
     func belongs(to peer: PeerRecord) {
         guard self.peer == nil else { return }
         self.peer = peer

@@ -1,13 +1,13 @@
-/// Where a message came from, and how.
+/// Where a message came from, and how it was sent.
 public struct MessageOrigin: Hashable, Sendable {
-    /// Who sent it.
+    /// The peer that sent it.
     public let peer: PeerID
-    /// The lane it came by; unreliable messages count as `.main`.
+    /// The lane on which it came; unreliable messages count as `.main`.
     public let lane: Lane
     /// Whether it was sent reliably.
     public let isReliable: Bool
 
-    /// An origin.
+    /// Creates an origin.
     public init(peer: PeerID, lane: Lane, isReliable: Bool) {
         self.peer = peer
         self.lane = lane
@@ -17,20 +17,20 @@ public struct MessageOrigin: Hashable, Sendable {
 
 /// A message that was received and kept.
 public struct Message: Sendable {
-    /// Where it came from, and how.
+    /// Where it came from, and how it was sent.
     public let origin: MessageOrigin
-    /// What it says, sharing memory with what was received. Take `payload.copy()` to store a small one for long.
+    /// The payload. It shares memory with what was received; use `payload.copy()` to store a small one for long.
     public let payload: ByteSlice
 
-    /// Who sent it.
+    /// The peer that sent it.
     public var peer: PeerID { origin.peer }
-    /// What it says, copied into an array.
+    /// The payload, copied into an array.
     public var bytes: [UInt8] { payload.bytes }
 }
 
-/// Called on the session's loop with each message, in place: the span is valid for the time of the call, nothing is
-/// copied. It must not block. It may call the session, also to send.
+/// A handler for received messages, called on the session's loop. Each message is passed in place: the span is valid
+/// during the call, and nothing is copied. The handler must not block. It may call the session, also to send.
 public typealias MessageHandler = @Sendable (_ bytes: RawSpan, _ origin: MessageOrigin) -> Void
 
-/// Called on the session's loop with each event. It must not block. It may call the session.
+/// A handler for events, called on the session's loop. It must not block. It may call the session.
 public typealias EventHandler = @Sendable (SessionEvent) -> Void

@@ -1,31 +1,31 @@
-/// The way of a session's messages into the conversations they are for: admits them, encodes them, counts them, and gives
-/// one message to many. A value without I/O; the session machine has one, and finds the conversations.
+/// The path of a session's messages into their conversations: it admits, encodes and counts them, and gives one message
+/// to many recipients. A value without I/O. The session machine has one, and finds the conversations.
 struct Outbox {
-    /// Encoded messages live in these; given back when acknowledged. As many are kept as one peer that is sent to without
-    /// a pause has under way: memory fresh from the system costs more than the message.
+    /// The chunks of encoded messages, given back when acknowledged. It keeps as many as are under way to one peer
+    /// while messages are sent to it without a pause, because memory fresh from the system costs more than the message.
     var pool = ChunkPool(chunkSize: 32 << 10, keepAtMost: 128)
-    /// Where messages to several peers are encoded.
+    /// The chunk in which messages to several peers are encoded.
     private var shared: Chunk?
-    /// To whom the last message to several peers went.
+    /// The recipients of the last message to several peers.
     private var group = RecipientGroup()
-    /// To whom the last message to one peer went: mostly the next one goes there, too.
+    /// The recipient of the last message to one peer. Usually the next message goes there, too.
     private(set) var last: Conversation?
-    /// The same, for who looks at it without taking a reference: kept by `last`.
+    /// The same conversation, for access that retains nothing; `last` keeps it alive.
     private var lastUnretained: Unmanaged<Conversation>?
 
-    // MARK: To one
+    // MARK: To one peer
 
-    /// What came of a message that was to go where the last one went.
+    /// The result of appending a message to the conversation of the last one.
     enum Outcome {
-        /// It goes elsewhere, or something is in its way.
+        /// The message goes to another conversation, or something is in its way.
         case notAppended
         case appended
-        /// It was appended to a conversation whose link does not know yet that there is something to write.
+        /// The message was appended to a conversation whose link does not know yet that there is something to write.
         case firstAppended
     }
 
-    /// Appends a message if it goes where the last one went and nothing is in its way. The short way for nearly all messages: it looks
-    /// nothing up and takes no reference.
+    /// Appends a message if it goes where the last one went and nothing is in its way. This is the fast path for nearly
+    /// all messages: it looks nothing up and retains nothing.
     @inline(__always)
     mutating func appendAgain(
         _ bytes: UnsafeRawBufferPointer, to peer: PeerID, on lane: Lane, isNext: Bool
@@ -40,7 +40,7 @@ struct Outbox {
         }
     }
 
-    /// The conversation that the last message to one peer went to, if it is with `peer` and can still be sent to.
+    /// Returns the conversation of the last message to one peer, if it is with `peer` and still accepts messages.
     func again(_ peer: PeerID) -> Conversation? {
         guard let last, last.peer == peer, last.acceptsMessages else { return nil }
         return last
@@ -51,7 +51,7 @@ struct Outbox {
         lastUnretained = .passUnretained(conversation)
     }
 
-    /// Appends a message, behind what other threads have staged: at most one copy of its bytes.
+    /// Appends a message behind what other threads have staged. Its bytes are copied at most once.
     mutating func append(
         _ bytes: UnsafeRawBufferPointer, to conversation: Conversation, on lane: Lane, isNext: Bool
     ) throws(NighError) {
@@ -73,14 +73,14 @@ struct Outbox {
         try conversation.port.admit(count, on: lane, isNext: isNext)
     }
 
-    /// Appends what other threads have staged, which was admitted there.
+    /// Appends what other threads have staged, which the port has admitted already.
     mutating func appendStaged(to conversation: Conversation) {
         while let run = conversation.port.takeStaged() { conversation.append(run, pool: &pool) }
     }
 
-    // MARK: To several
+    // MARK: To several peers
 
-    /// Encodes a message that fits into a frame, once for all.
+    /// Encodes a message that fits into a frame, once for all recipients.
     mutating func encode(_ payload: ByteSlice, on lane: Lane) -> ByteSlice {
         let needed = SendLane.cost(of: payload.count)
         if shared.map({ $0.room < needed }) ?? true {
@@ -94,7 +94,7 @@ struct Outbox {
         return chunk.slice(from: start)
     }
 
-    /// The conversation that the `index`-th of several recipients had last time, or what `find` finds.
+    /// Returns the conversation that the recipient at `index` had last time, or the one that `find` finds.
     @inline(__always)
     mutating func recipient(
         _ index: Int, _ peer: PeerID, find: (PeerID) -> Conversation?
@@ -105,10 +105,10 @@ struct Outbox {
         return .passUnretained(conversation)
     }
 
-    // MARK: Unreliably
+    // MARK: Unreliable messages
 
-    /// Hands an unreliable message to the link, which it returns, or drops it where it would have to wait: where the pipe has
-    /// no `room` for it.
+    /// Passes an unreliable message to the link, and returns that link. Drops the message if it would have to wait,
+    /// because the pipe has no `room` for it.
     func send(
         unreliable bytes: UnsafeRawBufferPointer, to conversation: Conversation, room: (Link) -> Int
     ) -> Link? {
@@ -121,9 +121,9 @@ struct Outbox {
         return link
     }
 
-    // MARK: The end
+    // MARK: Ending
 
-    /// Keeps nobody any more to whom a message went.
+    /// Releases all conversations to which messages went.
     mutating func forgetRecipients() {
         group = RecipientGroup()
         last = nil

@@ -1,9 +1,9 @@
-/// What this session asks of a peer that it has no conversation with. Loop only.
+/// This session's request to a peer with which it has no conversation. Loop only.
 final class OwnInvitation {
-    /// The conversation that is proposed.
+    /// The ID of the proposed conversation.
     let conversation: UInt64
     let context: [UInt8]
-    /// Who wants to hear how it ends.
+    /// The calls that get the outcome.
     var tokens: [CallToken]
     let attempt: Attempt
 

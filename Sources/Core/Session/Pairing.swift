@@ -1,12 +1,12 @@
-/// This side and a peer are being paired.
+/// A pairing with a peer that is under way.
 struct Pairing {
-    /// When to give up.
+    /// When the pairing is given up.
     let deadline: Moment
-    /// The program's call, where this side asked.
+    /// The program's call, if this side asked.
     var token: CallToken?
-    /// Looks for a link, where there was none.
+    /// The search for a link, if there was none.
     var race: DialRace?
-    /// Where it happens, and how far it is; nil until there is a link.
+    /// The link that carries the pairing, and how far it is; nil until there is a link.
     var link: Link?
     var exchange: PairingExchange?
 }

@@ -1,6 +1,6 @@
-/// A message to several peers did not go to all of them.
+/// A message to several peers was not sent to all of them.
 public struct PartialSendError: Error, CustomStringConvertible {
-    /// To whom it did not go, and why. It went to all others.
+    /// The peers to which it was not sent, with the reasons. It was sent to all others.
     public let failures: [PeerID: NighError]
 
     /// All reasons, in one line.

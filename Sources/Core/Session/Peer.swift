@@ -1,27 +1,27 @@
-/// Somebody else's session, as this one sees it now. A value: it does not change when the peer does.
+/// Another session, as this session sees it now. A value: it does not change when the peer does.
 public struct Peer: Hashable, Sendable, Identifiable {
-    /// Who it is.
+    /// The peer's ID, which identifies it.
     public let id: PeerID
-    /// What it calls itself; a label, by which nobody is told apart.
+    /// The display name of the peer: a label for people, which does not identify it.
     public let name: DisplayName
-    /// What it advertises.
+    /// The discovery info that the peer advertises.
     public let info: DiscoveryInfo
-    /// How this session stands with it.
+    /// The state of the peer in this session.
     public let state: PeerState
-    /// The ways to it, the preferred first.
+    /// The routes to the peer, the preferred one first.
     public let routes: [Route]
     /// The scheme of the transport that carries the conversation now; nil while there is no link. It changes without a
-    /// change of state when the conversation moves to a better route; `SessionEvent.peerChanged` tells it.
+    /// change of state when the conversation moves to a better route; `SessionEvent.peerChanged` reports this.
     public let transport: String?
-    /// What is known about its key. Whoever was only seen so far has yet to prove that the key is theirs, and does so before
-    /// anything else passes. Nil in a session without encryption, where nobody proves anything.
+    /// What is known about the peer's key. A peer that was only seen so far has yet to prove that the key is its own,
+    /// and does so before anything else passes. Nil in a session without encryption, where no peer proves anything.
     public let trust: PeerTrust?
 
-    /// One way to reach a peer.
+    /// An address at which the peer can be reached.
     public struct Route: Hashable, Sendable {
-        /// Where to dial.
+        /// The address to dial.
         public let address: TransportAddress
-        /// How good it looks, 0 to 1, where the transport can tell.
+        /// How good the route looks, from 0 to 1, if the transport knows.
         public let quality: Double?
     }
 }

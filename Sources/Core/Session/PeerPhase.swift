@@ -1,12 +1,12 @@
-/// How the session stands with a peer: each case with what belongs to it, and to no other.
+/// The phase of a peer in the session. Each case holds what belongs to it, and to no other.
 enum PeerPhase {
-    /// Not to be seen.
+    /// Not seen.
     case unavailable
-    /// Seen, or known only because it asks: its invitation then waits for the program.
+    /// Seen, or known only because it asks; its invitation then waits for the program.
     case available(PendingInvitation?)
     /// This session asks for a conversation.
     case asking(OwnInvitation)
-    /// One of the two has agreed to what the other asks, or gives up asking. Passed through within one input.
+    /// One side has accepted the other's request, or gives its own request up. Passed through within one input.
     case settling
     /// A link carries the conversation.
     case connected(Conversation, Carrier)
@@ -15,7 +15,7 @@ enum PeerPhase {
     /// The conversation is over. Passed through within one input.
     case parted
 
-    /// What the program sees of it.
+    /// The state that the program sees.
     var state: PeerState {
         switch self {
         case .unavailable: .unavailable

@@ -1,20 +1,20 @@
 import Synchronization
 
-/// Messages encoded by a thread that is not the loop's, on their way to a lane.
+/// Messages on their way to a lane, encoded by another thread than the loop's.
 struct StagedRun: Sendable {
     let lane: Lane
     /// Encoded small messages, or the payload of one large one.
     var bytes: ByteSlice
     var isLarge: Bool
-    /// The payload is a copy in a chunk of the session's.
+    /// Whether the payload is a copy in a chunk of the session's.
     var isCopy = false
     var messageCount: Int
 }
 
 /// The part of a conversation that any thread may touch: whether and how much may be sent, what other threads have
-/// staged, who waits for room, and what the program has read.
+/// staged, which tasks wait for room, and what the program has read.
 ///
-/// The lock is held for a few memory operations, never while calling out.
+/// The lock is held for a few memory operations, never during a call to other code.
 final class PeerPort: Sendable {
     let peer: PeerID
     private let limit: Int
@@ -30,14 +30,14 @@ final class PeerPort: Sendable {
     private let isOver = Atomic<Bool>(false)
     private let state = Guarded(State())
     private let chunks: Guarded<ChunkPool>
-    /// Where large messages are copied to.
+    /// The chunks into which large messages are copied.
     let largeChunks: LargeChunks
 
     private struct State {
         var closed: NighError?
         var staged = Ring<StagedRun>()
         var chunk: Chunk?
-        /// Those who wait for room, a row for each lane.
+        /// The tasks that wait for room, one queue per lane.
         var waiters = [Ring<Waiter>(), Ring<Waiter>()]
     }
 
@@ -46,13 +46,13 @@ final class PeerPort: Sendable {
         let resume: @Sendable (NighError?) -> Void
     }
 
-    /// What one lane holds, and how many wait for it to hold less. Each lane has its own, so that a transfer that fills
-    /// `.bulk` leaves `.main` free.
+    /// The bytes that one lane holds, and how many tasks wait for it to hold fewer. Each lane has its own, so that a
+    /// transfer that fills `.bulk` leaves `.main` free.
     private struct Room: ~Copyable, Sendable {
-        /// What the loop let in, less all that was released. The loop alone writes it, so that letting a message in costs no
-        /// locked instruction; where other threads let much in, it is below zero.
+        /// The bytes that the loop admitted, less all that was released. Only the loop writes it, so that admitting a
+        /// message costs no locked instruction. It is negative when other threads admitted much.
         let byLoop = Atomic<Int>(0)
-        /// What other threads let in.
+        /// The bytes that other threads admitted.
         let byOthers = Atomic<Int>(0)
         let waiterCount = Atomic<Int>(0)
 
@@ -61,7 +61,7 @@ final class PeerPort: Sendable {
             held < limit && (isNext || waiterCount.load(ordering: .relaxed) == 0)
         }
 
-        /// Bytes let in and not released.
+        /// The bytes admitted and not released.
         @inline(__always)
         var held: Int {
             byLoop.load(ordering: .sequentiallyConsistent) &+ byOthers.load(ordering: .sequentiallyConsistent)
@@ -73,9 +73,11 @@ final class PeerPort: Sendable {
         lane == .main ? body(mainRoom) : body(bulkRoom)
     }
 
+    /// Creates a port with nothing in it.
+    ///
     /// - Parameters:
     ///   - chunks: where messages of other threads are encoded; peers share it.
-    ///   - largeChunks: where large messages are put together and copied to; peers share it too.
+    ///   - largeChunks: where large messages are assembled and copied to; peers share it, too.
     init(
         peer: PeerID, limits: SessionLimits, peerHello: Hello,
         chunks: Guarded<ChunkPool> = PeerPort.makeChunks(), largeChunks: LargeChunks = LargeChunks()
@@ -93,19 +95,19 @@ final class PeerPort: Sendable {
         mainRoom.held &+ bulkRoom.held
     }
 
-    /// Whether another thread has left messages that must go before the loop's own.
+    /// Whether another thread has staged messages that must go before the loop's own.
     var hasStaged: Bool { stagedCount.load(ordering: .acquiring) > 0 }
 
-    /// Admits a message of `count` bytes from the loop, or says why not. Only there.
+    /// Admits a message of `count` bytes from the loop, or throws the reason why not. Call it on the loop only.
     ///
-    /// Who waits for room goes first; `isNext` says that the caller is who has waited longest. Two threads that are
-    /// admitted in the same instant may together exceed the limit by one message more.
+    /// Tasks that wait for room go first. `isNext` says that the caller is the one that has waited longest. Two threads
+    /// that are admitted at the same instant may together exceed the limit by one message more.
     @inline(__always)
     func admit(_ count: Int, on lane: Lane = .main, isNext: Bool = false) throws(NighError) {
         guard admitsAtOnce(count, on: lane, isNext: isNext) else { throw refusal(of: count) }
     }
 
-    /// The same, without saying why not.
+    /// Admits a message like `admit`, but returns false instead of throwing the reason.
     @inline(__always)
     func admitsAtOnce(_ count: Int, on lane: Lane, isNext: Bool) -> Bool {
         guard count <= messageLimit else { return false }
@@ -133,7 +135,7 @@ final class PeerPort: Sendable {
 
     // MARK: Other threads
 
-    /// Encodes and stages a message from a thread that is not the loop's.
+    /// Encodes and stages a message from another thread than the loop's.
     func stage(_ bytes: UnsafeRawBufferPointer, on lane: Lane, isNext: Bool) throws(NighError) {
         try state.withLock { state throws(NighError) in
             try admitLocked(bytes.count, lane, isNext, &state)
@@ -155,7 +157,7 @@ final class PeerPort: Sendable {
         }
     }
 
-    /// Stages a message by reference if that is worth it.
+    /// Stages a message, by reference if that is worth it.
     func stage(_ payload: ByteSlice, on lane: Lane, isNext: Bool) throws(NighError) {
         guard SendLane.refersTo(payload, pieceLimit: largestWholeMessage) else {
             return try payload.withUnsafeBytes { bytes throws(NighError) in
@@ -168,12 +170,12 @@ final class PeerPort: Sendable {
         }
     }
 
-    /// Chunks for what other threads send to all peers of a session.
+    /// Creates the chunks for what other threads send to all peers of a session.
     static func makeChunks() -> Guarded<ChunkPool> {
         Guarded(ChunkPool(chunkSize: 16 << 10, keepAtMost: 256))
     }
 
-    /// The chunk in use if `needed` bytes fit, else another.
+    /// Returns the chunk in use if `needed` bytes fit, otherwise another.
     private func roomFor(_ needed: Int, _ state: inout State) -> Chunk {
         if let chunk = state.chunk, chunk.room >= needed { return chunk }
         let full = state.chunk.take()
@@ -212,15 +214,16 @@ final class PeerPort: Sendable {
         }
     }
 
-    /// A number for `waitForRoom` that nobody else waits under.
+    /// Returns a number for `waitForRoom` under which nobody else waits.
     func newWaiterNumber() -> UInt64 { waiterNumbers.wrappingAdd(1, ordering: .relaxed).newValue }
 
-    /// Calls `resume` with nil once there is room on the lane, or with the reason why there never will be. At most once.
+    /// Calls `resume` with nil once there is room on the lane, or with the reason why there never will be. At most
+    /// once.
     func waitForRoom(
         number: UInt64, on lane: Lane = .main, _ resume: @escaping @Sendable (NighError?) -> Void
     ) {
         let row = Int(lane.rawValue)
-        let verdict: NighError?? = state.withLock { state in
+        let result: NighError?? = state.withLock { state in
             if let closed = state.closed { return .some(closed) }
             if inRoom(of: lane, { $0.held }) < limit, state.waiters[row].isEmpty {
                 return .some(nil)
@@ -229,15 +232,15 @@ final class PeerPort: Sendable {
             inRoom(of: lane) { _ = $0.waiterCount.wrappingAdd(1, ordering: .sequentiallyConsistent) }
             return nil
         }
-        guard let verdict else {
-            // Room may have come between the look at it and the entry among those who wait, when the loop saw nobody
-            // to let in yet. One of the two sees what the other did, because both write before they read.
+        guard let result else {
+            // Room may have become free after it was looked at and before the waiter was added, when the loop saw no
+            // waiter to admit. One of the two sees what the other did, because both write before they read.
             return admitNextWaiter(on: lane)
         }
-        resume(verdict)
+        resume(result)
     }
 
-    /// Takes `waitForRoom` back: its `resume` is called now, unless it was before.
+    /// Cancels `waitForRoom`: its `resume` is called now, unless it was called before.
     func cancelWait(number: UInt64) {
         let waiter = state.withLock { state -> Waiter? in
             for lane in Lane.allCases {
@@ -256,22 +259,23 @@ final class PeerPort: Sendable {
         waiter?.resume(NighError(.sending, .cancelled, peer: peer.short))
     }
 
-    /// The program has read `bytes` of what came. Returns true when the loop should be told, and was not yet: when there
-    /// is enough of it, or nothing more will be added to it because the conversation is over.
+    /// Counts `bytes` that the program has read. Returns true if the caller has to put the port on the loop's list: it
+    /// was not on it, and either there is enough to report, or nothing more will be added because the conversation is
+    /// over.
     func didRead(_ bytes: Int, tellAfter: Int) -> Bool {
         let total = readBytes.wrappingAdd(bytes, ordering: .sequentiallyConsistent).newValue
         return (total >= tellAfter || isOver.load(ordering: .sequentiallyConsistent)) && list()
     }
 
-    /// Puts the port on the list of those the loop must look at; false when it is there already.
+    /// Marks the port as listed for the loop to look at. Returns false if it is listed already.
     func list() -> Bool { !isListed.exchange(true, ordering: .acquiringAndReleasing) }
 
     // MARK: The loop
 
-    /// Off the list again; what is staged or read from now on lists it anew.
+    /// Marks the port as not listed. What is staged or read from now on lists it again.
     func unlist() { isListed.store(false, ordering: .sequentiallyConsistent) }
 
-    /// The next staged run, in the order in which they were staged.
+    /// Returns the next staged run, in the order in which they were staged.
     func takeStaged() -> StagedRun? {
         guard hasStaged else { return nil }
         return state.withLock { state in
@@ -281,10 +285,10 @@ final class PeerPort: Sendable {
         }
     }
 
-    /// Bytes the program has read since the last call.
+    /// Returns the bytes that the program has read since the last call.
     func takeRead() -> Int { readBytes.exchange(0, ordering: .relaxed) }
 
-    /// Messages of so many bytes were acknowledged on a lane: lets in who waits for the room.
+    /// Releases `bytes` of acknowledged messages on a lane, and admits the task that has waited longest for the room.
     func release(_ bytes: Int, on lane: Lane = .main) {
         inRoom(of: lane) { room in
             room.byLoop.store(
@@ -293,8 +297,8 @@ final class PeerPort: Sendable {
         admitNextWaiter(on: lane)
     }
 
-    /// Lets in who has waited longest for a lane, if there is room. Whoever was let in calls this again once it has sent
-    /// or given up.
+    /// Admits the task that has waited longest for a lane, if there is room. That task calls this again once it has
+    /// sent or given up.
     func admitNextWaiter(on lane: Lane = .main) {
         let mayEnter = inRoom(of: lane) { room in
             room.waiterCount.load(ordering: .sequentiallyConsistent) > 0 && room.held < limit
@@ -310,7 +314,7 @@ final class PeerPort: Sendable {
         waiter?.resume(nil)
     }
 
-    /// Ends sending for good and forgets what is staged; everybody who waits is told `error`.
+    /// Ends sending for good and forgets what is staged. Everybody who waits gets `error`.
     func close(_ error: NighError) {
         isOver.store(true, ordering: .sequentiallyConsistent)
         stop(error)
@@ -320,7 +324,7 @@ final class PeerPort: Sendable {
         }
     }
 
-    /// Admits nothing more; what is staged can still be taken. Everybody who waits is told `error`.
+    /// Admits nothing more. What is staged can still be taken. Everybody who waits gets `error`.
     func stop(_ error: NighError) {
         let waiters = state.withLock { state -> [Waiter] in
             guard state.closed == nil else { return [] }

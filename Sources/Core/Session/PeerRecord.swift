@@ -1,7 +1,7 @@
-/// What the session machine keeps of a peer. Loop only.
+/// What the session machine knows about a peer. Loop only.
 ///
-/// It and `Link` name each other: a link knows whose it is, and the record which link carries the conversation. The machine alone
-/// changes either.
+/// It and `Link` refer to each other: a link knows its peer, and the record knows the link that carries the
+/// conversation. Only the machine changes them.
 final class PeerRecord {
     let id: PeerID
     var name: DisplayName
@@ -9,24 +9,25 @@ final class PeerRecord {
     var phase = PeerPhase.unavailable
     var routes: [RouteRecord] = []
 
-    /// The two are being paired, whatever else is between them.
+    /// The pairing under way, regardless of the phase.
     var pairing: Pairing?
-    /// What the program was last told of its key.
+    /// The trust in the peer's key, as last reported to the program.
     var trustTold: PeerTrust?
-    /// Consecutive failed moves to a better route, including moves to a link that soon broke.
+    /// Consecutive failed moves to a better route, including moves to a link that broke within
+    /// `timings.longestBetterRoute`.
     var vainMoves = 0
 
-    /// What shortens the handshake of the next link to it, from links that are over.
+    /// A ticket from links that are over, which shortens the handshake of the next link.
     private var ticket: ResumptionTicket?
 
-    /// The highest request number seen from the peer, in the incarnation below.
+    /// The highest request number seen from the peer, and the peer's incarnation to which it belongs.
     var requestsSeen: UInt64 = 0
     var requestsSeenFrom: UInt64 = 0
 
-    /// Bytes of ended conversations with the peer that the program has not read yet. They count against the next one, so
-    /// that coming and going gives nobody more room.
+    /// Bytes of ended conversations with the peer that the program has not read yet. They count against the next
+    /// conversation, so that coming and going gives no peer more room.
     var unreadLeft = 0
-    /// How many links there are whose hello named this peer.
+    /// The number of links whose hello named this peer.
     var linkCount = 0
     var wakesAt = Moment.never
     var lastStatistics: PeerStatistics?
@@ -36,9 +37,9 @@ final class PeerRecord {
         self.name = name
     }
 
-    // MARK: What belongs to the phase
+    // MARK: Values of the phase
 
-    /// What the program sees.
+    /// The state that the program sees.
     var state: PeerState { phase.state }
 
     /// The peer's invitation that waits for the program.
@@ -74,7 +75,7 @@ final class PeerRecord {
         }
     }
 
-    /// Takes the attempt out of the record, if there is one.
+    /// Takes the attempt out of the phase and returns it, if there is one.
     func takeAttempt() -> Attempt? {
         let attempt = attempt
         switch phase {
@@ -88,19 +89,19 @@ final class PeerRecord {
 
     // MARK: Between links
 
-    /// Keeps the ticket that a link has brought, if it has.
+    /// Keeps the ticket that a link has brought, if there is one.
     func keepTicket(of link: Link) { ticket = link.machine.takeTicket() ?? ticket }
 
-    /// The newest ticket there is, once.
+    /// Returns the newest ticket, and returns it only once.
     func takeTicket() -> ResumptionTicket? {
         if let link { keepTicket(of: link) }
         return ticket.take()
     }
 
-    /// For errors: the name and enough of the PeerID.
+    /// The name and the short PeerID, for errors.
     var label: String { "\(name) (\(id.short))" }
 
-    /// Whether forgetting the record would lose anything.
+    /// Whether nothing is lost when the record is forgotten.
     var isIdle: Bool {
         state == .unavailable && pairing == nil && routes.isEmpty && linkCount == 0 && unreadLeft == 0
     }

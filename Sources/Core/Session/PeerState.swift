@@ -1,19 +1,19 @@
-/// How a session stands with a peer.
+/// The state of a peer in a session.
 public enum PeerState: String, Hashable, Sendable, CaseIterable {
-    /// Not to be seen, and not connected.
+    /// Not seen, and not connected.
     case unavailable
     /// Seen, by discovery or because it asks for a conversation.
     case available
-    /// One of the two has asked for a conversation, and the answer is on its way.
+    /// One of the two sides has asked for a conversation, and the answer is on its way.
     case connecting
-    /// Messages flow.
+    /// Connected: messages flow.
     case connected
-    /// The link broke; another is being looked for. Messages are kept.
+    /// The link broke, and the session looks for another one. Messages are kept.
     case reconnecting
     /// The conversation is over. Passed through on the way to `available` or `unavailable`.
     case disconnected
 
-    /// Whether there is a conversation, or one is asked for.
+    /// Whether there is a conversation, or one was asked for.
     var isEngaged: Bool {
         switch self {
         case .connecting, .connected, .reconnecting: true
@@ -21,7 +21,7 @@ public enum PeerState: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// Whether a peer may go from this state to `next` in one move.
+    /// Returns whether a peer may go from this state to `next` in one move.
     public func mayMove(to next: PeerState) -> Bool {
         switch (self, next) {
         case (.unavailable, .available), (.available, .unavailable),

@@ -1,34 +1,34 @@
-/// What has passed between this session and one peer in their present or last conversation.
+/// Counts of what this session and one peer have exchanged in their present or last conversation.
 public struct PeerStatistics: Hashable, Sendable {
     /// Reliable messages accepted for sending.
     public var messagesSent = 0
-    /// Their payload bytes.
+    /// Payload bytes of the reliable messages accepted for sending.
     public var bytesSent = 0
     /// Reliable messages received whole.
     public var messagesReceived = 0
-    /// Their payload bytes.
+    /// Payload bytes of the reliable messages received whole.
     public var bytesReceived = 0
     /// Messages sent again on another link because they were not acknowledged on the one before.
     public var messagesResent = 0
     /// Unreliable messages written to a link.
     public var unreliableSent = 0
-    /// Unreliable messages given up because a link was backed up or missing.
+    /// Unreliable messages dropped because a link was backed up or missing.
     public var unreliableDropped = 0
     /// Unreliable messages received.
     public var unreliableReceived = 0
-    /// Unreliable messages that came but were not kept because nobody read.
+    /// Unreliable messages that were received but not kept, because the program did not read.
     public var unreliableUnread = 0
-    /// Times the conversation moved to another link, after one broke or to a better route.
+    /// How many times the conversation changed to another link, after one broke or to move to a better route.
     public var reconnects = 0
     /// Bytes accepted for sending and not acknowledged yet.
     public var bytesWaiting = 0
     /// Bytes received and not read by the program yet.
     public var bytesUnread = 0
-    /// The link in use; nil while there is none.
+    /// The counts of the link in use; nil while there is none.
     public var link: LinkStatistics?
-    /// The transport that carries the link in use.
+    /// The scheme of the transport that carries the link in use.
     public var transport: String?
 
-    /// All zero.
+    /// Creates counts that are all zero.
     public init() {}
 }

@@ -1,4 +1,4 @@
-/// An invitation the program has not answered.
+/// An invitation that the program has not answered.
 struct PendingInvitation {
     let number: UInt64
     let link: Link

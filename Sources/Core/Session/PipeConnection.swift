@@ -1,15 +1,15 @@
-/// A pipe and its link: hands what the pipe tells to the session machine, and messages on to the program. Loop only.
+/// A pipe and its link: passes what the pipe reports to the session machine, and messages on to the program. Loop only.
 final class PipeConnection: PipeHandler {
     let pipe: any Pipe
     let link: Link
-    /// Reading is paused until the link's answers have been written, or while the link is held.
+    /// Whether reading is paused, until the link's answers have been written or while the link is held.
     var isPaused = false
-    /// The pipe was over while the link was held; why.
+    /// How the pipe ended, if it ended while the link was held.
     var endWhileHeld: Result<Void, NighError>?
-    /// It counts this pipe among those that are closed and still have something to send.
+    /// Whether the driver counts this pipe among the closed ones that still have something to send.
     var isParting = false
-    /// Holds the connection in turn, until the link is over or the session closed. From then on the pipe alone holds it, as its
-    /// handler, until it is drained.
+    /// The driver holds the connection in turn, until the link is over or the session is closed. From then on only the
+    /// pipe holds it, as its handler, until it is drained.
     private let driver: SessionDriver
 
     init(pipe: any Pipe, link: Link, driver: SessionDriver) {
@@ -34,7 +34,7 @@ final class PipeConnection: PipeHandler {
         driver.inTurn { driver.machine.markDirty(link) }
     }
 
-    /// The other side writes no more: without its answers there is no conversation, so the link is over.
+    /// The other side writes no more. Without its answers there is no conversation, so the link is over.
     func pipeEnded(_ pipe: any Pipe) {
         driver.inTurn { driver.pipeOver(self, error: nil) }
         pipe.close(.afterWriting)

@@ -1,4 +1,4 @@
-/// The ports of the peers one can send to, for threads that are not the loop's.
+/// The ports of the peers to which messages can be sent, for other threads than the loop's.
 final class PortDirectory: Sendable {
     private let ports = Guarded<[PeerID: PeerPort]>([:])
 

@@ -1,12 +1,12 @@
-/// The conversations that the last message to several peers went to, in the order of its recipients: the next one mostly
-/// goes to the same, and need not look them up nor take a reference to each. Loop only.
+/// The conversations that the last message to several peers went to, in the order of its recipients. Usually the next
+/// one goes to the same peers, and then need not look them up or retain each of them. Loop only.
 struct RecipientGroup {
     private var conversations: ContiguousArray<Conversation> = []
-    /// The same, for who looks at them without taking a reference.
+    /// The same conversations, for access that retains nothing.
     private var unretained: ContiguousArray<Unmanaged<Conversation>> = []
 
-    /// The conversation the `index`-th recipient had last time, if that is `id` and can still be sent to. For the time of a
-    /// call that ends no conversation.
+    /// Returns the conversation that the recipient at `index` had last time, if it is with `id` and still accepts
+    /// messages. Valid during a call that ends no conversation.
     @inline(__always)
     func remembered(_ index: Int, _ id: PeerID) -> Unmanaged<Conversation>? {
         guard index < unretained.count else { return nil }
@@ -15,7 +15,7 @@ struct RecipientGroup {
         return isRight ? candidate : nil
     }
 
-    /// Remembers whom the `index`-th recipient turned out to be.
+    /// Remembers the conversation of the recipient at `index`.
     mutating func keep(_ conversation: Conversation, at index: Int) {
         if index < conversations.count {
             conversations[index] = conversation

@@ -1,15 +1,15 @@
-/// A conversation without a link looks for another. Loop only.
+/// The state of a conversation that has lost its link and looks for another one. Loop only.
 final class Recovery {
     let deadline: Moment
     var retryAt: Moment
-    /// The peer wants not to be asked again earlier.
+    /// The peer does not want to be asked again before this moment.
     var notBefore = Moment(nanoseconds: .min)
     var pause: Duration
     var failures: [NighError] = []
     let cause: NighError.Cause
-    /// The transport whose routes are tried after all others, better ones or not.
+    /// The transport whose routes are tried after all others, even if they are better ones.
     let lastResort: Int?
-    /// This session's request to go on, under way.
+    /// This session's request to resume, if one is under way.
     var attempt: Attempt?
 
     init(deadline: Moment, retryAt: Moment, pause: Duration, cause: NighError.Cause, lastResort: Int?) {

@@ -1,8 +1,8 @@
-/// How a message is to travel.
+/// How a message is delivered.
 public enum Reliability: Hashable, Sendable {
-    /// Exactly once and in order on this lane, kept until the peer has it.
+    /// Exactly once and in order on this lane. The message is kept until the peer has it.
     case reliable(Lane)
-    /// At once or not at all: dropped where it would have to wait, never sent twice.
+    /// At once or not at all: dropped if it would have to wait, never sent twice.
     case unreliable
 
     /// Exactly once and in order on the main lane.

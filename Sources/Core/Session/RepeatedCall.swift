@@ -1,29 +1,29 @@
-/// When to call a peer again that was not reached, and when to give up. A value without I/O: its owner makes the calls,
-/// and tells it of them and of the peer's routes.
+/// Decides when to call an unreachable peer again, and when to give up. A value without I/O: its owner makes the calls,
+/// and reports them and the peer's routes to it.
 package struct RepeatedCall {
     private static let shortestPause = Moment.Span.milliseconds(250)
     private static let longestPause = Moment.Span.seconds(2)
 
     private let start: Moment
-    /// When to give up; `.never` to go on for as long as it takes.
+    /// When to give up; `.never` means never.
     package let deadline: Moment
     private var nextPause = Self.shortestPause
     /// When the last call began.
     private var calledAt = Moment(nanoseconds: .min)
-    /// Where the peer could be reached when its routes were last told.
+    /// The addresses at which the peer could be reached when its routes were last reported.
     private var known: Set<TransportAddress> = []
-    /// A route has come since the last call began.
+    /// Whether a route has come since the last call began.
     private var hasNewRoute = false
-    /// The peer named a time before which it does not want to be called.
+    /// Whether the peer named a time before which it does not want to be called.
     private var isToldToWait = false
 
-    /// Nobody called yet.
+    /// Creates a value for a peer that was not called yet.
     package init(from start: Moment, until deadline: Moment) {
         self.start = start
         self.deadline = deadline
     }
 
-    /// A call begins while the peer can be reached at `addresses`.
+    /// Notes that a call begins while the peer can be reached at `addresses`.
     package mutating func begins(along addresses: [TransportAddress], at now: Moment) {
         calledAt = now
         known = Set(addresses)
@@ -31,7 +31,7 @@ package struct RepeatedCall {
         isToldToWait = false
     }
 
-    /// The call failed with `error`: when to make the next one, or nil to give up.
+    /// Returns when to make the next call after one failed with `error`, or nil to give up.
     package mutating func nextCall(after error: NighError, at now: Moment) -> Moment? {
         guard error.mayPass else { return nil }
         let pause = pause()
@@ -43,36 +43,37 @@ package struct RepeatedCall {
             return earliest < deadline ? max(earliest, min(now + pause, latest)) : nil
         }
         guard now < latest else { return nil }
-        return min(sooner(at: now) ?? now + pause, latest)
+        return min(earlyCall(at: now) ?? now + pause, latest)
     }
 
-    /// The peer can be reached at `addresses` now. Returns when to make the next call where that is sooner than was
-    /// said: a route has come, or has come back, since the last call began.
+    /// Notes that the peer can be reached at `addresses` now. Returns when to make the next call if that is sooner than
+    /// planned: a route has come, or has come back, since the last call began.
     package mutating func nextCall(along addresses: [TransportAddress], at now: Moment) -> Moment? {
         let current = Set(addresses)
         if !current.isSubset(of: known) { hasNewRoute = true }
         known = current
-        return isToldToWait ? nil : sooner(at: now)
+        return isToldToWait ? nil : earlyCall(at: now)
     }
 
-    /// At once, but a route that comes and goes without an end is not followed as fast.
-    private func sooner(at now: Moment) -> Moment? {
+    /// Returns when to call along a new route: at once, but at least `shortestPause` after the last call began, because
+    /// a route may come and go without an end.
+    private func earlyCall(at now: Moment) -> Moment? {
         hasNewRoute ? max(now, calledAt + Self.shortestPause) : nil
     }
 
-    /// How long to wait after a failure that says nothing else: longer each time.
+    /// Returns how long to wait after a failure that says nothing else: longer each time.
     package mutating func pause() -> Moment.Span {
         defer { nextPause = min(nextPause + nextPause, Self.longestPause) }
         return nextPause
     }
 
-    /// The last failure as it is to be told: with how long the peer was tried, unless it has answered.
+    /// Returns the last failure as it is to be reported: with how long the peer was tried, unless it has answered.
     package func failure(_ error: NighError, at now: Moment) -> NighError {
         guard error.mayPass, error.retryAfter == nil else { return error }
         let tenths = max((now - start).nanoseconds, 0) / 100_000_000
         let words = "tried for \(tenths / 10).\(tenths % 10) s"
-        var told = error
-        told.advice = error.advice.map { "\(words); \($0)" } ?? words
-        return told
+        var result = error
+        result.advice = error.advice.map { "\(words); \($0)" } ?? words
+        return result
     }
 }

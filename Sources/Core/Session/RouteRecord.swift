@@ -1,10 +1,12 @@
-/// One way to a peer.
+/// One route to a peer.
 struct RouteRecord: Equatable {
     let transport: Int
     let address: TransportAddress
     var quality: Double?
-    /// Given by hand, not seen by discovery; kept as long as the conversation it led to.
+    /// Whether the program gave the address, not discovery. Such a route is kept as long as the conversation that it
+    /// led to.
     var isManual = false
-    /// Where the peer proved itself when it was dialled along this route last: the route's address, or a place behind it.
+    /// The address at which the peer proved itself when this route was last dialled: the route's own, or that of a
+    /// place behind it.
     var provenAt: TransportAddress?
 }

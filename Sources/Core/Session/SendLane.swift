@@ -1,15 +1,15 @@
-/// What was accepted for one lane and is not acknowledged yet, in the form it travels in.
+/// What was accepted for one lane and is not acknowledged yet, in the form in which it travels.
 ///
-/// Small messages are encoded once, one behind the other, into chunks: those bytes are at the same time the queue, what
-/// the pipe is given by reference, and what is sent again on the next link. A large message is kept as the program's own
-/// payload; when it is written, its header goes before it, or it is cut into pieces where it is too long for one frame. A
-/// cursor says how much this link has been given.
+/// Small messages are encoded once, one after another, into chunks. These bytes are the queue, are given to the pipe by
+/// reference, and are sent again on the next link. A large message is kept as the program's own payload. When it is
+/// written, its header goes before it; if it is too long for one frame, it is cut into pieces. A cursor says how much
+/// the present link has been given.
 struct SendLane {
     private struct Segment {
         /// A run of encoded small messages, or the payload of one large message.
         var bytes: ByteSlice
         var isLarge: Bool
-        /// The payload was copied for the lane, which gives its chunk back.
+        /// Whether the payload was copied for the lane, which gives its chunk back.
         var isCopy = false
         var messageCount: Int
     }
@@ -31,19 +31,19 @@ struct SendLane {
     private var acknowledgedBytes = 0
     private var acknowledgedInFirst = 0
 
-    /// What of the segments this link has been given: the segments before this one, and of it so many bytes and
-    /// messages. It stays at the end of the last segment, which may still grow.
+    /// What this link has been given of the segments: all segments before this one, and these bytes and messages of it.
+    /// The cursor stays at the end of the last segment, which may still grow.
     private var cursorSegment = 0
     private var cursorBytes = 0
     private var cursorMessages = 0
-    /// Whether the link has been told that the large message at the cursor begins.
+    /// Whether the link was told that the large message at the cursor begins.
     private var cursorHasBegun = false
-    /// The number of the last message this link has been given whole.
+    /// The number of the last message that this link has been given whole.
     private(set) var sent: UInt64 = 0
 
     private var tail: Chunk?
-    /// Where the run at the end of `tail` may grow, and by how many bytes. What was added there since `settle` is
-    /// counted here alone: a message then costs no look at the segments and takes no reference.
+    /// Where the run at the end of `tail` may grow, and by how many bytes. What was added there since the last
+    /// `commitRun` is counted only here, so that a message needs no look at the segments and retains nothing.
     private var runEnd: UnsafeMutableRawPointer?
     private var room = 0
     private var freshBytes = 0
@@ -55,25 +55,25 @@ struct SendLane {
         self.chunks = chunks
     }
 
-    /// From this size on, referring to a payload costs less than copying it.
+    /// The size from which on a reference to a payload costs less than a copy.
     private static let leastReference = 12 << 10
 
-    /// Whether to keep `payload` by reference. Where it would fit into a frame, it must be a good part of its chunk, which is
-    /// kept as a whole.
+    /// Returns whether to keep `payload` by reference. If it would fit into a frame, it must fill a good part of its
+    /// chunk, because the whole chunk is kept.
     static func refersTo(_ payload: ByteSlice, pieceLimit: Int) -> Bool {
         payload.count > pieceLimit
             || (payload.count >= leastReference && payload.chunk.capacity / 4 <= payload.count)
     }
 
-    /// What a message of `count` payload bytes counts against the send buffer.
+    /// Returns how many bytes a message of `count` payload bytes counts against the send buffer.
     static func cost(of count: Int) -> Int { count &+ FrameHeader.byteCount }
 
     var isEmpty: Bool { segments.isEmpty }
 
-    /// Whether something has not been given to the present link yet.
+    /// Whether something was not given to the present link yet.
     var hasUnsent: Bool { sent < accepted }
 
-    /// What is kept counts against the send buffer: for who checks that nothing is lost of it.
+    /// The bytes that count against the send buffer; used by the consistency checks.
     var heldCost: Int {
         var cost = freshBytes &- acknowledgedBytes
         for index in 0..<segments.count {
@@ -82,12 +82,12 @@ struct SendLane {
         return cost
     }
 
-    /// Whether the counts are in the order in which a message goes through them, and agree with what is kept.
+    /// Whether the counts are in the order in which a message passes them, and agree with what is kept.
     var isInOrder: Bool {
         acknowledged <= sent && sent <= everSent && everSent <= accepted && cursorAgrees
     }
 
-    /// Whether the cursor and the segments say the same as the counts.
+    /// Whether the cursor and the segments agree with the counts.
     private var cursorAgrees: Bool {
         var counted = acknowledged &- UInt64(acknowledgedInFirst)
         var given = segments.isEmpty && cursorBytes == 0 ? counted : nil
@@ -102,7 +102,7 @@ struct SendLane {
 
     // MARK: Accepting
 
-    /// Encodes a small message at the end: the one copy its bytes undergo on the way out.
+    /// Encodes a small message at the end. This is the one copy of its bytes on the way out.
     @inline(__always)
     mutating func append(_ bytes: UnsafeRawBufferPointer, pool: inout ChunkPool) {
         let needed = FrameHeader.byteCount &+ bytes.count
@@ -114,7 +114,7 @@ struct SendLane {
         accepted &+= 1
     }
 
-    /// Adds small messages that another thread has encoded already.
+    /// Appends small messages that another thread has encoded already.
     mutating func append(encoded bytes: ByteSlice, messages: Int) {
         closeRun()
         accepted &+= UInt64(messages)
@@ -129,14 +129,14 @@ struct SendLane {
         if !isJoined { segments.append(Segment(bytes: bytes, isLarge: false, messageCount: messages)) }
     }
 
-    /// Adds a large message by reference: the program's own bytes, or a copy in a chunk of the session's.
+    /// Appends a large message by reference: the program's own bytes, or a copy in a chunk of the session's.
     mutating func append(large payload: ByteSlice, isCopy: Bool) {
         closeRun()
         segments.append(Segment(bytes: payload, isLarge: true, isCopy: isCopy, messageCount: 1))
         accepted &+= 1
     }
 
-    /// Sees to a run at the end that may grow by `needed` bytes.
+    /// Makes sure that there is a run at the end that may grow by `needed` bytes.
     private mutating func openRun(_ needed: Int, pool: inout ChunkPool) {
         closeRun()
         if tail == nil || tail.unsafelyUnwrapped.room < needed { beginChunk(needed, pool: &pool) }
@@ -146,8 +146,8 @@ struct SendLane {
         room = chunk.room
     }
 
-    /// Enters what was added to the growing run where everybody else looks for it.
-    private mutating func settle() {
+    /// Enters what was added to the growing run into the segments.
+    private mutating func commitRun() {
         guard freshMessages > 0, let tail else { return }
         _ = tail.claim(freshBytes)
         segments.update(segments.count &- 1) { run in
@@ -159,9 +159,9 @@ struct SendLane {
         freshMessages = 0
     }
 
-    /// No run grows any more; the next small message opens one.
+    /// Ends the growing run. The next small message opens a new one.
     private mutating func closeRun() {
-        settle()
+        commitRun()
         room = 0
     }
 
@@ -173,9 +173,10 @@ struct SendLane {
 
     // MARK: Acknowledging
 
-    /// Forgets the messages up to number `count`; returns the bytes set free. The caller has checked that so many were sent.
+    /// Forgets the messages up to number `count`, and returns the bytes set free. The caller has checked that they were
+    /// sent.
     mutating func acknowledge(upTo count: UInt64, pool: inout ChunkPool) -> Int {
-        settle()
+        commitRun()
         var freed = 0
         while acknowledged < count, let first = segments.first {
             let left = first.messageCount &- acknowledgedInFirst
@@ -222,7 +223,7 @@ struct SendLane {
         pool.recycle(chunk)
     }
 
-    /// Where the `count`-th message from `start` on ends.
+    /// Returns where the `count`-th message ends, counted from `start`.
     private static func end(of count: Int, in run: ByteSlice, from start: Int) -> Int {
         run.withUnsafeBytes { bytes in
             var position = start
@@ -236,7 +237,8 @@ struct SendLane {
 
     // MARK: Writing
 
-    /// Begins a new link: everything not acknowledged will be given to it. Returns how many messages go a second time.
+    /// Begins a new link, which will be given everything that is not acknowledged. Returns how many messages are sent
+    /// again.
     mutating func startLink() -> UInt64 {
         sentOnLink = 0
         cursorSegment = 0
@@ -247,12 +249,12 @@ struct SendLane {
         return everSent &- acknowledged
     }
 
-    /// Gives the link up to about `budget` bytes, as far as `granted` allows; returns how many it gave.
+    /// Gives the link up to about `budget` bytes, as far as `granted` allows. Returns how many it gave.
     mutating func gather(
         into queue: inout ByteQueue, budget: Int, granted: UInt64, pieceLimit: Int,
         header: inout ControlWriter
     ) -> Int {
-        settle()
+        commitRun()
         var given = 0
         while given < budget, sent < accepted {
             let credit = granted > sentOnLink ? Int(clamping: granted &- sentOnLink) : 0
@@ -280,7 +282,7 @@ struct SendLane {
         var end = segment.bytes.count
         var messages = segment.messageCount &- cursorMessages
         if end &- cursorBytes > room {
-            // Whole frames until the room is used up; the last one may exceed it.
+            // Whole frames until the room is used up; the last frame may exceed it.
             (end, messages) = Self.wholeFrames(in: segment.bytes, from: cursorBytes, room: room)
         }
         queue.append(segment.bytes[cursorBytes..<end])
@@ -345,12 +347,12 @@ struct SendLane {
     }
 }
 
-/// How reliable messages look on the wire, for all who write them.
+/// The form of reliable messages on the wire, for all code that writes them.
 enum EncodedMessage {
-    /// The payload of a frame that announces a large message.
+    /// The payload length of a frame that announces a large message.
     static let beginningLength = 4
 
-    /// Writes a whole small message to `start`, where there is room for it and its header.
+    /// Writes a whole small message to `start`, where there must be room for it and its header.
     @inline(__always)
     static func write(_ bytes: UnsafeRawBufferPointer, on lane: Lane, to start: UnsafeMutableRawPointer) {
         FrameHeader(type: .message(on: lane), payloadLength: bytes.count).write(to: start)
@@ -359,7 +361,7 @@ enum EncodedMessage {
         }
     }
 
-    /// The frame that announces a message of `count` bytes in pieces.
+    /// Returns the frame that announces a message of `count` bytes in pieces.
     static func beginning(of count: Int, on lane: Lane, header: inout ControlWriter) -> ByteSlice {
         header.loose(.begin(on: lane), number: UInt32(count))
     }

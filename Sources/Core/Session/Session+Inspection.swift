@@ -2,24 +2,23 @@
 package struct LaneProgress {
     /// Messages that the peer has acknowledged.
     package let acknowledged: UInt64
-    /// Messages that were given whole to any link.
+    /// Messages that were passed whole to any link.
     package let everSent: UInt64
-    /// Messages that have come whole.
+    /// Messages that were received whole.
     package let received: UInt64
 }
 
-/// What a session holds inside, as far as somebody who checks it from outside wants to know. Made for the simulated
-/// world and for benchmarks; no part of the public face.
+/// The internal state of a session, for checks from outside: the simulated world and benchmarks. Not part of the public
+/// interface.
 package struct SessionInspection {
-    /// One record of a peer.
+    /// The record of one peer.
     package struct PeerView {
-        /// Whose.
         package let id: PeerID
-        /// As the machine has it; in a turn of its own the same as was told.
+        /// The state in the machine. Read in a turn of its own, it is the state that was reported last.
         package let state: PeerState
-        /// The conversation there is.
+        /// The ID of the conversation, if there is one.
         package let conversation: UInt64?
-        /// With which incarnation of the peer.
+        /// The peer's incarnation in the conversation; 0 without a conversation.
         package let incarnation: UInt64
         /// Whether a link carries the conversation.
         package let hasLink: Bool
@@ -29,48 +28,48 @@ package struct SessionInspection {
         package let linkCount: Int
         /// Links that carry a conversation with the peer.
         package let carryingLinks: Int
-        /// Accepted and not acknowledged.
+        /// Bytes accepted for sending and not acknowledged.
         package let bytesWaiting: Int
-        /// Received and not read.
+        /// Bytes received and not read.
         package let bytesUnread: Int
-        /// Whether a request of this side is under way.
+        /// Whether this side has a request under way.
         package let isAsking: Bool
         /// Whether an invitation waits for the program.
         package let isInvited: Bool
-        /// Whether another link is looked for.
+        /// Whether the session looks for another link.
         package let isRecovering: Bool
         /// Whether this side is leaving.
         package let isLeaving: Bool
-        /// Where the peer can be dialled.
+        /// The addresses at which the peer can be dialled.
         package let routes: [TransportAddress]
-        /// How far messages have come, by lane; empty without a conversation.
+        /// How far the messages have come, by lane; empty without a conversation.
         package let lanes: [LaneProgress]
     }
 
-    /// Which run of this session's identity it is.
+    /// The incarnation of this session.
     package let incarnation: UInt64
-    /// Everybody known, by PeerID.
+    /// All known peers, sorted by PeerID.
     package let peers: [PeerView]
-    /// Pipes with a machine on them.
+    /// The number of links.
     package let links: Int
-    /// Those that came in and have no conversation yet.
+    /// The number of accepted links without a conversation.
     package let strangers: Int
-    /// Pipes the driver holds.
+    /// The number of pipes that the driver holds.
     package let connections: Int
-    /// Dials whose outcome is not known, or whose link has not greeted.
+    /// The number of dials without an outcome, including those whose link has not exchanged hellos.
     package let dials: Int
-    /// Pings without an answer.
+    /// The number of pings without an answer.
     package let pings: Int
-    /// Calls of the program whose outcome it has not been told.
+    /// The number of the program's calls whose outcome was not reported yet.
     package let calls: Int
 }
 
 extension Session {
-    /// Ends everything as the death of the process would: no goodbye, nothing is written or called back any more. To be
-    /// called on the loop.
+    /// Ends everything like a crash of the process: no goodbye, nothing is written, and no event or message is reported
+    /// any more. Waiting calls fail with `closed`. Call it on the loop.
     package func die() { driver.die() }
 
-    /// The inside as it is now. To be read on the loop.
+    /// The internal state as it is now. Read it on the loop.
     package var inspection: SessionInspection {
         let machine = driver.machine
         var carrying: [PeerID: Int] = [:]
@@ -89,7 +88,7 @@ extension Session {
             calls: driver.unansweredCalls)
     }
 
-    /// One peer as it is now; nil when nothing is known of it. To be read on the loop.
+    /// Returns the state of one peer as it is now, or nil if nothing is known about it. Call it on the loop.
     package func inspection(of peer: PeerID) -> SessionInspection.PeerView? {
         driver.machine.peers[peer].map {
             SessionInspection.PeerView(

@@ -1,9 +1,9 @@
 extension Session {
-    // MARK: Never waiting
+    // MARK: Without waiting
 
-    /// Sends `bytes` to a connected peer, copying them once. Never waits: where `limits.sendBuffer` is used up it fails with
-    /// `bufferFull`. Messages of one caller go in the order of the calls; on the loop they leave with everything else
-    /// of this turn in one write.
+    /// Sends `bytes` to a connected peer, and copies them once. Never waits: fails with `bufferFull` if
+    /// `limits.sendBuffer` is used up. Messages of one caller keep the order of the calls. Messages sent on the loop
+    /// leave in one write with everything else of this turn.
     @inline(__always)
     public func trySend(
         _ bytes: UnsafeRawBufferPointer, to peer: PeerID, _ reliability: Reliability = .reliable
@@ -15,13 +15,13 @@ extension Session {
             } else {
                 let port = try directory.port(of: peer)
                 try port.stage(bytes, on: lane, isNext: false)
-                attend(port)
+                notifyLoop(of: port)
             }
         case .unreliable: try sendUnreliable(bytes, to: peer)
         }
     }
 
-    /// Sends `bytes` to a connected peer, copying them once; see the other `trySend`.
+    /// Sends `bytes` to a connected peer, and copies them once. See the first `trySend`.
     public func trySend(
         _ bytes: [UInt8], to peer: PeerID, _ reliability: Reliability = .reliable
     ) throws(NighError) {
@@ -31,8 +31,8 @@ extension Session {
         try result.get()
     }
 
-    /// Sends a payload to a connected peer; one of 12 KiB and more is not copied but kept by reference until it has
-    /// arrived, unless it is but a small part of what it would keep.
+    /// Sends a payload to a connected peer. A payload of 12 KiB or more is not copied but kept by reference until it
+    /// has arrived, unless it is only a small part of the memory that the reference would keep.
     public func trySend(
         _ payload: ByteSlice, to peer: PeerID, _ reliability: Reliability = .reliable
     ) throws(NighError) {
@@ -43,21 +43,22 @@ extension Session {
             } else {
                 let port = try directory.port(of: peer)
                 try port.stage(payload, on: lane, isNext: false)
-                attend(port)
+                notifyLoop(of: port)
             }
         case .unreliable:
             try payload.withUnsafeBytes { bytes throws(NighError) in try sendUnreliable(bytes, to: peer) }
         }
     }
 
-    /// Sends a payload to all that are connected; see the next `trySend`.
+    /// Sends a payload to all connected peers. See the next `trySend`.
     public func trySendToAll(
         _ payload: ByteSlice, _ reliability: Reliability = .reliable
     ) throws(PartialSendError) {
         try trySend(payload, to: connectedPeers, reliability)
     }
 
-    /// Sends a payload to several peers. It goes to each or not at all; the error names those it did not go to.
+    /// Sends a payload to several peers, to each one either whole or not at all. The error names the peers to which it
+    /// was not sent.
     public func trySend(
         _ payload: ByteSlice, to peers: [PeerID], _ reliability: Reliability = .reliable
     ) throws(PartialSendError) {
@@ -79,9 +80,9 @@ extension Session {
 
     // MARK: Waiting for room
 
-    /// Sends a payload reliably to a connected peer, waiting while the lane's `limits.sendBuffer` is used up. Returns when the message
-    /// is accepted, not when it has arrived. Tasks that wait are served in the order in which they came. A cancelled
-    /// task has not sent.
+    /// Sends a payload reliably to a connected peer, and waits while the lane's `limits.sendBuffer` is used up. Returns
+    /// when the message is accepted, not when it has arrived. Waiting tasks are served in the order in which they came.
+    /// If the call fails because its task was cancelled, the message was not sent.
     public func send(_ payload: ByteSlice, to peer: PeerID, on lane: Lane = .main) async throws(NighError) {
         let port = try directory.port(of: peer)
         var isNext = false
@@ -99,17 +100,18 @@ extension Session {
         }
     }
 
-    /// Sends `bytes` reliably to a connected peer, waiting for room; see the other `send`.
+    /// Sends `bytes` reliably to a connected peer, and waits for room. See the first `send`.
     public func send(_ bytes: [UInt8], to peer: PeerID, on lane: Lane = .main) async throws(NighError) {
         try await send(ByteSlice(bytes), to: peer, on: lane)
     }
 
-    /// Sends a payload reliably to all that are connected, waiting for room at each in turn.
+    /// Sends a payload reliably to all connected peers, and waits for room at each in turn.
     public func sendToAll(_ payload: ByteSlice, on lane: Lane = .main) async throws(PartialSendError) {
         try await send(payload, to: connectedPeers, on: lane)
     }
 
-    /// Sends a payload reliably to several peers, waiting for room at each in turn. The error names those it did not go to.
+    /// Sends a payload reliably to several peers, and waits for room at each in turn. The error names the peers to
+    /// which it was not sent.
     public func send(_ payload: ByteSlice, to peers: [PeerID], on lane: Lane = .main)
         async throws(PartialSendError)
     {
@@ -132,11 +134,11 @@ extension Session {
             }
         } else {
             try port.stage(payload, on: lane, isNext: isNext)
-            attend(port)
+            notifyLoop(of: port)
         }
     }
 
-    /// Nil once there is room, or why there never will be.
+    /// Waits for room on the lane. Returns nil once there is room, or the reason why there never will be.
     private func room(at port: PeerPort, on lane: Lane) async -> NighError? {
         let number = port.newWaiterNumber()
         return await withTaskCancellationHandler {
@@ -152,7 +154,7 @@ extension Session {
     // MARK: From other threads
 
     @inline(__always)
-    private func attend(_ port: PeerPort) {
+    private func notifyLoop(of port: PeerPort) {
         if port.list() { attention.wants(port) }
     }
 
@@ -166,7 +168,7 @@ extension Session {
         }
         let copy = ByteSlice(copying: bytes)
         loop.execute { [driver] in
-            // Whoever left meanwhile gets nothing, as with any unreliable message that comes too late.
+            // A peer that has left meanwhile gets nothing, as with any unreliable message that comes too late.
             try? copy.withUnsafeBytes { bytes throws(NighError) in
                 try driver.send(unreliable: bytes, to: peer)
             }

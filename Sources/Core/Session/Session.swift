@@ -1,43 +1,46 @@
 import Synchronization
 
-/// This program among its neighbours: sees the peers that offer the same service, invites them or is invited, sends
-/// and receives messages, over whatever transports it was given.
+/// A session of one service: it sees the peers that offer the same service, invites them or is invited, and exchanges
+/// messages with them, over the transports that it was given.
 ///
-/// Make one, `start` it, and `close` it when done. All members can be called from any thread or task, also from the
-/// session's own handlers. What a call brings about is told as events, in order, on the session's loop; handlers must
-/// not block it. Messages arrive in the handler given to `start`, or without one in `messages`.
+/// Create a session, `start` it, and `close` it when done. All members can be called from any thread or task, also from
+/// the session's own handlers. The results of a call are reported as events, in order, on the session's loop. Handlers
+/// must not block the loop. Messages arrive in the handler given to `start`, or in `messages` if there is none.
 ///
-/// What holds: a reliable message arrives exactly once and in the order of its lane, also when the link breaks and
-/// another takes over, or the conversation ends and both sides are told. Everything is bounded by `SessionLimits`.
+/// A reliable message arrives exactly once and in the order of its lane, also when the link breaks and another link
+/// takes over. Otherwise the conversation ends, and both sides are notified. `SessionLimits` bounds every resource.
 public final class Session: Sendable {
-    /// Who this session is to others.
+    /// The PeerID by which other sessions know this one.
     public let id: PeerID
-    /// What it was made from.
+    /// The settings that the session was made with.
     public let configuration: SessionConfiguration
-    /// What is known of peers' keys.
+    /// The trust store: what is known about peers' keys.
     public let trust: TrustStore
-    /// The messages of all peers, when no message handler was given to `start`.
+    /// The received messages of all peers, if no message handler was given to `start`.
     public let messages: MessageSequence
-    /// The events, when no event handler was given to `start`.
+    /// The events, if no event handler was given to `start`.
     public let events: EventSequence
-    /// The loop everything happens on.
+    /// The event loop on which everything happens.
     public let loop: any EventLoop
 
     let driver: SessionDriver
-    /// The driver's, touched on the loop only: a message from there goes to it without a reference taken on the way.
+    /// The driver's machine, touched on the loop only. It is kept here so that a message sent from the loop reaches it
+    /// without retaining the driver.
     nonisolated(unsafe) let machine: SessionMachine
     let directory = PortDirectory()
     let attention: Attention
     private let tokens = Atomic<UInt64>(0)
 
-    /// A session that uses `transports` and calls back on `loop`. Nothing happens before `start`. The transports belong
-    /// to the session from here on; they are shut down with it. Two transports of one scheme, or limits that cannot be (see
-    /// `SessionLimits`), are mistakes of the program and stop it, and so does a libssl without TLS 1.3.
+    /// Creates a session that uses `transports` and calls back on `loop`. Nothing happens before `start`.
     ///
-    /// - Parameter identity: the key pair whose hash is this session's PeerID; load it from an `IdentityFile` to be the
-    ///   same peer at every start.
-    /// - Parameter trust: what is known of peers' keys; `TrustStore.standard()` keeps it for all of this user's programs. By
-    ///   default it is forgotten with the session.
+    /// From here on the transports belong to the session, which shuts them down when it closes. Two transports of one
+    /// scheme, or limits with impossible values (see `SessionLimits`), are programming errors and stop the program. So
+    /// does a libssl without TLS 1.3.
+    ///
+    /// - Parameter identity: the key pair; the hash of its public key is this session's PeerID. Load it from an
+    ///   `IdentityFile` to be the same peer at every start.
+    /// - Parameter trust: what is known about peers' keys. `TrustStore.standard()` keeps it for all of this user's
+    ///   programs. The default store is forgotten with the session.
     public init(
         _ configuration: SessionConfiguration, identity: Identity, trust: TrustStore = .ephemeral(),
         transports: [any Transport], loop: any EventLoop
@@ -96,39 +99,41 @@ public final class Session: Sendable {
         loop.execute { driver.abandon() }
     }
 
-    /// Runs `work` with the driver on the loop: at once when the caller is there, else soon.
+    /// Runs `work` with the driver on the loop: at once if the caller is on the loop, otherwise soon.
     @inline(__always)
     func onLoop(_ work: @escaping @Sendable (SessionDriver) -> Void) {
         let driver = driver
         if loop.isCurrent { work(driver) } else { loop.execute { work(driver) } }
     }
 
-    // MARK: Life
+    // MARK: Start and close
 
-    /// Brings the transports up and, by the role, advertises and browses. Without handlers, read `events` and
-    /// `messages`. Once only; a second call does nothing.
+    /// Starts the transports and, depending on the role, advertises and browses. Without handlers, read `events` and
+    /// `messages`. A second call does nothing.
     public func start(onEvent: EventHandler? = nil, onMessage: MessageHandler? = nil) {
         onLoop { $0.start(onEvent: onEvent, onMessage: onMessage) }
     }
 
-    /// Leaves all peers (what was sent is still delivered, for as long as `timings.linger` allows), takes everything
-    /// down, and returns when that is done. Nothing is called back afterwards; sequences end.
+    /// Leaves all peers, shuts everything down, and returns when that is done. What was sent is still delivered, within
+    /// `timings.linger`. Nothing is called back afterwards, and the sequences end.
     public func close() async {
         await withCheckedContinuation { continuation in
             close { continuation.resume() }
         }
     }
 
-    /// The same without waiting: `whenDone` is called on the loop when nothing will be called back any more.
+    /// Closes the session without waiting. Calls `whenDone` on the loop, after everything else that is called back.
     public func close(whenDone: @escaping @Sendable () -> Void) { onLoop { $0.close(whenDone: whenDone) } }
 
-    /// Is found or not, whatever the role: switched off, say, when a game begins. Conversations are not touched.
+    /// Starts or stops advertising, regardless of the session's role. Conversations are not affected. A game, for
+    /// example, stops advertising when it begins.
     public func setAdvertising(_ isOn: Bool) { onLoop { $0.setAdvertising(isOn) } }
 
-    /// Looks for peers or not, whatever the role. Switched off, peers that are not connected become unavailable.
+    /// Starts or stops browsing, regardless of the session's role. When browsing stops, peers that are not connected
+    /// become unavailable.
     public func setBrowsing(_ isOn: Bool) { onLoop { $0.setBrowsing(isOn) } }
 
-    /// Changes what is advertised, while it is.
+    /// Replaces the discovery info of this session, also while it is advertised.
     public func update(info: DiscoveryInfo) {
         onLoop { driver in
             var advertisement = driver.advertisement
@@ -139,12 +144,12 @@ public final class Session: Sendable {
 
     // MARK: Peers
 
-    /// Asks a peer for a conversation. Connected (also when it is already), `whenDone` gets its PeerID; otherwise why not.
-    /// It is called on the loop, once.
+    /// Invites a peer. Calls `whenDone` once, on the loop: with the peer's PeerID when it is connected (also if it
+    /// already is), otherwise with the reason why it is not.
     ///
     /// - Parameters:
-    ///   - context: what the peer's program is told with the invitation; at most `limits.invitationContext` bytes.
-    ///   - timeout: for all of it: dialling, and waiting for the answer.
+    ///   - context: bytes that the peer's program receives with the invitation; at most `limits.invitationContext`.
+    ///   - timeout: the time for everything: dialling, and waiting for the answer.
     public func invite(
         _ peer: PeerID, context: [UInt8] = [], timeout: Duration = .seconds(30),
         whenDone: @escaping @Sendable (Result<PeerID, NighError>) -> Void
@@ -152,7 +157,7 @@ public final class Session: Sendable {
         invite(peer, context: context, timeout: timeout, token: newToken(), whenDone: whenDone)
     }
 
-    /// Asks whoever answers at `address` for a conversation, without discovery.
+    /// Invites the peer that answers at `address`, without discovery.
     public func invite(
         at address: TransportAddress, context: [UInt8] = [], timeout: Duration = .seconds(30),
         whenDone: @escaping @Sendable (Result<PeerID, NighError>) -> Void
@@ -160,7 +165,7 @@ public final class Session: Sendable {
         invite(at: address, context: context, timeout: timeout, token: newToken(), whenDone: whenDone)
     }
 
-    /// Asks a peer for a conversation and waits until it is connected. Cancelling the task takes the invitation back.
+    /// Invites a peer and waits until it is connected. Cancelling the task withdraws the invitation.
     public func invite(_ peer: PeerID, context: [UInt8] = [], timeout: Duration = .seconds(30))
         async throws(NighError)
     {
@@ -170,8 +175,8 @@ public final class Session: Sendable {
         }
     }
 
-    /// Asks whoever answers at `address` for a conversation and waits until it is connected; returns who it is.
-    /// Cancelling the task takes the invitation back.
+    /// Invites the peer that answers at `address`, waits until it is connected, and returns its PeerID. Cancelling the
+    /// task withdraws the invitation.
     public func invite(
         at address: TransportAddress, context: [UInt8] = [], timeout: Duration = .seconds(30)
     ) async throws(NighError) -> PeerID {
@@ -207,7 +212,7 @@ public final class Session: Sendable {
         CallToken(number: tokens.wrappingAdd(1, ordering: .relaxed).newValue)
     }
 
-    /// Waits for the outcome of what `begin` begins under `token`, or takes that back when the task is cancelled.
+    /// Waits for the outcome of the call that `begin` makes under `token`. Cancelling the task cancels the call.
     private func outcome(
         of token: CallToken, _ begin: (@escaping @Sendable (Result<PeerID, NighError>) -> Void) -> Void
     ) async throws(NighError) -> PeerID {
@@ -222,7 +227,7 @@ public final class Session: Sendable {
         return try result.get()
     }
 
-    /// Waits for what the call that `begin` makes comes to; cancelling the task changes nothing.
+    /// Waits for the outcome of the call that `begin` makes. Cancelling the task changes nothing.
     func result<Value: Sendable>(
         of begin: (@escaping @Sendable (Result<Value, NighError>) -> Void) -> Void
     ) async throws(NighError) -> Value {
@@ -236,12 +241,12 @@ public final class Session: Sendable {
         onLoop { driver in driver.inTurn { driver.machine.cancel(token, now: driver.loop.now) } }
     }
 
-    /// Takes an invitation of this session's back, if it is not answered yet.
+    /// Withdraws an invitation of this session, if it is not answered yet.
     public func cancelInvitation(of peer: PeerID) {
         onLoop { driver in driver.inTurn { driver.machine.cancelInvitation(of: peer, now: driver.loop.now) } }
     }
 
-    /// Says yes to an invitation. When it has ended meanwhile nothing happens: an `invitationEnded` was told.
+    /// Accepts an invitation. Does nothing if it has ended meanwhile: the session has then reported `invitationEnded`.
     public func accept(_ invitation: Invitation) {
         onLoop { driver in
             driver.inTurn {
@@ -250,7 +255,8 @@ public final class Session: Sendable {
         }
     }
 
-    /// Says no, with words for the person over there and, if wanted, how long not to ask again.
+    /// Declines an invitation, with words for the person at the other device and, if wanted, a time before which the
+    /// peer should not invite again.
     public func decline(_ invitation: Invitation, words: String = "", retryAfter: Duration = .zero) {
         onLoop { driver in
             driver.inTurn {
@@ -259,9 +265,9 @@ public final class Session: Sendable {
         }
     }
 
-    /// Ends the conversation with a peer in good order: what was sent is still delivered, for as long as
-    /// `timings.linger` allows; from now on nothing more can be sent. `whenDone` gets an error if something may not have
-    /// arrived. Also takes back an invitation, and declines one.
+    /// Ends the conversation with a peer in good order. What was sent is still delivered, within `timings.linger`; from
+    /// now on nothing more can be sent. `whenDone` gets an error if something may not have arrived. Also withdraws an
+    /// invitation to the peer, and declines one from it.
     public func disconnect(
         _ peer: PeerID, whenDone: @escaping @Sendable (Result<PeerID, NighError>) -> Void = { _ in }
     ) {
@@ -271,7 +277,7 @@ public final class Session: Sendable {
         }
     }
 
-    /// Ends the conversation with a peer in good order, and waits for it.
+    /// Ends the conversation with a peer in good order, and waits until it has ended.
     public func disconnect(_ peer: PeerID) async throws(NighError) {
         _ = try await result { disconnect(peer, whenDone: $0) }
     }
@@ -287,7 +293,8 @@ public final class Session: Sendable {
         }
     }
 
-    /// Measures the round trip to a connected peer, which answers by itself; small, so that it overtakes what waits.
+    /// Measures the round trip to a connected peer, whose session answers without its program. A ping is small and
+    /// overtakes waiting messages.
     public func ping(
         _ peer: PeerID, payload: [UInt8] = [],
         whenDone: @escaping @Sendable (Result<Duration, NighError>) -> Void
@@ -301,25 +308,26 @@ public final class Session: Sendable {
         try await result { ping(peer, payload: payload, whenDone: $0) }
     }
 
-    /// Everybody known now, by PeerID. Called on the loop `whenDone` runs at once, else soon and there.
+    /// Passes all known peers, sorted by PeerID, to `whenDone`: at once if called on the loop, otherwise soon, on the
+    /// loop.
     public func peers(whenDone: @escaping @Sendable ([Peer]) -> Void) {
         onLoop { driver in whenDone(driver.machine.sortedPeers.map(driver.machine.snapshot)) }
     }
 
-    /// Everybody known now, by PeerID.
+    /// Returns all known peers, sorted by PeerID.
     public func peers() async -> [Peer] {
         await withCheckedContinuation { continuation in peers { continuation.resume(returning: $0) } }
     }
 
-    /// The PeerIDs of those one can send to now.
+    /// The PeerIDs of the peers to which messages can be sent now.
     public var connectedPeers: [PeerID] { directory.peers }
 
-    /// What has happened so far, by cause. Called on the loop `whenDone` runs at once, else soon and there.
+    /// Passes the counts so far, by cause, to `whenDone`: at once if called on the loop, otherwise soon, on the loop.
     public func statistics(whenDone: @escaping @Sendable (SessionStatistics) -> Void) {
         onLoop { whenDone($0.statistics()) }
     }
 
-    /// What has happened so far, by cause.
+    /// Returns the counts so far, by cause.
     public func statistics() async -> SessionStatistics {
         await withCheckedContinuation { continuation in statistics { continuation.resume(returning: $0) } }
     }

@@ -1,26 +1,27 @@
-/// What a session is to be.
+/// Settings for a session.
 public struct SessionConfiguration: Sendable {
-    /// What it offers and looks for.
+    /// The service that the session offers and looks for.
     public var service: ServiceName
-    /// What it is called on other people's screens.
+    /// The display name that people see on other devices.
     public var name: DisplayName
-    /// Whether it advertises, browses, or both.
+    /// Whether the session advertises, browses, or both.
     public var role: SessionRole
-    /// What it advertises about itself at first; see `Session.update`.
+    /// The discovery info that the session advertises at first; see `Session.update`.
     public var info: DiscoveryInfo
-    /// Whom it talks to, and how it makes sure of that.
+    /// Which peers the session talks to, and how it verifies them.
     public var security = SessionSecurity.encrypted
     /// Whether others may ask to be paired, at first; see `Session.setAcceptingPairing`.
     public var acceptsPairing = false
-    /// Its bounds.
+    /// The limits of the session.
     public var limits: SessionLimits
-    /// Its spans of time.
+    /// The timeouts and intervals of the session.
     public var timings: SessionTimings
-    /// Whether each transport is held to its contract while the session uses it (see ``CheckedTransport``): one that breaks a rule
-    /// is cut off and told to be down, and the rule is named. On in debug builds, off in others, where it costs nothing then.
+    /// Whether the session checks that each transport keeps its contract (see ``CheckedTransport``). A transport that
+    /// breaks a rule is cut off and reported as down, and the report names the rule. On in debug builds. Off in other
+    /// builds, where it then costs nothing.
     public var checksTransports = Self.checksTransportsByDefault
-    /// Decides everything that is random in the session, including its incarnation; nil draws it anew each time. Only tests set it:
-    /// two runs with one seed would look like one and the same run to their peers.
+    /// The seed for all random decisions of the session, including its incarnation; nil draws a new one each time. Only
+    /// tests set it, because two runs with one seed look like the same run to their peers.
     public var seed: UInt64?
 
     #if DEBUG
@@ -29,10 +30,11 @@ public struct SessionConfiguration: Sendable {
         private static let checksTransportsByDefault = false
     #endif
 
-    /// Sees every byte of every link in the clear, for tracing; costs nothing where there is none. The session holds it.
+    /// The observer that sees every byte of every link in plaintext, for tracing. Without one, this costs nothing. The
+    /// session keeps a strong reference to it.
     public var observer: (any LinkObserver)?
 
-    /// A session of `service` called `name`, with defaults for the rest.
+    /// Creates the settings for a session of `service` called `name`, with defaults for the rest.
     public init(
         service: ServiceName, name: DisplayName, role: SessionRole = .peer, info: DiscoveryInfo = .none
     ) {

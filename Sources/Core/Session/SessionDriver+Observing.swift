@@ -1,5 +1,5 @@
 extension SessionDriver {
-    /// Tells the observer what a link has noted for it.
+    /// Passes what a link has noted to the observer.
     @inline(never)
     func observe(_ link: Link) {
         guard let observer, let tap = link.machine.tap else { return }
@@ -7,7 +7,7 @@ extension SessionDriver {
         for event in tap.take() { observer.link(link.number, event, at: now) }
     }
 
-    /// Tells the observer that a link begins.
+    /// Notifies the observer that a link begins.
     func observeBeginning(of connection: PipeConnection, scheme: String) {
         guard let observer else { return }
         connection.link.machine.observe()
@@ -18,18 +18,19 @@ extension SessionDriver {
         observe(connection.link)
     }
 
-    /// Tells the observer that a link is over, which was forgotten here before; the cause is the link's own where none is given.
+    /// Notifies the observer that a link is over, after it was forgotten here. Without `cause`, the link's own cause is
+    /// used.
     func observeEnd(of link: Link, cause: NighError.Cause? = nil) {
         guard let observer, link.machine.tap != nil else { return }
         observe(link)
         let end = link.machine.end
-        var told = cause ?? end?.cause ?? .closed
-        // A link that this side ends as it likes always has the same cause; the code says more.
-        if cause == nil, told == .left, let code = end?.code, code != .left, code != .sessionClosed {
-            told = LinkClose(code).cause
+        var reportedCause = cause ?? end?.cause ?? .closed
+        // A link that this side ends by its own choice always has the same cause; the code says more.
+        if cause == nil, reportedCause == .left, let code = end?.code, code != .left, code != .sessionClosed {
+            reportedCause = LinkClose(code).cause
         }
         let ending = LinkEnding(
-            words: "\(told)", code: end?.number, isByPeer: end?.saidByPeer ?? false)
+            words: "\(reportedCause)", code: end?.number, isByPeer: end?.saidByPeer ?? false)
         observer.link(link.number, .ended(ending), at: loop.now)
     }
 }

@@ -1,5 +1,5 @@
 extension SessionDriver {
-    /// Hands out what a link brought, message by message, each after the events that came before it.
+    /// Delivers what a link received, message by message, each one after the events that came before it.
     @inline(__always)
     func deliver(from connection: PipeConnection, now: Moment) {
         let link = connection.link
@@ -7,7 +7,7 @@ extension SessionDriver {
         while true {
             if let conversation = link.conversation {
                 if let door {
-                    handOver(from: link, in: conversation, to: door, now: now)
+                    deliverWholeMessages(from: link, in: conversation, to: door, now: now)
                 } else {
                     keepAll(from: link, in: conversation, now: now)
                 }
@@ -17,7 +17,7 @@ extension SessionDriver {
                 carryOutDirectives()
                 guard delivery.conversation.isActive else { continue }
             }
-            hand(delivery, from: link, to: door)
+            deliver(delivery, from: link, to: door)
         }
         machine.finishReceiving(on: link, now: now)
         if !link.machine.wantsToRead, !connection.isPaused, link.purpose != .finished {
@@ -26,9 +26,9 @@ extension SessionDriver {
         }
     }
 
-    /// The short way for messages that came whole: it takes no reference for any of them.
+    /// Delivers messages that came whole. This is the fast path: it retains nothing for any of them.
     @inline(__always)
-    private func handOver(
+    private func deliverWholeMessages(
         from link: Link, in conversation: Conversation, to door: MessageDoor, now: Moment
     ) {
         let peer = conversation.peer
@@ -38,12 +38,12 @@ extension SessionDriver {
     }
 
     @inline(__always)
-    private func hand(_ delivery: Delivery, from link: Link, to door: MessageDoor?) {
+    private func deliver(_ delivery: Delivery, from link: Link, to door: MessageDoor?) {
         guard let door else { return keep(delivery, from: link) }
         door.handler(delivery.bytes.bytes, delivery.origin)
     }
 
-    /// Keeps messages that came whole: they lie one behind the other and stay so, with one reference for all.
+    /// Keeps messages that came whole. They lie one after another in memory and stay so, with one reference for all.
     @inline(__always)
     private func keepAll(from link: Link, in conversation: Conversation, now: Moment) {
         let window = machine.limits.receiveWindow
@@ -57,7 +57,8 @@ extension SessionDriver {
                 count = 0
                 continue
             }
-            // At once: the message after it may end the conversation, which then says how much is unread.
+            // Counted at once, because the next message may end the conversation, which then reports how much is
+            // unread.
             conversation.becameUnread(frame.wireBytes)
             if start == nil { start = frame.bytes.baseAddress.unsafelyUnwrapped - FrameHeader.byteCount }
             count &+= frame.wireBytes
@@ -95,14 +96,14 @@ extension SessionDriver {
 }
 
 extension SessionDriver {
-    /// Reads nothing from a link until it is released or closed.
+    /// Stops reading from a link until it is released or closed.
     func hold(_ link: Link) {
         guard let connection = connections[link.number], !connection.isPaused else { return }
         connection.isPaused = true
         connection.pipe.pauseReading()
     }
 
-    /// Reads again, first what came meanwhile.
+    /// Reads from a link again, first what came meanwhile.
     func release(_ link: UInt64) {
         guard !isClosed, let connection = connections[link], !connection.link.isHeld else { return }
         inTurn {

@@ -1,7 +1,7 @@
-/// Brings the session machine and the world together: pipes, transports, timers and the program's handlers on one
-/// side, the machine's inputs and outputs on the other. It decides nothing.
+/// Connects the session machine to the world: pipes, transports, timers and the program's handlers on one side, the
+/// machine's inputs and outputs on the other. It decides nothing.
 ///
-/// `@unchecked Sendable`: after `start` everything here is touched on the loop only; `Session` sees to it.
+/// `@unchecked Sendable`: after `start` everything here is touched on the loop only, which `Session` ensures.
 final class SessionDriver: @unchecked Sendable {
     let machine: SessionMachine
     let directory: PortDirectory
@@ -25,26 +25,28 @@ final class SessionDriver: @unchecked Sendable {
     var unansweredCalls: Int { calls.count + pings.count }
 
     @exclusivity(unchecked) var connections: [UInt64: PipeConnection] = [:]
-    /// The one written last: mostly it is the next one, too.
+    /// The connection that was written last. Usually it is the next one, too.
     @exclusivity(unchecked) private var lastWritten: PipeConnection?
-    // From here on what every turn touches, on the loop alone and never across a call out: no check at run time.
+    // Touched in every turn, on the loop only and never across a call to other code. So it needs no run-time check for
+    // exclusive access.
     @exclusivity(unchecked) private var outgoing = ByteQueue()
-    /// How many pipes are closed and not drained yet; of interest when the session closes.
-    private var partingPipes = 0
-    /// Ends the session, whatever has not left by then. Set once all conversations have ended.
+    /// The number of pipes that are closed and not drained yet; used when the session closes.
+    private var drainingPipes = 0
+    /// Ends the session even if something has not left by then. Set once all conversations have ended.
     private var goodbyeTimer: LoopTimer?
-    // Touched for each message, on the loop alone and never across a call out, hence without the check at run time.
+    // Touched for each message, on the loop only and never across a call to other code. So these need no run-time check
+    // for exclusive access.
     @exclusivity(unchecked) var depth = 0
     @exclusivity(unchecked) var flushIsDue = false
-    @exclusivity(unchecked) private var armedFor = Moment.never
+    @exclusivity(unchecked) private var timerFiresAt = Moment.never
     var flushWork: @Sendable () -> Void = {}
     private var timerWork: @Sendable () -> Void = {}
     /// How work given to the loop finds the driver.
     let access: Access
-    private var attentive: ContiguousArray<PeerPort> = []
+    private var listedPorts: ContiguousArray<PeerPort> = []
     private let trustKeeper: TrustKeeper
 
-    /// The most a link writes before others get their turn.
+    /// The most bytes that a link writes before other links get their turn.
     private static let writeShare = 1 << 20
 
     init(
@@ -69,28 +71,29 @@ final class SessionDriver: @unchecked Sendable {
         } failed: { [access] in
             access.driver?.tell(.trustNotKept($0))
         } becameIdle: { [access] in
-            access.driver?.finishIfAllHasLeft()
+            access.driver?.finishClosingIfReady()
         }
         flushWork = { [access] in access.driver?.flush() }
         timerWork = { [access] in access.driver?.timerFired() }
     }
 
-    /// Leads to the driver from its start to its close. The closures that are handed to the loop again and again hold this
-    /// and not a weak reference: an object that has one pays for it with every strong reference taken, and the driver is
-    /// taken many times a message. The cycle ends with the close.
+    /// Refers to the driver from its start to its close. The closures that are given to the loop again and again hold
+    /// this object instead of a weak reference. An object with a weak reference pays for it each time that it is
+    /// retained, and the driver is retained many times per message. The reference cycle ends with the close.
     final class Access: @unchecked Sendable {
         // Touched on the loop only, hence `@unchecked Sendable`.
         @exclusivity(unchecked) fileprivate(set) var driver: SessionDriver?
     }
 
-    /// The program's handler, in an object of its own to take references to: what the closure has captured may be an object
-    /// that somebody holds weakly, the session itself mostly, and pays for that with every reference taken.
+    /// Holds the program's handler, in an object of its own that can be retained cheaply. The handler's closure often
+    /// captures an object to which somebody has a weak reference, usually the session itself, and such an object pays
+    /// for this each time that it is retained.
     final class MessageDoor {
         let handler: MessageHandler
         init(_ handler: @escaping MessageHandler) { self.handler = handler }
     }
 
-    // MARK: Life
+    // MARK: Start and close
 
     func start(onEvent: EventHandler?, onMessage: MessageHandler?) {
         guard !hasStarted, !isClosed else { return }
@@ -143,23 +146,24 @@ final class SessionDriver: @unchecked Sendable {
         inTurn { machine.close(now: loop.now) }
     }
 
-    /// All conversations have ended: gives the goodbyes the time to leave this process, then takes everything down.
-    private func part() {
+    /// Gives the goodbyes the time to leave this process, after all conversations have ended. Then shuts everything
+    /// down.
+    private func waitForGoodbyes() {
         guard goodbyeTimer == nil else { return }
         let deadline = loop.now + Moment.Span(machine.timings.goodbye)
         goodbyeTimer = loop.schedule(at: deadline) { [access] in access.driver?.finishClosing() }
         flush()
-        finishIfAllHasLeft()
+        finishClosingIfReady()
     }
 
-    /// What a closed link had to say has left this process, or never will.
+    /// Notes that what a closed link had to send has left this process, or never will.
     func pipeDrained() {
-        partingPipes -= 1
-        finishIfAllHasLeft()
+        drainingPipes -= 1
+        finishClosingIfReady()
     }
 
-    private func finishIfAllHasLeft() {
-        if goodbyeTimer != nil, partingPipes == 0, !trustKeeper.isBusy { finishClosing() }
+    private func finishClosingIfReady() {
+        if goodbyeTimer != nil, drainingPipes == 0, !trustKeeper.isBusy { finishClosing() }
     }
 
     private func finishClosing() {
@@ -192,39 +196,40 @@ final class SessionDriver: @unchecked Sendable {
         for done in finished { done() }
     }
 
-    /// Takes everything down in the middle of whatever is going on, telling nobody.
+    /// Shuts everything down at once, in the middle of whatever is going on, and reports no more events or messages.
+    /// Waiting calls fail.
     func die() {
         onEvent = nil
         messageDoor = nil
         finishClosing()
     }
 
-    /// Nobody holds the session any more: it closes as if told to, and tells nobody.
+    /// Closes a session that nobody holds any more, like `close`, but reports no more events or messages.
     func abandon() {
         guard !isClosed else { return }
         onEvent = nil
         messageDoor = nil
-        // What waits for the end keeps the driver until then.
+        // The closure that waits for the end keeps the driver until then.
         close { withExtendedLifetime(self) {} }
     }
 
     // MARK: Turns
 
-    /// Looks at the ports other threads have done something with: staged messages, read what came.
+    /// Looks at the ports that other threads have used: they have staged messages, or read what came.
     func attendNow() {
         guard !isClosed else { return }
         inTurn {
-            attention.take(into: &attentive)
-            for port in attentive {
+            attention.take(into: &listedPorts)
+            for port in listedPorts {
                 port.unlist()
                 machine.attend(to: port)
             }
-            attentive.removeAll(keepingCapacity: true)
+            listedPorts.removeAll(keepingCapacity: true)
         }
     }
 
-    /// What has happened so far. What the program has read counts at once, not only when there is enough of it to tell
-    /// the peer.
+    /// Returns the counts so far. What the program has read counts at once, not only when there is enough of it to
+    /// notify the peer.
     func statistics() -> SessionStatistics {
         inTurn {
             for peer in machine.sortedPeers {
@@ -234,7 +239,7 @@ final class SessionDriver: @unchecked Sendable {
         return machine.statisticsSnapshot()
     }
 
-    /// Runs an input to the machine, and what follows from it when this is the outermost one.
+    /// Runs an input to the machine. If it is the outermost one, also does what follows from it.
     @inline(__always)
     func inTurn(_ input: () -> Void) {
         depth &+= 1
@@ -248,18 +253,18 @@ final class SessionDriver: @unchecked Sendable {
         carryOutDirectives()
         guard !isClosed else { return }
         if machine.hasDirtyLinks { flushSoon() }
-        arm()
+        armTimer()
     }
 
-    /// Has what links have to write written behind all work of this turn, so that it leaves in one go. Within an input to the
-    /// machine that is seen to at its end.
+    /// Schedules the writing of what links have to write behind all work of this turn, so that it leaves in one go.
+    /// Within an input to the machine, this happens at its end.
     func flushSoon() {
         guard depth == 0, !flushIsDue else { return }
         flushIsDue = true
         loop.execute(flushWork)
     }
 
-    /// Sends unreliably, or drops the message: where the pipe's room is used up it would have to wait.
+    /// Sends an unreliable message. Drops it if the pipe's room is used up, because it would have to wait.
     func send(unreliable bytes: UnsafeRawBufferPointer, to peer: PeerID) throws(NighError) {
         let isNews = try machine.send(unreliable: bytes, to: peer) { link in
             connections[link.number]?.pipe.writableBytes ?? 0
@@ -267,20 +272,20 @@ final class SessionDriver: @unchecked Sendable {
         if isNews { flushSoon() }
     }
 
-    private func arm() {
+    private func armTimer() {
         let deadline = machine.deadline
-        guard deadline < armedFor else { return }
-        armedFor = deadline
+        guard deadline < timerFiresAt else { return }
+        timerFiresAt = deadline
         loop.schedule(at: deadline, timerWork)
     }
 
-    /// Whether the timer fires by the machine's deadline; true when there is no deadline.
-    var wakesInTime: Bool { armedFor <= machine.deadline }
+    /// Whether the timer fires no later than the machine's deadline; true if there is no deadline.
+    var wakesInTime: Bool { timerFiresAt <= machine.deadline }
 
     private func timerFired() {
         guard !isClosed else { return }
         let now = loop.now
-        if armedFor <= now { armedFor = .never }
+        if timerFiresAt <= now { timerFiresAt = .never }
         inTurn { machine.timeArrived(now: now) }
     }
 
@@ -316,7 +321,7 @@ final class SessionDriver: @unchecked Sendable {
             share &-= count
             connection.pipe.write(&outgoing)
             outgoing.removeAll()
-            // Where there was room for more, there was no more.
+            // A link that did not use all the room has nothing more to write.
             guard count >= room else { break }
         }
         if share <= 0 { machine.markDirty(link) }
@@ -352,7 +357,7 @@ final class SessionDriver: @unchecked Sendable {
         case .openPort(let port): directory.add(port)
         case .closePort(let port): directory.remove(port)
         case .saveTrust: trustKeeper.save()
-        case .allLeft: part()
+        case .allLeft: waitForGoodbyes()
         }
     }
 
@@ -366,7 +371,7 @@ final class SessionDriver: @unchecked Sendable {
         }
     }
 
-    /// Forgets the connection of a link that is over.
+    /// Forgets the connection of a link that is over, and returns it.
     func remove(_ link: Link) -> PipeConnection? {
         if lastWritten?.link === link { lastWritten = nil }
         return connections.removeValue(forKey: link.number)
@@ -377,10 +382,10 @@ final class SessionDriver: @unchecked Sendable {
         link.machine.gather(into: &outgoing, budget: 0)
         if !outgoing.isEmpty { connection.pipe.write(&outgoing) }
         outgoing.removeAll()
-        // A pipe that was over while its link was held tells nothing more.
+        // A pipe that ended while its link was held reports nothing more.
         if connection.endWhileHeld == nil {
             connection.isParting = true
-            partingPipes += 1
+            drainingPipes += 1
         }
         connection.pipe.close(.afterWriting)
         observeEnd(of: link)
@@ -391,7 +396,7 @@ final class SessionDriver: @unchecked Sendable {
         events.append(event, droppingOldestBeyond: machine.limits.unreadEvents)
     }
 
-    /// Runs `call` on the machine, which tells the outcome under `token`; `whenDone` gets it.
+    /// Runs `call` on the machine, which reports the outcome under `token`; `whenDone` gets it.
     func begin(
         _ token: CallToken, _ whenDone: @escaping @Sendable (Result<PeerID, NighError>) -> Void,
         _ call: (SessionMachine, Moment) -> Void

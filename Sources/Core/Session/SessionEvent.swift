@@ -1,36 +1,37 @@
-/// What happens in a session, in the order in which it happens.
+/// An event in a session. Events are reported in the order in which they happen.
 public enum SessionEvent: Sendable {
-    /// `peer.state` is new; before it was `from`. Where something failed or ended, `cause` says why.
+    /// The peer's state has changed from `from` to `peer.state`. If something failed or ended, `cause` says why.
     case stateChanged(Peer, from: PeerState, cause: NighError?)
-    /// Name, info or routes of the peer changed, or the transport in use.
+    /// The peer's name, info, routes or trust has changed, or the transport in use.
     case peerChanged(Peer)
-    /// Somebody asks for a conversation.
+    /// A peer asks for a conversation.
     case invited(Invitation)
-    /// The invitation needs no answer any more: withdrawn, timed out, or its link was lost.
+    /// The invitation needs no answer any more, for example because it was withdrawn or timed out, or its link was
+    /// lost.
     case invitationEnded(Invitation, cause: NighError)
-    /// The peer and this side are being paired: show the digits, ask the person whether the other screen shows the same, and
-    /// tell the session's `confirmPairing`.
+    /// A pairing with the peer shows its digits. Display them, ask the person whether the other screen shows the same,
+    /// and pass the answer to the session's `confirmPairing`.
     case pairing(Peer, PairingCode)
-    /// On both sides the digits were confirmed; the peer's key is remembered as paired.
+    /// Both sides have confirmed the digits; the peer's key is remembered as paired.
     case paired(Peer)
-    /// There will be no pairing.
+    /// The pairing with the peer has ended without success.
     case pairingEnded(Peer, cause: NighError)
-    /// What is known of peers could not be kept in its file, or read from there; it counts in this program all the same.
+    /// The trust store could not be saved to its file, or read from there. What it holds still counts in this program.
     case trustNotKept(NighError)
-    /// Nothing was heard of a connected peer for a while (true), or it was heard again (false).
+    /// Nothing was received from a connected peer for a while (true), or something was received again (false).
     case suspected(PeerID, Bool)
     /// A transport came up or went down.
     case transportChanged(scheme: String, TransportCondition)
-    /// A transport listens at these addresses now.
+    /// A transport now listens at these addresses.
     case listening(scheme: String, [TransportAddress])
-    /// Others can see this session on that transport under `name`: another than its own where somebody else there has that
-    /// already. Who it is remains its PeerID.
+    /// Others can now see this session on that transport under `name`. The name differs from the session's own if
+    /// another session there has that name already; the PeerID stays the same.
     case advertised(scheme: String, DisplayName)
-    /// Advertising or browsing failed on one transport, or nobody answers at an address it was given. The session goes on;
-    /// it is tried again where that helps, and told again when the reason is another.
+    /// Advertising or browsing failed on one transport, or nobody answers at an address that it was given. The session
+    /// goes on. It tries again where that helps, and reports the failure again when the reason changes.
     case transportFailed(NighError)
-    /// So many events were dropped here because nobody read them; look at `Session.peers` for how things stand.
+    /// This many events were dropped because nobody read them. `Session.peers` has the current state.
     case missed(Int)
-    /// The session is closed. The last event.
+    /// The session is closed. This is the last event.
     case closed
 }

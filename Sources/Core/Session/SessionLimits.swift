@@ -1,47 +1,48 @@
-/// Every bound of a session, with its default. Reaching one gives an error (or a counted drop) that names it.
+/// The limits of a session, with their defaults. Reaching a limit causes an error, or a counted drop, that names it.
 public struct SessionLimits: Hashable, Sendable {
-    /// Peers connected at once, also counting those being connected. More are refused as "full".
+    /// Peers connected at once, including those being connected. More are refused as "full".
     public var peers = 64
-    /// Peers known at once by discovery or by an open link. Sightings beyond it are ignored and counted.
+    /// Peers known at once, by discovery or by an open link. Further sightings are ignored and counted.
     public var knownPeers = 1_024
-    /// Addresses dialled to learn who is there, because a transport was given them. Further ones are ignored and counted.
+    /// Addresses that a transport was given, which the session dials to learn which peer is there. Further ones are
+    /// ignored and counted.
     public var knownAddresses = 16
     /// Routes kept for one peer.
     public var routesPerPeer = 8
-    /// Places dialled behind one route where a link has not proven who is there: the addresses announced for one peer, forged
-    /// ones among them. Further ones are left out.
+    /// Places dialled behind one route where no link has proven which peer is there. These are the addresses announced
+    /// for one peer, forged ones among them. Further ones are left out.
     public var placesPerRoute = 64
-    /// Pipes that have not said hello yet, or have no conversation yet. When one more comes, the oldest
-    /// of them makes room, of those that have said nothing or of those that have, whichever are more. Where all wait for
-    /// the program's answer, the new one is closed at once.
+    /// Pipes that have not said hello yet, or have no conversation yet. When one more comes, the oldest one is closed:
+    /// of the pipes on which no whole preface has come, or of the others, whichever are more. If all wait for the
+    /// program's answer, the new one is closed at once.
     public var unauthenticatedPipes = 64
-    /// Invitations waiting for the program's answer. More are refused as "busy".
+    /// Invitations that wait for the program's answer. More are refused as "busy".
     public var pendingInvitations = 16
-    /// Bytes of the context of an invitation; at most 4,096.
+    /// Bytes of an invitation's context; at most 4,096.
     public var invitationContext = 4_096
     /// Bytes of one reliable message.
     public var message = 16 << 20
-    /// Bytes of one unreliable message; at most what the peer takes in one frame.
+    /// Bytes of one unreliable message; at most what the peer accepts in one frame.
     public var unreliableMessage = 8_192
-    /// Bytes of one frame's payload. Longer messages travel in pieces of this size. At least 8,192.
+    /// Bytes of one frame's payload; at least 8,192. Longer messages travel in pieces of this size.
     public var frame = 16_384
-    /// Bytes accepted for one peer on one lane and not yet acknowledged by it. A message is taken while less than this
-    /// waits, so the last one may exceed it by its own size.
+    /// Bytes accepted for one peer on one lane and not acknowledged yet. A message is accepted while fewer bytes wait,
+    /// so the last one may exceed the limit by its own size.
     public var sendBuffer = 4 << 20
-    /// Bytes from one peer that the program has not read yet, for each lane, beyond which the peer may send no more. A
-    /// message being received may exceed it by its own size.
+    /// Bytes from one peer that the program has not read yet, for each lane. Beyond this limit the peer may send no
+    /// more. A message that is being received may exceed it by its own size.
     public var receiveWindow = 1 << 20
     /// Bytes of a ping's payload; at most 1,024.
     public var pingPayload = 1_024
     /// Pings to one peer that wait for their answer; at most 192.
     public var pendingPings = 64
-    /// Events waiting to be read. The oldest are dropped beyond it, and their number told.
+    /// Events that wait to be read. Beyond this limit the oldest are dropped, and `.missed` reports their number.
     public var unreadEvents = 1_024
 
-    /// The defaults.
+    /// Creates the default limits.
     public init() {}
 
-    /// Stops the program where a limit has a value the protocol cannot do with.
+    /// Stops the program if a limit has a value that the protocol cannot work with.
     func check() {
         precondition(frame >= Hello.leastMaximumFrame && frame <= FrameHeader.maximumPayload, "limits.frame")
         precondition(message > 0 && message <= Int(UInt32.max), "limits.message")

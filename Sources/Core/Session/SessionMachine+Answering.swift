@@ -1,13 +1,14 @@
-// How this session answers who asks it for a conversation, and what happens when both sides ask at once.
+// How this session answers a peer that asks for a conversation, and what happens when both sides ask at once.
 //
-// Both asking at once: the side with the greater PeerID decides. Once it has sent its request it turns the other's link
-// down ("superseded"), and the other accepts the request it gets; if the other's request comes first, it accepts that
-// one and gives its own dial up. So exactly one of the two requests is ever answered with yes.
+// If both sides ask at once, the side with the greater PeerID decides. If it has sent its request already, it closes
+// the other side's link ("superseded"), and the other side accepts the request that it gets. If the other side's
+// request comes first, it accepts that request and gives its own dial up. So exactly one of the two requests is
+// accepted.
 
 extension SessionMachine {
     // MARK: The program's answers
 
-    /// The program says yes. Nothing happens where the invitation is over.
+    /// Accepts an invitation for the program. Does nothing if the invitation is over.
     func accept(_ invitation: Invitation, now: Moment) {
         guard let (peer, pending) = pending(invitation) else { return }
         accept(pending, of: peer, token: nil, now: now)
@@ -22,7 +23,7 @@ extension SessionMachine {
 
     func accept(_ invitation: PendingInvitation, of peer: PeerRecord, token: CallToken?, now: Moment) {
         guard engagedPeers < limits.peers else {
-            decline(peer, invitation, code: .full, words: "", retryAfter: Self.pauseWhenCrowded)
+            decline(peer, invitation, code: .full, words: "", retryAfter: Self.retryAfterWhenFull)
             return refuse(token, .limit("peers", limits.peers), peer: peer.label)
         }
         move(peer, to: .settling)
@@ -30,10 +31,10 @@ extension SessionMachine {
         finish(token.map { [$0] } ?? [], with: peer, agreed: agreed)
     }
 
-    /// The program says no.
+    /// Declines an invitation for the program.
     func decline(_ invitation: Invitation, words: String, retryAfter: Duration) {
         guard let (peer, pending) = pending(invitation) else { return }
-        // Rounded up: no time at all would mean no for good.
+        // Rounded up, because zero means that the answer is final.
         let (whole, rest) = retryAfter.components
         let seconds = UInt32(clamping: rest > 0 ? whole + 1 : whole)
         decline(peer, pending, code: .declined, words: words, retryAfter: seconds)
@@ -48,9 +49,9 @@ extension SessionMachine {
         settle(peer)
     }
 
-    // MARK: Being asked
+    // MARK: Requests of peers
 
-    /// The other side of an accepted link asks for a conversation, or for one to go on.
+    /// Handles a request for a conversation, or for a conversation to resume, on an accepted link.
     func requestReceived(_ request: ConversationRequest, isResume: Bool, on link: Link, now: Moment) {
         guard let peer = link.peer, link.machine.side == .accepting, link.purpose == .unsettled else {
             return violated(link, "a request out of turn", now: now)
@@ -62,7 +63,7 @@ extension SessionMachine {
         if let attempt = peer.attempt {
             let goesOn = peer.conversation != nil
             if case .asking(let own) = peer.phase, own.conversation == request.conversation {
-                // They have accepted this session's invitation already, but the word of it was lost on the way.
+                // The peer has already accepted this session's invitation, but its acceptance was lost on the way.
                 return settleAttempt(of: peer, by: request, on: link, now: now)
             }
             if isResume == goesOn, attempt.requestSent, hello.peer > peer.id {
@@ -79,7 +80,7 @@ extension SessionMachine {
                 return
             }
             if isResume { return refuse(request, on: link, .unknownConversation) }
-            // The peer would not invite if it still knew of the conversation.
+            // The peer would not invite if it still knew the conversation.
             endConversation(of: peer, cause: .peerLeft, now: now)
         } else if isResume {
             return refuse(request, on: link, .unknownConversation)
@@ -87,29 +88,30 @@ extension SessionMachine {
         consider(request, on: link, from: peer, now: now)
     }
 
-    /// Both sides want each other: this session's own request is settled by accepting the peer's.
+    /// Settles this session's own request by accepting the peer's, because both sides ask each other.
     private func settleAttempt(
         of peer: PeerRecord, by request: ConversationRequest, on link: Link, now: Moment
     ) {
         guard case .asking(let own) = peer.phase else { return }
-        // Not "superseded": the conversation proposed there will never be.
+        // Not "superseded": the conversation proposed there will never exist.
         abandonAttempt(of: peer)
         finish(own.tokens, with: peer, agreed: agree(to: request, on: link, with: peer, now: now))
     }
 
-    /// How many seconds somebody should wait who is refused for lack of room, which may pass.
-    private static let pauseWhenCrowded: UInt32 = 2
+    /// How many seconds a peer should wait before it asks again, if it was refused for lack of room. There may be room
+    /// then.
+    private static let retryAfterWhenFull: UInt32 = 2
 
-    /// Puts an invitation before the program, or refuses it by rule.
+    /// Passes an invitation to the program, or refuses it by rule.
     private func consider(_ request: ConversationRequest, on link: Link, from peer: PeerRecord, now: Moment) {
         guard !isClosing else { return close(link, .sessionClosed) }
         guard engagedPeers < limits.peers else {
-            return refuse(request, on: link, .full, retryAfter: Self.pauseWhenCrowded)
+            return refuse(request, on: link, .full, retryAfter: Self.retryAfterWhenFull)
         }
         if peer.invitation != nil { endInvitation(of: peer, cause: .superseded, code: .superseded) }
         let waiting = peers.values.reduce(0) { $0 + ($1.invitation == nil ? 0 : 1) }
         guard waiting < limits.pendingInvitations else {
-            return refuse(request, on: link, .busy, retryAfter: Self.pauseWhenCrowded)
+            return refuse(request, on: link, .busy, retryAfter: Self.retryAfterWhenFull)
         }
         link.purpose = .invited
         let timeout = Moment.Span.milliseconds(Int64(request.timeoutMilliseconds))
@@ -130,7 +132,7 @@ extension SessionMachine {
             transport: transports[invitation.link.transport].scheme)
     }
 
-    /// An invitation is over without the program's answer.
+    /// Ends an invitation without the program's answer.
     func endInvitation(of peer: PeerRecord, cause: NighError.Cause, code: LinkClose.Code) {
         guard let invitation = peer.invitation else { return }
         peer.phase = .available(nil)
@@ -148,13 +150,13 @@ extension SessionMachine {
         link.machine.send(
             ConversationRefusal(
                 conversation: request.conversation, code: code, retryAfterSeconds: retryAfter, words: words))
-        // The asking side closes the link once it has read this; until then it counts as unsettled.
+        // The asking side closes the link after it has read the refusal. Until then the link counts as unsettled.
         link.purpose = .unsettled
         markDirty(link)
         watch(link)
     }
 
-    /// Says yes to a request and begins, or goes on with, the conversation on this link.
+    /// Accepts a request, and begins or continues the conversation on this link.
     private func agree(
         to request: ConversationRequest, on link: Link, with peer: PeerRecord, now: Moment
     ) -> Bool {
@@ -171,7 +173,8 @@ extension SessionMachine {
         for token in tokens { output(.finish(token, agreed ? .success(peer.id) : .failure(error))) }
     }
 
-    /// Notes a request's number; false when a later one was seen already, so that this one is out of date.
+    /// Notes the number of a request. Returns false if it is not higher than all numbers seen before, which means that
+    /// the request is out of date.
     @discardableResult
     func noteRequestsSeen(_ number: UInt64, from peer: PeerRecord, on link: Link) -> Bool {
         let incarnation = link.machine.peerHello?.incarnation ?? 0

@@ -1,9 +1,9 @@
-// How this session asks for a conversation, or for one to go on: one route after another, until one answers. How the
-// other side answers is in SessionMachine+Answering.
+// How this session asks for a conversation, or for one to resume: on one route after another, until one leads to an
+// answer. SessionMachine+Answering has the other side's part.
 extension SessionMachine {
     // MARK: The program's calls
 
-    /// Asks a known peer for a conversation. The outcome is told under `token`.
+    /// Invites a known peer. The outcome is reported under `token`.
     func invite(_ id: PeerID, context: [UInt8], timeout: Duration, token: CallToken, now: Moment) {
         guard let peer = peers[id] else { return refuse(token, .unknownPeer, peer: id.short) }
         guard context.count <= limits.invitationContext else {
@@ -29,7 +29,7 @@ extension SessionMachine {
         run(race, now: now)
     }
 
-    /// Asks whoever answers at `address` for a conversation.
+    /// Invites the peer that answers at `address`.
     func call(
         _ address: TransportAddress, context: [UInt8], timeout: Duration, token: CallToken, now: Moment
     ) {
@@ -52,13 +52,13 @@ extension SessionMachine {
         run(race(for: .address(call), along: [route], until: call.deadline), now: now)
     }
 
-    /// Takes an invitation of this session's back.
+    /// Withdraws an invitation of this session.
     func cancelInvitation(of id: PeerID, now: Moment) {
         guard let peer = peers[id], case .asking = peer.phase else { return }
         fail(attemptOf: peer, with: .cancelled, now: now)
     }
 
-    /// The task that made a call does not want it any more.
+    /// Cancels the call of a task that was cancelled.
     func cancel(_ token: CallToken, now: Moment) {
         for race in races.values {
             guard case .address(let call) = race.purpose, call.token == token else { continue }
@@ -92,7 +92,7 @@ extension SessionMachine {
         watch(peer)
     }
 
-    /// The link that was asked on leads nowhere: forgets it, and goes on with the other routes.
+    /// Forgets the link on which the request failed, and continues with the other routes.
     func askingFailed(_ peer: PeerRecord, with error: NighError, now: Moment) {
         guard let attempt = peer.attempt else { return }
         attempt.forgetLink()
@@ -100,24 +100,24 @@ extension SessionMachine {
         goOn(with: attempt.race, after: error, now: now)
     }
 
-    /// The answer takes too long, and there are other routes.
+    /// Gives up the link whose answer takes too long, because there are other routes.
     func giveUpAsking(_ peer: PeerRecord, now: Moment) {
         guard let attempt = peer.attempt else { return }
         attempt.routeDeadline = .never
         guard let link = attempt.link else { return }
-        // Not "cancelled": the other side may have agreed meanwhile, and the conversation is not over.
+        // Not "cancelled": the other side may have accepted meanwhile, and the conversation is not over.
         close(link, .tooSlow)
         let error = NighError(.connecting, .timedOut, transport: transports[link.transport].scheme)
         askingFailed(peer, with: error, now: now)
     }
 
-    /// A dialled link is open and its peer is the right one: ask.
+    /// Sends the request on a dialled link that is open and whose peer is the right one.
     func sendRequest(on link: Link, to peer: PeerRecord, now: Moment) {
         guard let attempt = peer.attempt, attempt.deadline > now else { return close(link, .cancelled) }
         link.purpose = .asking
         attempt.link = link
         attempt.requestSent = true
-        // Where a link broke, its route may swallow what is sent for longer than the conversation can wait.
+        // After a link has broken, its route may swallow what is sent for longer than the conversation can wait.
         let isHurried = peer.recovery != nil && !attempt.race.routes.isEmpty
         attempt.routeDeadline = isHurried ? now + Moment.Span(timings.nextRoute) : .never
         watch(peer)
@@ -127,10 +127,10 @@ extension SessionMachine {
         case .asking(let invitation):
             request.conversation = invitation.conversation
             request.context = invitation.context
-            // Rounded up: the other side should not give up first.
+            // Rounded up, so that the other side does not give up first.
             request.timeoutMilliseconds = UInt32(
                 clamping: max(1, ((attempt.deadline - now).nanoseconds + 999_999) / 1_000_000))
-            // What is unread of earlier conversations counts here as it will when there is a conversation.
+            // Unread bytes of earlier conversations count here in the same way as later in the conversation.
             let granted = UInt64(max(0, limits.receiveWindow - peer.unreadLeft))
             attempt.granted = granted
             for lane in 0..<2 { request.standing.granted[lane] = granted }
@@ -151,7 +151,7 @@ extension SessionMachine {
         markDirty(link)
     }
 
-    /// Whoever was called by address has said who it is.
+    /// Handles the hello of the peer that was called by address.
     func addressAnswered(_ call: AddressCall, link: Link, hello: Hello, now: Moment) {
         guard let peer = record(of: hello.peer, name: hello.name) else {
             let cause = NighError.Cause.limit("known peers", limits.knownPeers)
@@ -182,7 +182,7 @@ extension SessionMachine {
         sendRequest(on: link, to: peer, now: now)
     }
 
-    /// The peer said yes to this session's request.
+    /// Handles the peer's acceptance of this session's request.
     func requestAccepted(_ acceptance: ConversationAcceptance, on link: Link, now: Moment) {
         guard let peer = link.peer, let attempt = peer.attempt, attempt.link === link, link.purpose == .asking
         else {
@@ -206,7 +206,7 @@ extension SessionMachine {
         finish(tokens, with: peer, agreed: carries)
     }
 
-    /// The peer said no.
+    /// Handles the peer's refusal of this session's request.
     func requestRefused(_ refusal: ConversationRefusal, on link: Link, now: Moment) {
         guard let peer = link.peer, let attempt = peer.attempt, attempt.link === link, link.purpose == .asking
         else {
@@ -234,13 +234,13 @@ extension SessionMachine {
         }
     }
 
-    /// Gives an attempt up: an invitation fails, a resumption pauses, for as long as the peer wants not to be asked again.
+    /// Gives an attempt up: an invitation fails; a resume or a move pauses, at least for the time that the peer named.
     func fail(
         attemptOf peer: PeerRecord, with cause: NighError.Cause, now: Moment, retryAfter: Duration? = nil
     ) {
         guard let attempt = peer.attempt else { return }
         let phase = peer.phase
-        // Where the other side may have agreed meanwhile, a conversation that is to go on must not be over for it.
+        // The other side may have accepted meanwhile. If the conversation is to continue, it must not end there.
         abandonAttempt(of: peer, code: peer.conversation != nil ? .tooSlow : .cancelled)
         switch phase {
         case .asking(let invitation):
@@ -265,7 +265,7 @@ extension SessionMachine {
         }
     }
 
-    /// Takes back whatever an attempt has under way, and forgets it.
+    /// Cancels everything that an attempt has under way, and forgets the attempt.
     func abandonAttempt(of peer: PeerRecord, code: LinkClose.Code = .cancelled) {
         guard let attempt = peer.takeAttempt() else { return }
         release(linkOf: peer)

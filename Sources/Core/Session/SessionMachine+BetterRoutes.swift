@@ -1,23 +1,24 @@
-// A conversation that had to take a worse route goes back to a better one once that has been there for a while.
+// A conversation that had to take a worse route goes back to a better one after that one has been there for a while.
 //
-// It does so as after a lost link, by a resume on a new one, but with the old link still alive: should the better route
-// turn out to be none, nothing has happened. From the resume to its answer nothing that comes on the old link is taken in.
-// The other side sends again whatever the resume does not claim, and taking it in from both links would double it.
+// The move works like a resume after a lost link, but the old link is still alive: if the better route does not work,
+// nothing has changed. Between the resume and its answer, this side processes nothing that comes on the old link. The
+// other side sends everything again that the resume does not claim, so it would be delivered twice.
 
 extension SessionMachine {
-    /// Routes of a better transport than the one in use, the best first.
+    /// Returns the routes of a better transport than the one in use, the best first.
     private func betterRoutes(of peer: PeerRecord) -> [RouteRecord] {
         guard let link = peer.link else { return [] }
         let inUse = transports[link.transport].priority
         return preferredRoutes(of: peer).filter { transports[$0.transport].priority < inUse }
     }
 
-    /// Whether nothing is going on that a new link would disturb.
+    /// Returns whether nothing is going on that a new link would disturb.
     func mayMove(_ peer: PeerRecord) -> Bool {
         peer.state == .connected && peer.pairing == nil && peer.conversation?.departure == nil && !isClosing
     }
 
-    /// To be called when routes or the link in use have changed: a better route has to be there for a while, without a break.
+    /// Starts or stops the wait for a better route, which has to be there for a while without a break. Call it when
+    /// routes or the link in use have changed.
     func considerBetterRoutes(of peer: PeerRecord, now: Moment) {
         guard let carrier = peer.carrier else { return }
         if betterRoutes(of: peer).isEmpty {
@@ -27,13 +28,13 @@ extension SessionMachine {
         }
     }
 
-    /// To be called when routes are gone.
+    /// Stops the wait for a better route if there is none any more. Call it when routes are gone.
     func forgetBetterRoutes(of peer: PeerRecord) {
         if betterRoutes(of: peer).isEmpty { peer.carrier?.movesAt = .never }
     }
 
-    /// Both sides may see the better route, or only one: the side with the smaller PeerID waits twice as long, so that
-    /// the two seldom move at once.
+    /// Schedules the move to a better route. Both sides may see that route, or only one. The side with the smaller
+    /// PeerID waits twice as long, so that the two seldom move at once.
     private func waitForBetterRoute(of peer: PeerRecord, now: Moment) {
         var pause = min(timings.betterRoute * (1 << min(peer.vainMoves, 16)), timings.longestBetterRoute)
         if hello.peer < peer.id { pause = pause * 2 }
@@ -41,7 +42,7 @@ extension SessionMachine {
         watch(peer)
     }
 
-    /// The better route has been there for long enough.
+    /// Starts a move, after the better route has been there for long enough.
     func move(_ peer: PeerRecord, now: Moment) {
         guard let carrier = peer.carrier else { return }
         carrier.movesAt = .never
@@ -55,8 +56,8 @@ extension SessionMachine {
         watch(peer)
     }
 
-    /// The better route led nowhere: the conversation stays where it is, and waits longer before it tries again; at least as
-    /// long as the peer wants not to be asked.
+    /// Handles a failed move: the conversation stays where it is, and waits longer before it tries again, at least for
+    /// the time that the peer named.
     func moveFailed(of peer: PeerRecord, now: Moment, retryAfter: Duration) {
         peer.vainMoves += 1
         considerBetterRoutes(of: peer, now: now)
@@ -64,13 +65,14 @@ extension SessionMachine {
         carrier.movesAt = max(carrier.movesAt, now + Moment.Span(retryAfter))
     }
 
-    /// Another link may take over: what comes on this one stays where it is until that one's answer.
+    /// Stops reading a link, because another link may take over. What comes stays unread until the answer on the other
+    /// link.
     func hold(_ link: Link) {
         link.isHeld = true
         output(.hold(link))
     }
 
-    /// There will be no other link for now: what comes on the one in use counts again.
+    /// Reads the link in use again, because no other link takes over for now.
     func release(linkOf peer: PeerRecord) {
         guard let link = peer.link, link.isHeld, link.purpose != .finished else { return }
         link.isHeld = false
@@ -78,8 +80,8 @@ extension SessionMachine {
         watch(link)
     }
 
-    /// `link` has taken over from the one before, which is ended. Pings that wait are asked once more, and a pairing that
-    /// shows no digits yet begins anew.
+    /// Ends the previous link after `link` has taken over from it. Pings that wait are sent once more, and a pairing
+    /// that shows no digits yet starts again.
     func replaceLink(of peer: PeerRecord, by link: Link, now: Moment) {
         guard let old = peer.link, old !== link else { return }
         link.isBetter = transports[link.transport].priority < transports[old.transport].priority
@@ -91,7 +93,8 @@ extension SessionMachine {
         close(old, .superseded)
     }
 
-    /// The link is lost. Where it was a better one, how long it lasted decides how soon such a route is tried again.
+    /// Notes the loss of a link. If it was a better link, the time that it lasted decides how soon such a route is
+    /// tried again.
     func noteLoss(of link: Link, with peer: PeerRecord, now: Moment) {
         guard link.isBetter else { return }
         let hasLasted = now - link.carriesSince >= Moment.Span(timings.longestBetterRoute)

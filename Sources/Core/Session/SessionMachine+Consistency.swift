@@ -1,8 +1,8 @@
-// Whether what the machine keeps agrees with itself. Nothing here is called by a session; whoever tries to break one
-// looks here after each step.
+// Checks that the machine's state is consistent. No session calls this; tests that try to break a session check it
+// after each step.
 
 extension SessionMachine {
-    /// What contradicts itself between two inputs, in words; empty always, unless the machine has a bug.
+    /// The contradictions in the state between two inputs, in words. Always empty, unless the machine has a bug.
     var inconsistencies: [String] {
         var found: [String] = []
         for (id, peer) in peers { check(peer, id: id, &found) }
@@ -27,8 +27,9 @@ extension SessionMachine {
         return found
     }
 
-    /// Whether something that is looked at by `wakesAt` is looked at in time, and the machine at all.
-    private func isAwake(by wakesAt: Moment, for due: Moment) -> Bool {
+    /// Returns whether a look scheduled at `wakesAt` comes in time for `due`, and the machine's own deadline in time
+    /// for it.
+    private func isScheduled(at wakesAt: Moment, for due: Moment) -> Bool {
         wakesAt <= due && deadline <= wakesAt
     }
 
@@ -41,7 +42,7 @@ extension SessionMachine {
             if !holds { found.append("\(peer.state) peer: \(what())") }
         }
         expect(peer.id == id, "under another's id")
-        expect(isAwake(by: peer.wakesAt, for: deadline(of: peer)), "sleeps through a deadline")
+        expect(isScheduled(at: peer.wakesAt, for: deadline(of: peer)), "sleeps through a deadline")
         expect(!peer.isIdle, "kept without need")
         expect(peer.routes.count <= limits.routesPerPeer, "too many routes")
         expect(peer.linkCount == links.values.count { $0.peer === peer }, "links miscounted")
@@ -77,7 +78,7 @@ extension SessionMachine {
             if !holds { found.append("race for \(race.purpose): \(what())") }
         }
         expect(race.number == number, "under another's number")
-        expect(isAwake(by: race.wakesAt, for: deadline(of: race)), "sleeps through a deadline")
+        expect(isScheduled(at: race.wakesAt, for: deadline(of: race)), "sleeps through a deadline")
         expect(!race.isAtRest, "nothing is under way")
         expect(race.tries.count <= Self.dialsAtOnce, "too many dials")
         switch race.purpose {
@@ -98,7 +99,7 @@ extension SessionMachine {
             if !holds { found.append("\(link.purpose) link: \(what())") }
         }
         expect(link.number == number, "under another's number")
-        expect(isAwake(by: link.wakesAt, for: deadline(of: link)), "sleeps through a deadline")
+        expect(isScheduled(at: link.wakesAt, for: deadline(of: link)), "sleeps through a deadline")
         expect(link.machine.end == nil, "is over and kept")
         expect(link.peer.map { peers[$0.id] === $0 } ?? true, "of a forgotten peer")
         expect((link.conversation != nil) == (link.purpose == .carrying), "carries without a conversation")
@@ -114,7 +115,7 @@ extension SessionMachine {
 }
 
 extension SessionDriver {
-    /// What contradicts itself between two turns; nothing is kept in order after the end.
+    /// The contradictions in the state between two turns. Empty after the end, when nothing is kept in order any more.
     fileprivate var inconsistencies: [String] {
         guard !isClosed else { return [] }
         var found = machine.inconsistencies
@@ -126,10 +127,10 @@ extension SessionDriver {
 }
 
 extension Session {
-    /// What contradicts itself in this session, in words; to be called on the loop.
+    /// The contradictions in the state of this session, in words. Read it on the loop.
     package var inconsistencies: [String] { driver.inconsistencies }
 
-    /// The most bytes one of its links holds; to be called on the loop.
+    /// The largest number of bytes that one of the session's links holds. Read it on the loop.
     package var mostBytesHeld: Int {
         driver.machine.links.values.reduce(0) { max($0, $1.machine.heldByteCount) }
     }

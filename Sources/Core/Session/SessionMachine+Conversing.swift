@@ -1,7 +1,8 @@
 // A conversation from its first link to its last: carried, interrupted, resumed, left.
 
 extension SessionMachine {
-    /// The conversation `id` with `peer`, made now if it is new. It becomes the peer's when a link carries it.
+    /// Returns the conversation `id` with `peer`, and makes it if it is new. It becomes the peer's when a link carries
+    /// it.
     func conversation(_ id: UInt64, with peer: PeerRecord, link: Link) -> Conversation {
         if let conversation = peer.conversation, conversation.id == id { return conversation }
         guard let hello = link.machine.peerHello else {
@@ -14,8 +15,8 @@ extension SessionMachine {
             id: id, peer: hello, port: port, unread: peer.unreadLeft, limits: limits, timings: timings)
     }
 
-    /// Both sides have agreed: `link` carries the conversation from here on.
-    /// False when what the peer claims about it cannot be; the link and the conversation are over then.
+    /// Makes `link` carry the conversation, to which both sides have agreed. Returns false if the peer claims something
+    /// impossible about the conversation; then the link and the conversation are over.
     func carry(
         _ conversation: Conversation, on link: Link, with peer: PeerRecord, peerStanding: Standing,
         now: Moment
@@ -47,7 +48,7 @@ extension SessionMachine {
             conversation.statistics.reconnects += 1
             move(peer, to: phase)
         case .connected:
-            // Over a better route, or this side had not noticed yet that the old link was gone.
+            // The conversation moved to a better route, or this side had not noticed yet that the old link was gone.
             conversation.statistics.reconnects += 1
             peer.phase = phase
             output(.tell(.peerChanged(snapshot(of: peer))))
@@ -57,53 +58,54 @@ extension SessionMachine {
         markDirty(link)
         watch(link)
         considerBetterRoutes(of: peer, now: now)
-        // The program may have read while the two sides were still greeting.
+        // The program may have read messages while the two sides exchanged their hellos.
         if conversation.shouldGrantNow { acknowledge(conversation, on: link) }
         if conversation.departure != nil, conversation.isDrained { finishDeparture(of: peer, now: now) }
         return true
     }
 
-    /// The two have agreed, and the peer at once claimed what cannot be.
+    /// Handles impossible claims of the peer at the beginning of a conversation, after both sides have agreed to it.
     private func beginningFailed(with peer: PeerRecord, cause: NighError.Cause, now: Moment) {
         statistics.conversationsEnded[cause.label, default: 0] += 1
         move(peer, to: .available(nil), cause: NighError(.conversing, cause, peer: peer.label))
-        over(with: peer, now: now)
+        cleanUp(peer, now: now)
     }
 
-    /// What is left to do when something with the peer is over, agreed or not.
-    private func over(with peer: PeerRecord, now: Moment) {
+    /// Cleans up after a conversation with the peer is over, or has failed at its beginning.
+    private func cleanUp(_ peer: PeerRecord, now: Moment) {
         dropManualRoutes(of: peer)
         settle(peer)
         visitAddresses(of: peer.id, now: now)
     }
 
-    /// The link that carried the conversation is over.
+    /// Handles the end of the link that carried the conversation.
     func carrierEnded(of peer: PeerRecord, _ link: Link, _ end: LinkMachine.LinkEnd, now: Moment) {
         guard let conversation = peer.conversation else { return }
         conversation.link = nil
         noteLoss(of: link, with: peer, now: now)
-        // If it was moving, it looks at all routes now.
+        // If the conversation was moving, it now looks at all routes.
         abandonAttempt(of: peer, code: .tooSlow)
         guard end.scope == .link else {
-            // "Cancelled": the invitation was taken back while the yes to it was on its way.
+            // "Cancelled": the peer withdrew its invitation while this side's acceptance was on its way.
             let cause = end.code == .cancelled ? .peerLeft : end.cause
             return endConversation(of: peer, cause: cause, now: now)
         }
         if let departure = conversation.departure, conversation.isDrained || departure.deadline <= now {
             return finishDeparture(of: peer, now: now)
         }
-        // Who dialled the lost link dials again at once; the other waits a little, so that they seldom collide.
-        // After "superseded" the other side's new link is on its way. Where link after link breaks as soon as it
-        // carries, both wait, and longer each time; but a better route that was none leaves the one before, as good as it was.
+        // The side that dialled the lost link dials again at once; the other side waits a little, so that they seldom
+        // collide. After "superseded" the other side's new link is on its way. If link after link breaks as soon as it
+        // carries the conversation, both sides wait, and longer each time. A better route that failed does not count:
+        // the route before it is as good as it was.
         let isBrief = now - link.carriesSince < Moment.Span(timings.longestRetry)
-        let wasNoneBetter = isBrief && link.isBetter
-        conversation.briefLinks = isBrief && !wasNoneBetter ? conversation.briefLinks + 1 : 0
+        let betterRouteFailed = isBrief && link.isBetter
+        conversation.briefLinks = isBrief && !betterRouteFailed ? conversation.briefLinks + 1 : 0
         let redials = link.dial != nil && end.code != .superseded && conversation.briefLinks <= 1
         let pause = min(
             timings.firstRetry * (1 << min(max(conversation.briefLinks - 1, 0), 16)), timings.longestRetry)
         let recovery = Recovery(
             deadline: now + Moment.Span(timings.grace), retryAt: redials ? now : now + jittered(pause),
-            pause: pause, cause: end.cause, lastResort: wasNoneBetter ? link.transport : nil)
+            pause: pause, cause: end.cause, lastResort: betterRouteFailed ? link.transport : nil)
         move(
             peer, to: .reconnecting(conversation, recovery),
             cause: NighError(.conversing, end.cause, peer: peer.label))
@@ -125,7 +127,8 @@ extension SessionMachine {
         watch(peer)
     }
 
-    /// No route worked this time: try again after a pause that doubles, and not before the peer wants to be asked again.
+    /// Pauses before the next attempt, because no route worked. The pause doubles each time, and lasts at least for the
+    /// time that the peer named.
     func pause(
         _ recovery: Recovery, of peer: PeerRecord, failures: [NighError], now: Moment,
         atLeast named: Duration = .zero
@@ -137,20 +140,20 @@ extension SessionMachine {
         watch(peer)
     }
 
-    /// Between three quarters and five quarters of `duration`.
+    /// Returns a random time between three quarters and five quarters of `duration`.
     func jittered(_ duration: Duration) -> Moment.Span {
         let whole = max(Moment.Span(duration).nanoseconds, 4)
         return Moment.Span(nanoseconds: Int64.random(in: whole / 4 * 3...whole / 4 * 5, using: &generator))
     }
 
-    /// No link came back in time.
+    /// Ends the conversation because no link came back in time.
     func giveUpRecovery(of peer: PeerRecord, now: Moment) {
         guard let recovery = peer.recovery else { return }
         let failures = recovery.failures + (recovery.attempt?.race.failures ?? [])
         endConversation(of: peer, cause: recovery.cause, attempts: failures, now: now)
     }
 
-    /// Ends the conversation on this side, whatever state it is in, and tells the program why.
+    /// Ends the conversation on this side, in whatever state it is, and notifies the program of the reason.
     func endConversation(
         of peer: PeerRecord, cause: NighError.Cause, attempts: [NighError] = [], now: Moment
     ) {
@@ -179,7 +182,7 @@ extension SessionMachine {
         for token in conversation.departure?.tokens ?? [] {
             output(.finish(token, departureResult(of: peer, undelivered: undelivered)))
         }
-        over(with: peer, now: now)
+        cleanUp(peer, now: now)
         if isClosing, !peers.values.contains(where: { $0.conversation != nil }) { output(.allLeft) }
     }
 
@@ -193,8 +196,8 @@ extension SessionMachine {
 
     // MARK: Leaving
 
-    /// Leaves a peer: what was sent is still delivered, for as long as `linger` allows. An invitation either way is
-    /// taken back.
+    /// Leaves a peer. What was sent is still delivered, within `linger`. An invitation in either direction is withdrawn
+    /// or declined.
     func leave(_ id: PeerID, token: CallToken?, now: Moment) {
         guard let peer = peers[id] else { return finish(token, id) }
         if let invitation = peer.invitation {
@@ -218,7 +221,8 @@ extension SessionMachine {
         watch(peer)
     }
 
-    /// Asks a peer that is to be left for the acknowledgement of the last messages: by itself it may take its time for it.
+    /// Asks the peer for the acknowledgement of the last messages, because this side is leaving. Without a ping the
+    /// peer may take its time.
     func hastenDeparture(of peer: PeerRecord, now: Moment) {
         guard case .connected(let conversation, let carrier) = peer.phase,
             conversation.departure != nil, !conversation.isDrained
@@ -237,7 +241,7 @@ extension SessionMachine {
         endConversation(of: peer, cause: .left, now: now)
     }
 
-    /// Leaves everybody and takes part in nothing new. `Directive.allLeft` follows, at the latest after `linger`.
+    /// Leaves all peers and starts nothing new. `Directive.allLeft` follows, after `linger` at the latest.
     func close(now: Moment) {
         guard !isClosing else { return }
         isClosing = true
@@ -252,17 +256,17 @@ extension SessionMachine {
         let others = sortedPeers.filter { $0.conversation == nil }
         for peer in sortedPeers { endPairing(with: peer, .closed, saying: .declined) }
         for peer in others { leave(peer.id, token: nil, now: now) }
-        // Those that were dialled are for conversations that still have something to deliver.
+        // Dialled links stay open, because they are for conversations that still have something to deliver.
         let accepted = links.values.filter { $0.purpose == .unsettled && $0.dial == nil }
         for link in accepted.sorted(by: { $0.number < $1.number }) { close(link, .sessionClosed) }
-        // Last: after the last conversation nothing is told any more.
+        // Last, because nothing is reported after the last conversation has ended.
         for peer in conversing { leave(peer.id, token: nil, now: now) }
         if !peers.values.contains(where: { $0.conversation != nil }) { output(.allLeft) }
     }
 
     // MARK: Reading
 
-    /// The program has read so many bytes of what the peer sent, in this conversation or an earlier one.
+    /// Counts bytes of the peer's messages that the program has read, in this conversation or an earlier one.
     func wasRead(_ bytes: Int, from peer: PeerRecord) {
         guard bytes > 0 else { return }
         guard let conversation = peer.conversation else {
@@ -276,7 +280,7 @@ extension SessionMachine {
 
     // MARK: Pings
 
-    /// Asks the peer for an answer over the link in use.
+    /// Sends a ping to the peer on the link in use.
     func ping(_ id: PeerID, payload: [UInt8], token: CallToken, now: Moment) {
         guard let peer = peers[id], let link = peer.link else {
             let error = NighError(.pinging, .notConnected, peer: peers[id]?.label ?? id.short)
@@ -297,7 +301,8 @@ extension SessionMachine {
         markDirty(link)
     }
 
-    /// The answers to pings come on the link they were sent on, or on one that took over from it, or never.
+    /// Fails the pings on a link. Their answers come on the link they were sent on, or on one that took over from it,
+    /// or never.
     func failPings(on link: Link, with error: NighError) {
         guard !pings.isEmpty else { return }
         for (number, waiting) in pings.sorted(by: { $0.key < $1.key }) where waiting.link === link {

@@ -1,13 +1,14 @@
-// How this session comes to a link: routes and the places behind them are dialled in turn and side by side, until one link has
-// proven who is at its other end.
+// How this session gets a link. It dials routes, and the places behind them, in turn and side by side, until one link
+// has proven which peer is at its other end.
 //
-// The next route begins when none is under way, or when the last one has proven nothing for `timings.nextRoute`. A pipe that was
-// open for as long without proof, or broke without it, has the transport asked for the places behind its route: those that
-// nobody has tried yet are dialled all at once, up to a limit. The dials under way go on meanwhile, and a slow one may still win.
-// A place where the peer has proven itself before is dialled ahead of its route.
+// The next route starts when nothing is under way, or when the last route has proven nothing for `timings.nextRoute`.
+// When a pipe was open for as long without proof, or broke without it, the transport is asked for the places behind the
+// route. Those that were not tried yet are dialled all at once, up to a limit. The dials under way go on meanwhile, and
+// a slow one may still win. A place where the peer has proven itself before is dialled before its route.
 
 extension SessionMachine {
-    /// Dials of one race under way at once. Beyond it the oldest makes room for what waits, after `timings.nextRoute`.
+    /// The most dials that one race has under way at once. When there are as many, the oldest one makes room for the
+    /// next after `timings.nextRoute`.
     static let dialsAtOnce = 16
 
     func race(
@@ -19,7 +20,7 @@ extension SessionMachine {
 
     // MARK: Running
 
-    /// Begins what is due; where nothing is left to begin and nothing under way, the race is lost.
+    /// Begins what is due. If nothing is left to begin and nothing is under way, the race is lost.
     func run(_ race: DialRace, now: Moment) {
         races[race.number] = race
         if let end = race.searchesUntil, end <= now { race.searchesUntil = nil }
@@ -32,7 +33,7 @@ extension SessionMachine {
         while race.tries.count < Self.dialsAtOnce, !race.places.isEmpty {
             dial(race.places.removeFirst(), in: race, now: now)
         }
-        if race.routes.isEmpty, race.isAtRest || staysSilentUntil(race) <= now {
+        if race.routes.isEmpty, race.isAtRest || hurriedDeadline(of: race) <= now {
             return lost(race, now: now)
         }
         watch(race)
@@ -48,20 +49,21 @@ extension SessionMachine {
         dial(DialRace.Way(route: route, address: route.address), in: race, now: now)
     }
 
-    /// A route that was seen anew is dialled anew, and not twice at once: the dial under way may have lost its way for good.
+    /// Gives up earlier dials of an address. A route that was seen again is dialled again, and not twice at once,
+    /// because the dial under way may never succeed.
     private func giveUp(dialsOf address: TransportAddress, in race: DialRace) {
         for slow in race.tries where slow.way.address == address { giveUp(slow, in: race) }
     }
 
     private func giveUp(_ slow: DialRace.Try, in race: DialRace) {
         race.tries.removeAll { $0.dial == slow.dial }
-        takeBack(slow, code: .tooSlow)
+        cancel(slow, code: .tooSlow)
         note(NighError(.connecting, .timedOut), of: slow, in: race)
     }
 
-    /// When a race for a conversation that waits is lost although dials are under way: some have failed, and the others prove
-    /// nothing.
-    private func staysSilentUntil(_ race: DialRace) -> Moment {
+    /// Returns when a race for a waiting conversation is lost although dials are under way: some dials have failed, and
+    /// the others prove nothing.
+    private func hurriedDeadline(of race: DialRace) -> Moment {
         guard race.isHurried, !race.failures.isEmpty, race.routes.isEmpty, race.places.isEmpty,
             race.searchesUntil == nil, let youngest = race.tries.last
         else { return .never }
@@ -72,10 +74,10 @@ extension SessionMachine {
         race.isAtRest || race.lastRouteAt + Moment.Span(timings.nextRoute) <= now
     }
 
-    /// When something of the race is due.
+    /// Returns when something of the race is due.
     func deadline(of race: DialRace) -> Moment {
         let patience = Moment.Span(timings.nextRoute)
-        var deadline = min(race.searchesUntil ?? .never, staysSilentUntil(race))
+        var deadline = min(race.searchesUntil ?? .never, hurriedDeadline(of: race))
         let isFull = race.tries.count >= Self.dialsAtOnce
         if !race.routes.isEmpty, !isFull { deadline = min(deadline, race.lastRouteAt + patience) }
         if isFull, race.isWaiting { deadline = min(deadline, race.tries[0].startedAt + patience) }
@@ -95,7 +97,7 @@ extension SessionMachine {
         output(.dial(dial, transport: way.route.transport, way.address, timeout: min(timings.dial, left)))
     }
 
-    /// A dial of the race has led to a link. Who is there is still to be proven.
+    /// Notes the link that a dial of the race has led to. Which peer is there is still to be proven.
     func reached(_ place: TransportAddress?, by link: Link, in race: DialRace) {
         guard let index = race.tries.firstIndex(where: { $0.dial == link.dial }) else { return }
         race.tries[index].link = link
@@ -127,7 +129,7 @@ extension SessionMachine {
         output(.findPlaces(race: race.number, behind: route))
     }
 
-    /// The transport has told which places are behind a route of the race.
+    /// Takes the places behind a route of the race, which the transport has found.
     func placesFound(
         _ places: [TransportAddress], behind route: RouteRecord, race number: UInt64, now: Moment
     ) {
@@ -141,21 +143,21 @@ extension SessionMachine {
 
     // MARK: Failures
 
-    /// A transport could not open a pipe.
+    /// Handles a dial for which the transport could not open a pipe.
     func dialFailed(_ dial: DialID, error: NighError, now: Moment) {
         guard dials[dial] != nil else { return }
         statistics.dialsFailed[error.cause.label, default: 0] += 1
         tryFailed(dial, error: error, now: now)
     }
 
-    /// A dial led to no link, or to one that ended before anybody had proven who is there.
+    /// Handles a dial that led to no link, or to a link that ended before it had proven which peer is there.
     func tryFailed(_ dial: DialID, error: NighError, now: Moment) {
         guard let race = dials.removeValue(forKey: dial),
             let index = race.tries.firstIndex(where: { $0.dial == dial })
         else { return }
         let failed = race.tries.remove(at: index)
         note(error, of: failed, in: race)
-        // Where no pipe opened, the transport has tried all places itself.
+        // If no pipe opened, the transport has tried all places itself.
         if failed.link != nil {
             if failed.mayHidePlaces { findPlaces(behind: failed.way.route, for: race, now: now) }
             note(failed.way, isProven: false, in: race)
@@ -163,7 +165,7 @@ extension SessionMachine {
         run(race, now: now)
     }
 
-    /// The link that the race had found was of no use after all: goes on with the routes that are left.
+    /// Continues a race with the routes that are left, because the link that it had found was of no use.
     func goOn(with race: DialRace, after error: NighError, now: Moment) {
         race.failures.append(error.about(label(of: race.purpose)))
         run(race, now: now)
@@ -175,7 +177,7 @@ extension SessionMachine {
         race.failures.append(error)
     }
 
-    /// The peer has proven itself there, or somebody answered there without proof.
+    /// Notes that the peer has proven itself at an address, or that something answered there without proof.
     private func note(_ way: DialRace.Way, isProven: Bool, in race: DialRace) {
         guard let id = race.purpose.peer, let peer = peers[id],
             let index = peer.routes.firstIndex(where: { $0.address == way.route.address }),
@@ -192,10 +194,10 @@ extension SessionMachine {
         }
     }
 
-    // MARK: The end
+    // MARK: Ending
 
-    /// `link` has proven who is there: takes back whatever else is under way. The routes that are left stay, in case the link is of
-    /// no use.
+    /// Ends a race that `link` has won by proving which peer is there, and cancels its other dials. The routes that are
+    /// left stay, in case the link is of no use.
     func won(_ race: DialRace, with link: Link) {
         if let index = race.tries.firstIndex(where: { $0.dial == link.dial }) {
             let winner = race.tries.remove(at: index)
@@ -205,7 +207,7 @@ extension SessionMachine {
         stop(race, code: .superseded)
     }
 
-    /// Takes back whatever the race has under way.
+    /// Cancels everything that the race has under way.
     func stop(_ race: DialRace, code: LinkClose.Code = .cancelled) {
         let tries = race.tries
         race.tries = []
@@ -213,10 +215,10 @@ extension SessionMachine {
         race.searchesUntil = nil
         race.wakesAt = .never
         races[race.number] = nil
-        for attempt in tries { takeBack(attempt, code: code) }
+        for attempt in tries { cancel(attempt, code: code) }
     }
 
-    private func takeBack(_ attempt: DialRace.Try, code: LinkClose.Code) {
+    private func cancel(_ attempt: DialRace.Try, code: LinkClose.Code) {
         dials[attempt.dial] = nil
         if let link = attempt.link {
             close(link, code)

@@ -1,9 +1,10 @@
-// Addresses that a transport was given and that nobody is seen at: the machine dials them itself, learns from the hello who
-// is there, and from then on has a route to that peer like any other. It looks again from time to time, since nothing else
-// would tell that somebody came there, or went.
+// Addresses that a transport was given and at which discovery sees no peer. The machine dials them itself, learns from
+// the hello which peer is there, and from then on has a route to that peer like any other. It looks again from time to
+// time, because nothing else would report that a peer came or went.
 
 extension SessionMachine {
-    /// A transport knows of an address: find out who is there. Told again, it is dialled again at once.
+    /// Takes an address that a transport knows, to find out which peer is there. If it is reported again, it is dialled
+    /// again at once.
     func addressKnown(_ address: TransportAddress, transport: Int, now: Moment) {
         guard !isClosing else { return }
         if let known = knownAddresses.first(where: { $0.address == address }) {
@@ -19,7 +20,7 @@ extension SessionMachine {
         visit(known, now: now)
     }
 
-    /// The transport looks for nobody any more. The routes are taken away by `routesLost`.
+    /// Forgets the addresses of a transport that looks for no peers any more. `routesLost` removes the routes.
     func addressesForgotten(transport: Int) {
         let forgotten = knownAddresses.filter { $0.transport == transport }
         knownAddresses.removeAll { $0.transport == transport }
@@ -29,17 +30,17 @@ extension SessionMachine {
         }
     }
 
-    /// The transport came up: an address that led nowhere may lead somewhere now.
+    /// Looks again at the addresses of a transport that came up: one that led nowhere may lead somewhere now.
     func visitAddresses(transport: Int, now: Moment) {
         for known in knownAddresses where known.transport == transport { visit(known, now: now) }
     }
 
-    /// Something speaks against the peer being where it was: look.
+    /// Looks again at the addresses where the peer was seen, because it may not be there any more.
     func visitAddresses(of peer: PeerID, now: Moment) {
         for known in knownAddresses where peerByAddress[known.address] == peer { visit(known, now: now) }
     }
 
-    /// It is time to look at an address again.
+    /// Looks at an address again when that is due.
     func addressTimeArrived(_ number: UInt64, now: Moment) {
         guard let known = knownAddresses.first(where: { $0.number == number }), known.dueAt <= now else {
             return
@@ -51,7 +52,7 @@ extension SessionMachine {
         guard known.race == nil, !isClosing else { return }
         // A conversation proves more than a visit could.
         guard !isEngaged(at: known.address) else {
-            return look(at: known, after: Moment.Span(timings.addressCheck), now: now)
+            return scheduleVisit(of: known, after: Moment.Span(timings.addressCheck), now: now)
         }
         known.dueAt = .never
         let race = race(
@@ -67,12 +68,12 @@ extension SessionMachine {
         return peer.state.isEngaged
     }
 
-    private func look(at known: KnownAddress, after span: Moment.Span, now: Moment) {
+    private func scheduleVisit(of known: KnownAddress, after span: Moment.Span, now: Moment) {
         known.dueAt = now + span
         watch(known)
     }
 
-    /// Whoever is at a known address has said who it is. That was all this link is for.
+    /// Handles the hello of the peer at a known address. The link has no other purpose.
     func introduced(_ hello: Hello, at known: KnownAddress, on link: Link, now: Moment) {
         close(link, .cancelled)
         let advertisement = Advertisement(
@@ -88,17 +89,17 @@ extension SessionMachine {
         known.race = nil
         known.pause = timings.addressRetry
         known.toldCause = nil
-        look(at: known, after: Moment.Span(timings.addressCheck), now: now)
+        scheduleVisit(of: known, after: Moment.Span(timings.addressCheck), now: now)
     }
 
-    /// Nobody answered at a known address, or nobody this session can talk to.
+    /// Handles a visit that reached no peer, or none that this session can talk to.
     func visitFailed(_ known: KnownAddress, error: NighError, now: Moment) {
         known.race = nil
-        // The address may be somebody else's one day; nothing is wrong with it.
+        // The address leads to this session itself. It may be another peer's one day, so nothing is wrong with it.
         let isOwn = error.cause == .selfDial
         let pause = isOwn ? timings.longestAddressRetry : known.pause
         known.pause = min(known.pause * 2, timings.longestAddressRetry)
-        look(at: known, after: jittered(pause), now: now)
+        scheduleVisit(of: known, after: jittered(pause), now: now)
         if !isEngaged(at: known.address) { routeLost(known.address) }
         guard !isOwn, known.toldCause != error.cause else { return }
         known.toldCause = error.cause

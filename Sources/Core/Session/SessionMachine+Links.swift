@@ -1,14 +1,14 @@
-// What links bring: who is on them, requests, messages, ends.
+// What comes on links: hellos, requests, messages, ends.
 
-/// A message for the program, borrowed from the link it came on: valid until the next call to the machine.
+/// A message for the program, borrowed from the link that it came on. Valid until the next call to the machine.
 struct Delivery {
     let conversation: Conversation
     let origin: MessageOrigin
     let bytes: UnsafeRawBufferPointer
-    /// The message as a slice, where it was put together from pieces.
+    /// The message as a slice, if it was assembled from pieces.
     let whole: ByteSlice?
 
-    /// A message that came whole in a frame.
+    /// Creates a delivery of a message that came whole in a frame.
     @inline(__always)
     init(_ frame: FrameDecoder.Frame, in conversation: Conversation) {
         self.conversation = conversation
@@ -17,7 +17,7 @@ struct Delivery {
         whole = nil
     }
 
-    /// A message that was put together from pieces.
+    /// Creates a delivery of a message that was assembled from pieces.
     init(whole: ByteSlice, on lane: Lane, in conversation: Conversation) {
         self.conversation = conversation
         self.whole = whole
@@ -25,18 +25,18 @@ struct Delivery {
         bytes = whole.pointer
     }
 
-    /// The message in a form that may be kept.
+    /// Returns the message in a form that may be kept.
     func retained(from link: Link) -> ByteSlice {
         if let whole { return whole }
         return link.machine.retain(bytes)
     }
 
-    /// What it counts for while the program has not read it.
+    /// The bytes that it counts while the program has not read it.
     var cost: Int { SendLane.cost(of: bytes.count) }
 }
 
 extension MessageOrigin {
-    /// Of a message that came whole in a frame of that type.
+    /// Creates the origin of a message that came whole in a frame of the given type.
     @inline(__always)
     init(peer: PeerID, frameType: UInt8) {
         self.init(
@@ -46,8 +46,9 @@ extension MessageOrigin {
 }
 
 extension SessionMachine {
-    /// The next message for the program where nothing else comes before it and it came whole, counted in; else nil, and
-    /// `nextDelivery` goes on. The short way for nearly all messages: it takes no reference and makes no step.
+    /// Returns the next message for the program and counts it, if it came whole and nothing else comes before it.
+    /// Otherwise returns nil, and `nextDelivery` continues. This is the fast path for nearly all messages: it retains
+    /// nothing and makes no step.
     @inline(__always)
     func nextWholeMessage(
         from link: Link, in conversation: Conversation, now: Moment
@@ -62,7 +63,7 @@ extension SessionMachine {
         }
     }
 
-    /// Works through what a link brought, up to the next message for the program; nil when there is none.
+    /// Processes what a link received, up to the next message for the program. Returns nil if there is none.
     @inline(__always)
     func nextDelivery(from link: Link, now: Moment) -> Delivery? {
         while let step = link.machine.next(now: now) {
@@ -71,12 +72,12 @@ extension SessionMachine {
         return nil
     }
 
-    /// To be called when `nextDelivery` had nothing more: sends what is owed for what was received.
+    /// Sends what is owed for what was received. Call it when `nextDelivery` has returned nil.
     @inline(__always)
     func finishReceiving(on link: Link, now: Moment) {
         watchLargeChunks(now: now)
         guard link.purpose != .finished else { return }
-        // Where an answer leaves anyway, what is owed goes with it.
+        // If other output leaves anyway, the acknowledgement leaves with it.
         if let conversation = link.conversation,
             conversation.shouldAcknowledgeNow
                 || (conversation.owesAcknowledgement && link.machine.hasOwnOutput)
@@ -147,8 +148,8 @@ extension SessionMachine {
         }
     }
 
-    /// The other side has proven its key. Whoever goes on with a conversation need not wait for the hello to ask for that: one round
-    /// trip less.
+    /// Handles a link whose other side has proven its key. A conversation that continues need not wait for the hello
+    /// before its request is sent, which saves one round trip.
     private func secured(_ link: Link, now: Moment) {
         guard let race = race(of: link), case .peer(let id) = race.purpose, let peer = peers[id],
             peer.attempt?.race === race, peer.conversation != nil, mayTalk(to: id)
@@ -158,11 +159,11 @@ extension SessionMachine {
         sendRequest(on: link, to: peer, now: now)
     }
 
-    /// The hellos are exchanged: find out what the link is for.
+    /// Finds out what the link is for, after the hellos are exchanged.
     private func opened(_ link: Link, now: Moment) {
         guard let hello = link.machine.peerHello else { return }
         guard isWelcome(hello.peer, for: race(of: link)?.purpose) else {
-            return turnAway(link, .notPaired, now: now)
+            return reject(link, .notPaired, now: now)
         }
         noteIncarnation(of: hello, now: now)
         if link.purpose == .finished { return }
@@ -193,11 +194,11 @@ extension SessionMachine {
         }
     }
 
-    /// The race that the link is run in; nil where it came in, and once the race is over.
+    /// Returns the race that the link belongs to; nil for an accepted link, and once the race is over.
     private func race(of link: Link) -> DialRace? { link.dial.flatMap { dials[$0] } }
 
-    /// The link is of no use to this session, whatever it was dialled for.
-    private func turnAway(_ link: Link, _ cause: NighError.Cause, now: Moment) {
+    /// Closes a link that is of no use to this session, regardless of what it was dialled for.
+    private func reject(_ link: Link, _ cause: NighError.Cause, now: Moment) {
         close(link, .notPaired)
         guard let race = race(of: link) else { return }
         won(race, with: link)
@@ -215,7 +216,7 @@ extension SessionMachine {
         watch(link)
     }
 
-    /// A peer that was started anew knows nothing of the conversation it had: end it at once.
+    /// Ends the conversation with a peer that has restarted, and therefore knows nothing of it.
     private func noteIncarnation(of hello: Hello, now: Moment) {
         guard let peer = peers[hello.peer], let conversation = peer.conversation,
             conversation.incarnation != hello.incarnation
@@ -223,14 +224,14 @@ extension SessionMachine {
         endConversation(of: peer, cause: .restarted, now: now)
     }
 
-    /// The other side broke the protocol: the link ends, and the conversation with it, since nothing that came is to be
+    /// Ends a link whose other side broke the protocol. The conversation ends with it, because nothing that came can be
     /// trusted any more.
     func violated(_ link: Link, _ what: String, now: Moment) {
         guard link.purpose != .finished else { return }
         end(link, .protocolViolation, what, because: .protocolViolation(what), now: now)
     }
 
-    /// A link is over, for whatever reason that was not this session's own decision.
+    /// Handles the end of a link that this session has not decided itself.
     func linkEnded(_ link: Link, _ end: LinkMachine.LinkEnd, now: Moment) {
         guard link.purpose != .finished else { return }
         let purpose = link.purpose
@@ -260,13 +261,13 @@ extension SessionMachine {
     private func askingLinkEnded(_ link: Link, _ end: LinkMachine.LinkEnd, now: Moment) {
         guard let peer = link.peer, let attempt = peer.attempt, attempt.link === link else { return }
         if end.saidByPeer, end.code == .superseded {
-            // A peer that moves does so by itself.
+            // A peer that moves the conversation does so by itself.
             if peer.state == .connected { return fail(attemptOf: peer, with: .superseded, now: now) }
             attempt.forgetLink()
             attempt.yieldsUntil = now + Moment.Span(timings.firstRetry) + Moment.Span(timings.firstRetry)
             return watch(peer)
         }
-        // Such as a pairing that the peer took back while there was no link to say so on.
+        // For example a pairing that the peer removed while there was no link to say so.
         if peer.conversation != nil, end.scope == .conversation {
             return endConversation(of: peer, cause: end.cause, now: now)
         }

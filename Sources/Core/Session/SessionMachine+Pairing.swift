@@ -1,39 +1,40 @@
-// Whom this session trusts, and how two peers come to be paired: over the link that carries their conversation, or over one
-// of their own where there is none. What is said is PairingExchange's matter.
+// Which peers this session trusts, and how two peers become paired: over the link that carries their conversation, or
+// over a separate one if there is none. PairingExchange decides what is said.
 
 extension SessionMachine {
-    // MARK: Whom to trust
+    // MARK: Trust
 
-    /// Whether this session has conversations with `id`.
+    /// Returns whether this session may have conversations with `id`.
     func mayTalk(to id: PeerID) -> Bool { security != .paired || trust.isPaired(id) }
 
-    /// Whether a link to `id` may stay. Somebody who is not paired may have one for pairing, where that is wanted.
+    /// Returns whether a link to `id` may stay. A peer that is not paired may have one for pairing, if pairing is
+    /// wanted.
     func isWelcome(_ id: PeerID, for purpose: DialPurpose?) -> Bool {
         if mayTalk(to: id) { return true }
         return switch purpose {
         case .pairing: true
-        // Seen is not talked to.
+        // An introduction only finds out which peer is there.
         case .introduction: true
         case nil: acceptsPairing || peers[id]?.pairing != nil
         case .peer, .address: false
         }
     }
 
-    /// A conversation begins: the peer's key is known from now on.
+    /// Remembers the peer's key from now on, because a conversation begins.
     func remember(_ peer: PeerRecord) {
         trust.remember(peer.id, name: peer.name)
         if trust.needsSaving { output(.saveTrust) }
     }
 
-    /// The program takes a pairing back.
+    /// Removes a pairing for the program.
     func unpair(_ id: PeerID, now: Moment) {
         trust.unpair(id)
         if trust.needsSaving { output(.saveTrust) }
         trustChanged(now: now)
     }
 
-    /// What is known of peers has changed: by this program, by another session or program of the user, or by hand in the file. Ends
-    /// what is not allowed any more, and tells the program which peers it sees in another light.
+    /// Handles a change of the trust store: by this program, by another session or program of the user, or by hand in
+    /// the file. Ends what is not allowed any more, and notifies the program of peers whose trust has changed.
     func trustChanged(now: Moment) {
         guard security != .none else { return }
         for peer in sortedPeers {
@@ -51,7 +52,7 @@ extension SessionMachine {
 
     // MARK: The program's calls
 
-    /// The program wants the peer to be paired. The outcome is told under `token`.
+    /// Starts a pairing for the program. The outcome is reported under `token`.
     func pair(_ id: PeerID, token: CallToken, now: Moment) {
         func refuse(_ cause: NighError.Cause, _ advice: String? = nil) {
             let error = NighError(.pairing, cause, peer: peers[id]?.label ?? id.short, advice: advice)
@@ -70,10 +71,10 @@ extension SessionMachine {
         run(race, now: now)
     }
 
-    /// One at a time: a person looks at one screen.
+    /// Whether a pairing is under way. There is one at a time, because a person looks at one screen.
     private var isPairing: Bool { peers.values.contains { $0.pairing != nil } }
 
-    /// The person has looked at the digits.
+    /// Takes the answer of the person who has looked at the digits.
     func confirmPairing(with id: PeerID, digitsAgree: Bool, now: Moment) {
         guard let peer = peers[id], peer.pairing != nil else { return }
         guard digitsAgree else {
@@ -84,7 +85,7 @@ extension SessionMachine {
         carryOut(step, with: peer, now: now)
     }
 
-    /// There is a link to ask on.
+    /// Starts the pairing exchange on a link.
     func beginPairing(with peer: PeerRecord, on link: Link, now: Moment) {
         guard var exchange = exchange(.asking, with: peer, on: link) else {
             return endPairing(with: peer, .unavailable("the link proves nothing"), saying: nil)
@@ -103,7 +104,7 @@ extension SessionMachine {
         return PairingExchange(role: role, own: hello.peer, other: peer.id, keyingMaterial: material)
     }
 
-    // MARK: What the other side says
+    // MARK: Messages of the other side
 
     func pairingReceived(_ message: PairingMessage, on link: Link, now: Moment) {
         guard let peer = link.peer, link.purpose != .asking, link.purpose != .invited else {
@@ -111,11 +112,11 @@ extension SessionMachine {
         }
         if peer.pairing == nil || peer.pairing?.link !== link {
             if case .unknown = message {
-                // It may begin something, and whoever sent it should not wait.
+                // The message may begin something, and its sender should not wait for an answer.
                 link.machine.send(.refused(.notNow))
                 return markDirty(link)
             }
-            // What was on its way when this side ended the pairing is of no interest any more.
+            // What was on its way when this side ended the pairing does not matter any more.
             guard case .commitment = message else { return }
             guard isAskedToPair(by: peer, on: link, now: now) else { return }
         }
@@ -124,19 +125,20 @@ extension SessionMachine {
             carryOut(step, with: peer, now: now)
         } catch {
             guard case .outOfOrder = error else { return violated(link, error.words, now: now) }
-            // It may be what the other side said to an exchange that this side has ended and begun anew since.
+            // The message may belong to an exchange that this side has ended and started again since.
             endPairing(with: peer, error.asCause, saying: .declined)
         }
     }
 
-    /// The other side asks; whether this side takes part.
+    /// Handles a request for a pairing. Returns whether this side takes part.
     private func isAskedToPair(by peer: PeerRecord, on link: Link, now: Moment) -> Bool {
         if peer.pairing?.exchange?.showsCode == true {
-            // The other side begins anew, over another link: the digits that are shown have become nothing.
+            // The other side starts again over another link, so the digits on the screen are not valid any more.
             endPairing(with: peer, .superseded, saying: nil)
         }
         if let own = peer.pairing {
-            // Both have asked at once, each over a link of its own: that of the greater PeerID stays.
+            // Both sides have asked at once, each over a link of its own. The link of the side with the greater PeerID
+            // stays.
             if own.link != nil, hello.peer > peer.id {
                 if link.purpose != .carrying { close(link, .superseded) }
                 return false
@@ -191,9 +193,9 @@ extension SessionMachine {
         if peer.isIdle { peers[peer.id] = nil }
     }
 
-    // MARK: The end
+    // MARK: Ending
 
-    /// There will be no pairing. Tells the other side `reason`, unless it knows.
+    /// Ends a pairing without success, and sends `reason` to the other side; nil if the other side knows already.
     func endPairing(with peer: PeerRecord, _ cause: NighError.Cause, saying reason: PairingRefusal?) {
         guard var pairing = peer.pairing else { return }
         peer.pairing = nil
@@ -210,7 +212,7 @@ extension SessionMachine {
         if peer.isIdle { peers[peer.id] = nil }
     }
 
-    /// The other side asks as well, over another link: what this side has under way is not needed.
+    /// Drops the link and the race of this side's own request, because the other side asks as well, over another link.
     private func abandonPairingLink(of peer: PeerRecord) {
         guard let pairing = peer.pairing else { return }
         peer.pairing?.link = nil
@@ -220,8 +222,9 @@ extension SessionMachine {
         if let link = pairing.link, link.purpose == .pairing { close(link, .superseded) }
     }
 
-    /// The conversation goes on over another link, which has other keys: what was said of a pairing on the one before counts for
-    /// nothing. Whoever asked asks again, and nobody has seen anything of it; digits that are shown already are not taken back in silence.
+    /// Continues a pairing after the conversation changed its link. The new link has other keys, so what was exchanged
+    /// on the old one counts for nothing. The side that asked asks again, and no person has seen anything of it. If
+    /// digits are shown already, the pairing is not withdrawn silently: it ends with an event.
     func movePairing(with peer: PeerRecord, from old: Link, to link: Link, now: Moment) {
         guard let pairing = peer.pairing, pairing.link === old else { return }
         if pairing.exchange?.showsCode == true {
@@ -233,7 +236,7 @@ extension SessionMachine {
         }
     }
 
-    /// A link is over on which there may have been a pairing.
+    /// Handles the end of a link on which there may have been a pairing.
     func pairingLinkEnded(_ link: Link, _ end: LinkMachine.LinkEnd, now: Moment) {
         guard let peer = link.peer, peer.pairing?.link === link else { return }
         // The other side's own request is on its way over another link.

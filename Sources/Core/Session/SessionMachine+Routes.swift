@@ -1,7 +1,7 @@
-// What discovery tells: peers come, change and go with the routes that lead to them.
+// What discovery reports: peers come, change and go with the routes that lead to them.
 
 extension SessionMachine {
-    /// A transport sees somebody, or sees them anew: both are the same here, since a route may be told twice.
+    /// Takes a sighting, new or changed. Both are the same here, because a route may be reported twice.
     func routeSeen(_ sighting: Sighting, transport: Int, now: Moment) {
         let advertisement = sighting.advertisement
         guard advertisement.peer != hello.peer, advertisement.service == hello.service else { return }
@@ -17,7 +17,7 @@ extension SessionMachine {
             let route = RouteRecord(
                 transport: transport, address: sighting.address, quality: sighting.quality)
             peer.routes.append(route)
-            wayBackSeen(route, to: peer, now: now)
+            resumeSooner(along: route, to: peer, now: now)
         } else {
             statistics.sightingsIgnored += 1
         }
@@ -35,8 +35,9 @@ extension SessionMachine {
         watch(peer)
     }
 
-    /// A conversation that looks for a way back need not wait for its pause, or for a dial that nobody answers.
-    private func wayBackSeen(_ route: RouteRecord, to peer: PeerRecord, now: Moment) {
+    /// Lets a conversation that looks for a link use a new route. It need not wait for its pause, or for a dial that
+    /// nobody answers.
+    private func resumeSooner(along route: RouteRecord, to peer: PeerRecord, now: Moment) {
         guard let recovery = peer.recovery else { return }
         guard let attempt = recovery.attempt else {
             recovery.retryAt = max(now, recovery.notBefore)
@@ -44,7 +45,7 @@ extension SessionMachine {
         }
         attempt.race.routes.append(route)
         if races[attempt.race.number] != nil {
-            // What is under way may still lead there first.
+            // A dial under way may still get there first.
             attempt.race.lastRouteAt = now
             watch(attempt.race)
         } else if attempt.link != nil {
@@ -52,13 +53,13 @@ extension SessionMachine {
         }
     }
 
-    /// Nobody is seen at the address any more.
+    /// Removes the route at an address where no peer is seen any more.
     func routeLost(_ address: TransportAddress) {
         guard let id = peerByAddress.removeValue(forKey: address) else { return }
         removeRoute(address, of: id)
     }
 
-    /// The transport went down, or stopped looking: none of its sightings counts any more.
+    /// Removes all sightings of a transport that went down or stopped looking.
     func routesLost(transport: Int) {
         peerByAddress = peerByAddress.filter { $0.key.scheme != transports[transport].scheme }
         for peer in sortedPeers { removeRoutes(of: peer) { $0.transport == transport && !$0.isManual } }
@@ -84,8 +85,8 @@ extension SessionMachine {
     /// All records in an order that does not depend on hashing, so that a seed replays.
     var sortedPeers: [PeerRecord] { peers.values.sorted { $0.id < $1.id } }
 
-    /// The routes of a peer, the one to try first in front: by the transport's priority, then those where the peer has proven
-    /// itself, then by quality.
+    /// Returns the routes of a peer, the one to try first in front. They are ordered by the transport's priority, then
+    /// by whether the peer has proven itself there, then by quality.
     func preferredRoutes(of peer: PeerRecord) -> [RouteRecord] {
         guard peer.routes.count > 1 else { return peer.routes }
         return peer.routes.enumerated().sorted { left, right in

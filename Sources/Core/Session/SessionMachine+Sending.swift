@@ -1,5 +1,5 @@
-// What the program sends: each message into the conversation it is for, and the conversation's link among those that have
-// something to write. Every input says whether there is such a link that was not among them before.
+// What the program sends: each message goes into its conversation, and the conversation's link joins those that have
+// something to write. Each `send` returns whether the driver has to flush because it may have added such a link.
 
 extension SessionMachine {
     // MARK: From the loop
@@ -15,7 +15,7 @@ extension SessionMachine {
         }
     }
 
-    /// To another peer than last time, behind staged messages, or not at all.
+    /// Sends to another peer than last time, or behind staged messages, or throws.
     @inline(never)
     private func sendToAnother(
         _ bytes: UnsafeRawBufferPointer, to id: PeerID, on lane: Lane, isNext: Bool
@@ -31,7 +31,7 @@ extension SessionMachine {
         return announce(conversation)
     }
 
-    /// To several peers: what fits into a frame is encoded once, and all of them refer to that.
+    /// Sends to several peers. What fits into a frame is encoded once, and all of them refer to it.
     func send(
         _ payload: ByteSlice, to ids: [PeerID], on lane: Lane, failures: inout [PeerID: NighError]
     ) -> Bool {
@@ -66,9 +66,9 @@ extension SessionMachine {
         }
     }
 
-    /// Hands an unreliable message to the link, or drops it where that would have to wait.
+    /// Passes an unreliable message to the link, or drops it if it would have to wait.
     ///
-    /// - Parameter room: how many bytes the pipe of a link takes now.
+    /// - Parameter room: returns how many bytes the pipe of a link accepts now.
     func send(
         unreliable bytes: UnsafeRawBufferPointer, to id: PeerID, room: (Link) -> Int
     ) throws(NighError) -> Bool {
@@ -86,7 +86,7 @@ extension SessionMachine {
 
     // MARK: From other threads
 
-    /// Another thread has staged messages for a peer, or has read what came from it.
+    /// Handles what another thread has done: it has staged messages for a peer, or has read what came from it.
     func attend(to port: PeerPort) {
         guard let peer = peers[port.peer] else { return }
         if let conversation = peer.conversation, conversation.port === port, port.hasStaged {
@@ -96,9 +96,9 @@ extension SessionMachine {
         wasRead(port.takeRead(), from: peer)
     }
 
-    // MARK: Whom it is for
+    // MARK: Finding the conversation
 
-    /// The conversation with a peer one can send to, found without hashing where it is the same as last time.
+    /// Returns the conversation with a peer, if it accepts messages. If it is the same as last time, nothing is hashed.
     private func conversation(with id: PeerID) throws(NighError) -> Conversation {
         if let conversation = outbox.again(id) { return conversation }
         guard let peer = peers[id], let conversation = peer.conversation else {
@@ -111,7 +111,7 @@ extension SessionMachine {
         return conversation
     }
 
-    /// Sees to it that the link writes what was appended; mostly that is seen to already.
+    /// Makes sure that the link writes what was appended. Usually the link is announced already.
     @inline(__always)
     private func announce(_ conversation: Conversation) -> Bool {
         if conversation.isAnnounced { return false }

@@ -1,17 +1,17 @@
-// Pipes that came in and have no conversation yet: how many there may be, and which of them makes room for the next.
+// Accepted pipes without a conversation: how many there may be, and which of them makes room for the next.
 
 extension SessionMachine {
-    /// How many there are. One with an invitation counts: refused, it lingers like any other.
+    /// The number of such pipes. One with an invitation counts, because it lingers like any other if it is refused.
     var strangerCount: Int { links.values.reduce(0) { $1.isStranger ? $0 + 1 : $0 } }
 
-    /// Whether one more may come in; where all places are taken, one that has its place for long is ended for it.
+    /// Returns whether one more pipe may come in. If all places are taken, an old pipe is closed for it.
     ///
-    /// Opening pipes costs nothing, so who only does that must not keep others out. There are two groups: pipes on which
-    /// nothing has come yet, and those on which somebody has begun to say who is there. The larger one gives up its
-    /// oldest. So neither can take more than half of the places from the other: an honest peer, which speaks as soon as
-    /// its pipe is open, goes only where half as many as there are places have come after it before its first bytes,
-    /// or as many have begun a handshake before it was through with its own. A key that was proven does not count:
-    /// anybody can make keys. An invitation that waits for the program has its own limit, and stays.
+    /// Opening pipes costs nothing, so a peer that does only this must not keep others out. There are two groups: pipes
+    /// on which no whole preface has come, and pipes on which the other side has begun to say who it is. The larger
+    /// group gives up its oldest pipe. So neither group can take more than half of the places from the other. An honest
+    /// peer speaks as soon as its pipe is open. It loses its place only if half as many pipes as there are places come
+    /// before its first bytes, or if as many begin a handshake before its own is complete. A proven key does not count,
+    /// because anybody can make keys. An invitation that waits for the program has its own limit, and stays.
     func hasRoomForStranger() -> Bool {
         guard strangerCount >= limits.unauthenticatedPipes else { return true }
         let waiting = links.values.filter { $0.isStranger && $0.purpose == .unsettled }

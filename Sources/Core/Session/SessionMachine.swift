@@ -1,12 +1,12 @@
-/// All a session decides: who is there, who is asked, which link carries which conversation, what happens when one
-/// breaks.
+/// Makes all decisions of a session: which peers there are, which peer is asked, which link carries which conversation,
+/// and what happens when a link breaks.
 ///
 /// A machine without I/O, clock or threads. Inputs are calls (a route was found, a pipe opened, bytes came, time has
-/// passed, the program wants something), each with the time where it matters; outputs are taken from `nextDirective`,
-/// `nextDirtyLink` and `nextDelivery`. The same inputs give the same outputs: all chance comes from the seed. `SessionDriver`
-/// connects it to transports; loop only.
+/// passed, the program wants something), each with the time where it matters. Outputs are taken from `nextDirective`,
+/// `nextDirtyLink` and `nextDelivery`. The same inputs give the same outputs, because all random decisions come from
+/// the seed. `SessionDriver` connects the machine to transports. Loop only.
 final class SessionMachine {
-    /// A transport as far as the machine needs to know it.
+    /// What the machine needs to know about a transport.
     struct TransportTraits {
         let scheme: String
         let priority: Int
@@ -18,43 +18,43 @@ final class SessionMachine {
     let transports: [TransportTraits]
     private let offer: SecureChannelOffer
     let security: SessionSecurity
-    /// What is known of peers' keys.
+    /// The trust store: what is known about peers' keys.
     let trust: TrustStore
     /// Whether others may ask to be paired.
     var acceptsPairing = false
 
     var peers: [PeerID: PeerRecord] = [:]
-    /// Whom discovery last saw at an address.
+    /// The peer that discovery last saw at each address.
     var peerByAddress: [TransportAddress: PeerID] = [:]
-    /// Where somebody may be whom nothing announces.
+    /// Addresses that transports were given. The machine dials them to learn which peer is there.
     var knownAddresses: [KnownAddress] = []
     var links: [UInt64: Link] = [:]
-    /// What is dialled, and for which race.
+    /// The dials under way, and the race of each.
     var dials: [DialID: DialRace] = [:]
-    /// Searches for a link that go on, by number.
+    /// The searches for a link that are under way, by number.
     var races: [UInt64: DialRace] = [:]
     var pings: [UInt64: (token: CallToken, link: Link, payload: [UInt8])] = [:]
     var statistics = SessionStatistics()
     var generator: SeededGenerator
     @exclusivity(unchecked) var outbox = Outbox()
-    /// What other threads send is encoded in these.
+    /// The chunks in which messages of other threads are encoded.
     let stagingChunks = PeerPort.makeChunks()
-    /// Large messages are put together and copied in these.
+    /// The chunks in which large messages are assembled and copied.
     let largeChunks = LargeChunks()
     private var watchesLargeChunks = false
-    /// Set by `close`: no invitations either way any more.
+    /// Set by `close`: no invitations in either direction any more.
     var isClosing = false
-    /// Set by `end`: nothing is decided any more.
+    /// Set by `end`: the machine decides nothing any more.
     private(set) var isOver = false
 
-    // Asked for each message, on the loop alone and never across a call out, hence without the check at run time; the outbox
-    // above likewise.
+    // These are used for each message, on the loop only and never across a call to other code. So they need no run-time
+    // check for exclusive access. The same holds for the outbox above.
     @exclusivity(unchecked) private var directives = Ring<Directive>()
     @exclusivity(unchecked) private var dirtyLinks = Ring<Link>()
     @exclusivity(unchecked) private var wakeups = TimerQueue<Wakeup>()
     private var lastNumber: UInt64 = 0
-    /// Numbers this session's requests, whomever they go to: a peer can tell a late one from the latest, also after its
-    /// record here was forgotten in between.
+    /// Numbers all requests of this session, regardless of their peer. So a peer can distinguish a late request from
+    /// the latest one, even if this session forgot the peer's record in between.
     var requestsMade: UInt64 = 0
 
     private enum Wakeup {
@@ -81,10 +81,10 @@ final class SessionMachine {
 
     // MARK: Outputs
 
-    /// The next thing to do.
+    /// The next directive for the driver, or nil if there is none.
     func nextDirective() -> Directive? { directives.popFirst() }
 
-    /// The next link that may have something to write. The driver gathers it, if its pipe has room.
+    /// The next link that may have something to write. The driver gathers from it if its pipe has room.
     func nextDirtyLink() -> Link? {
         guard let link = dirtyLinks.popFirst() else { return nil }
         link.isDirty = false
@@ -93,7 +93,7 @@ final class SessionMachine {
 
     var hasDirtyLinks: Bool { !dirtyLinks.isEmpty }
 
-    /// When `timeArrived` must be called next; the moment may turn out to be early, never late.
+    /// When `timeArrived` must be called next. The moment may turn out to be early, but never late.
     var deadline: Moment { wakeups.earliest ?? .never }
 
     var hasDirectives: Bool { !directives.isEmpty }
@@ -107,7 +107,7 @@ final class SessionMachine {
         dirtyLinks.append(link)
     }
 
-    /// A number never given out before by this machine.
+    /// Returns a number that this machine has never returned before.
     func nextNumber() -> UInt64 {
         lastNumber += 1
         return lastNumber
@@ -115,9 +115,9 @@ final class SessionMachine {
 
     // MARK: Pipes
 
-    /// A pipe is open. The link to feed with what it brings, or nil when the pipe is to be closed at once.
+    /// Takes an opened pipe. Returns the link for its bytes, or nil if the pipe is to be closed at once.
     ///
-    /// - Parameter place: the other end's address, where it can be told.
+    /// - Parameter place: the address of the other end, if it is known.
     func pipeOpened(transport: Int, dial: DialID?, at place: TransportAddress?, now: Moment) -> Link? {
         let race = dial.flatMap { dials[$0] }
         if dial != nil {
@@ -143,10 +143,10 @@ final class SessionMachine {
         return link
     }
 
-    /// The pipe brought bytes. Follow with `nextDelivery` until it is nil, then with `finishReceiving`.
+    /// Takes bytes that the pipe received. Call `nextDelivery` afterwards until it returns nil, then `finishReceiving`.
     func received(_ bytes: ByteSlice, on link: Link, now: Moment) { link.machine.receive(bytes, now: now) }
 
-    /// The pipe broke or was closed by the other side.
+    /// Takes the end of a pipe: it broke, or the other side closed it.
     func pipeClosed(_ link: Link, error: NighError?, now: Moment) {
         guard link.purpose != .finished else { return }
         link.machine.pipeClosed()
@@ -155,9 +155,9 @@ final class SessionMachine {
             now: now)
     }
 
-    /// Ends a link from this side, with a goodbye that says why.
+    /// Closes a link from this side, with a goodbye that gives the reason.
     ///
-    /// - Parameter cause: what this side counts and records, where the code means something else to the peer.
+    /// - Parameter cause: what this side counts and records, if the code means something else to the peer.
     func close(
         _ link: Link, _ code: LinkClose.Code, _ words: String = "", because cause: NighError.Cause? = nil
     ) {
@@ -168,8 +168,8 @@ final class SessionMachine {
         if let peer = link.peer, peer.pairing?.link === link { endPairing(with: peer, .left, saying: nil) }
     }
 
-    /// Ends a link from this side for something that the peer did or failed to do: the goodbye says why, and what the link
-    /// was for has failed.
+    /// Ends a link from this side because of something that the peer did or failed to do. The goodbye gives the reason,
+    /// and whatever the link was for has failed.
     func end(
         _ link: Link, _ code: LinkClose.Code, _ words: String = "", because cause: NighError.Cause,
         now: Moment
@@ -178,7 +178,7 @@ final class SessionMachine {
         if let end = link.machine.end { linkEnded(link, end, now: now) }
     }
 
-    /// Forgets a link whose machine has said its last, and has its pipe closed.
+    /// Forgets a link whose machine has ended, and has its pipe closed.
     func discard(_ link: Link) {
         guard link.purpose != .finished else { return }
         link.purpose = .finished
@@ -195,11 +195,12 @@ final class SessionMachine {
 
     func count(end cause: NighError.Cause) { statistics.linksEnded[cause.label, default: 0] += 1 }
 
-    /// Others see this session under `name`, because somebody has its own already. It says so of itself from now on: who has
-    /// found "Puma #2" does not end up with a second "Puma".
+    /// Takes the name under which others see this session. It is another than its own if somebody has that name
+    /// already. The session's hello has this name from now on, so that a person who found "Puma #2" does not end up
+    /// with a second "Puma".
     func isAdvertised(as name: DisplayName) { hello.name = name }
 
-    /// Everything has been taken down: ends what is left of the conversations.
+    /// Ends what is left of the conversations, after everything else was shut down.
     func end(_ error: NighError) {
         isOver = true
         outbox.forgetRecipients()
@@ -208,7 +209,7 @@ final class SessionMachine {
 
     // MARK: Time
 
-    /// Does what is due.
+    /// Handles all deadlines that have come.
     func timeArrived(now: Moment) {
         while let wakeup = wakeups.takeDue(at: now) {
             switch wakeup {
@@ -234,7 +235,7 @@ final class SessionMachine {
         }
     }
 
-    /// Sees to it that the link is looked at when its next deadline comes.
+    /// Schedules the next look at the link, at its deadline.
     @inline(__always)
     func watch(_ link: Link) {
         let deadline = deadline(of: link)
@@ -243,7 +244,7 @@ final class SessionMachine {
         wakeups.add(.link(link.number), at: deadline)
     }
 
-    /// Sees to it that the race is looked at when something of it is due.
+    /// Schedules the next look at the race, when something of it is due.
     func watch(_ race: DialRace) {
         let deadline = deadline(of: race)
         guard deadline < race.wakesAt else { return }
@@ -251,10 +252,10 @@ final class SessionMachine {
         wakeups.add(.race(race.number), at: deadline)
     }
 
-    /// Sees to it that the address is looked at again when that is due.
+    /// Schedules the next look at the address, when it is due.
     func watch(_ known: KnownAddress) { wakeups.add(.address(known.number), at: known.dueAt) }
 
-    /// Sees to it that memory kept for large messages is given up when there are none any more.
+    /// Schedules a check that frees the memory kept for large messages once it is unused.
     @inline(__always)
     func watchLargeChunks(now: Moment) {
         guard !watchesLargeChunks, !largeChunks.isEmpty else { return }
@@ -262,14 +263,14 @@ final class SessionMachine {
         wakeups.add(.largeChunks, at: now + LargeChunks.keptWithoutUse)
     }
 
-    /// How many deadlines are remembered.
+    /// The number of deadlines that are remembered.
     var wakeupCount: Int { wakeups.count }
 
-    /// More than this many stale deadlines are not kept.
+    /// The number of stale deadlines above which they are removed.
     private static let staleWakeups = 256
 
-    /// Each link leaves its last deadline behind. That of few is no matter; a crowd that only comes and goes must not fill
-    /// the memory with them.
+    /// Removes stale deadlines. Each link leaves its last deadline behind. A few do not matter, but many links that
+    /// only come and go must not fill the memory with them.
     private func forgetStaleWakeups() {
         guard
             wakeups.count > Self.staleWakeups + 2
@@ -285,7 +286,7 @@ final class SessionMachine {
         }
     }
 
-    /// When the link must be looked at next.
+    /// Returns when the link must be looked at next.
     func deadline(of link: Link) -> Moment {
         if link.isHeld { return .never }
         var deadline = link.machine.deadline
@@ -294,7 +295,8 @@ final class SessionMachine {
         return deadline
     }
 
-    /// An accepted pipe gets twice the handshake's time to say both who it is and what it wants.
+    /// Returns when an unsettled link is closed. An accepted pipe has twice the handshake timeout to say both which
+    /// peer it comes from and what that peer wants.
     private func settlingDeadline(of link: Link) -> Moment {
         let handshake = Moment.Span(timings.handshake)
         return link.openedAt + handshake + handshake
@@ -315,7 +317,7 @@ final class SessionMachine {
         }
     }
 
-    /// When the peer must be looked at next.
+    /// Returns when the peer must be looked at next.
     func deadline(of peer: PeerRecord) -> Moment {
         let deadline = min(
             peer.pairing?.deadline ?? .never, peer.conversation?.departure?.deadline ?? .never)
@@ -330,7 +332,7 @@ final class SessionMachine {
         }
     }
 
-    /// Sees to it that the peer is looked at when its next deadline comes.
+    /// Schedules the next look at the peer, at its deadline.
     func watch(_ peer: PeerRecord) {
         let deadline = deadline(of: peer)
         guard deadline < peer.wakesAt else { return }
@@ -381,8 +383,8 @@ final class SessionMachine {
 
     // MARK: States
 
-    /// Moves a peer to its next phase and tells the program. The moves are checked: one that is not in the table is a
-    /// bug of this machine.
+    /// Moves a peer to its next phase and notifies the program. A move that is not in the table of `PeerState.mayMove`
+    /// is a bug of this machine, and stops the program.
     func move(_ peer: PeerRecord, to next: PeerPhase, cause: NighError? = nil) {
         let last = peer.state
         precondition(last.mayMove(to: next.state), "no move from \(last) to \(next.state)")
@@ -390,7 +392,8 @@ final class SessionMachine {
         output(.tell(.stateChanged(snapshot(of: peer), from: last, cause: cause)))
     }
 
-    /// Makes a peer `available` or `unavailable`, by what is known of it now, and forgets one nobody needs.
+    /// Makes a peer `available` or `unavailable`, depending on what is known about it now. Forgets a peer that is not
+    /// needed.
     func settle(_ peer: PeerRecord) {
         switch peer.phase {
         case .parted: move(peer, to: peer.routes.isEmpty ? .unavailable : .available(nil))
@@ -410,10 +413,10 @@ final class SessionMachine {
             trust: peer.trustTold)
     }
 
-    /// The scheme of the transport that carries the conversation with the peer.
+    /// Returns the scheme of the transport that carries the conversation with the peer.
     func scheme(inUseWith peer: PeerRecord) -> String? { peer.link.map { transports[$0.transport].scheme } }
 
-    /// The record of `id`, made if there is room for one more.
+    /// Returns the record of `id`. Makes it if there is room for one more; returns nil otherwise.
     func record(of id: PeerID, name: DisplayName) -> PeerRecord? {
         if let known = peers[id] { return known }
         guard peers.count < limits.knownPeers else { return nil }
@@ -422,10 +425,10 @@ final class SessionMachine {
         return record
     }
 
-    /// How many peers count against `limits.peers`.
+    /// The number of peers that count against `limits.peers`.
     var engagedPeers: Int { peers.values.reduce(0) { $1.state.isEngaged ? $0 + 1 : $0 } }
 
-    /// Counts by cause, and by peer with what their links know.
+    /// Returns all counts: those of the session by cause, and those of each peer together with the counts of its link.
     func statisticsSnapshot() -> SessionStatistics {
         var result = statistics
         for peer in peers.values {

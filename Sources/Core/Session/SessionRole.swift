@@ -1,11 +1,11 @@
-/// Whether a session lets itself be found, looks for others, or both. In each role it can invite and be invited
-/// wherever there is a way.
+/// Whether a session advertises, browses, or both. In each role it can invite and be invited, wherever there is a
+/// route.
 public enum SessionRole: String, Hashable, Sendable, CaseIterable {
-    /// Advertises.
+    /// Only advertises.
     case server
-    /// Browses.
+    /// Only browses.
     case client
-    /// Both.
+    /// Advertises and browses.
     case peer
 
     var advertises: Bool { self != .client }

@@ -1,10 +1,10 @@
-/// Whom a session talks to, and how it makes sure of that.
+/// Which peers a session talks to, and how it verifies them.
 public enum SessionSecurity: String, Hashable, Sendable, CaseIterable {
-    /// With any peer, over TLS 1.3: nobody listens in, and the peer has proven the key its PeerID is the hash of.
+    /// Talks to any peer, over TLS 1.3: nobody can listen in, and the peer has proven the key whose hash is its PeerID.
     case encrypted
-    /// The same, with peers only that were paired before.
+    /// Talks only to peers that were paired before, over TLS 1.3.
     case paired
-    /// With any peer, readable and changeable by everybody on the way, and nobody proves anything. For measurements; refused by
-    /// sessions of the other two kinds.
+    /// Talks to any peer without encryption: everybody on the way can read and change the data, and no peer proves
+    /// anything. For measurements only; sessions of the other two kinds refuse it.
     case none
 }

@@ -1,24 +1,25 @@
-/// What has happened in a session so far, by cause.
+/// Counts of what has happened in a session so far, by cause.
 public struct SessionStatistics: Hashable, Sendable {
-    /// Peers with a conversation now or before, as long as they are known.
+    /// Peers with a conversation now or earlier, as long as they are known.
     public var peers: [PeerID: PeerStatistics] = [:]
-    /// Dials begun.
+    /// Dials started.
     public var dials = 0
     /// Dials that opened no pipe, by cause.
     public var dialsFailed: [String: Int] = [:]
-    /// Pipes that came in.
+    /// Pipes accepted.
     public var pipesAccepted = 0
-    /// Pipes closed because too many had not said who they are: at once, or to make room for the next.
+    /// Accepted pipes closed because too many had no conversation yet (the new one at once, or an older one to make
+    /// room for it), or because the session was closing.
     public var pipesRefused = 0
     /// Links that ended, by cause.
     public var linksEnded: [String: Int] = [:]
-    /// Requests of others refused by this side, by reason.
+    /// Requests of peers that this side refused, by reason, and pairings that ended without success, by cause.
     public var refusals: [String: Int] = [:]
-    /// Sightings ignored because the limit of known peers or routes was reached.
+    /// Sightings ignored because the limit of known peers, of routes or of known addresses was reached.
     public var sightingsIgnored = 0
     /// Conversations ended, by cause.
     public var conversationsEnded: [String: Int] = [:]
 
-    /// All zero.
+    /// Creates counts that are all zero.
     public init() {}
 }

@@ -1,15 +1,15 @@
-/// Keeps a trust store and its file in step, without blocking the loop: the file is read and written on other threads, one
-/// operation at a time.
+/// Keeps a trust store and its file in step, without blocking the loop. It reads and writes the file on other threads,
+/// one operation at a time.
 ///
-/// The file is looked at again and again instead of being watched by the system. A look costs a few microseconds; a watch
-/// would cost each session a descriptor and each event loop a way to wait for it, the folder with the file may not exist yet, and
-/// on a network file system nothing is reported of what another host writes.
+/// It checks the file again and again instead of having the system watch it. A check costs a few microseconds. A watch
+/// would cost each session a descriptor, and each event loop a way to wait for it. Besides, the folder with the file
+/// may not exist yet, and on a network file system nothing is reported of what another host writes.
 ///
 /// `@unchecked Sendable`: touched on the session's loop only.
 final class TrustKeeper: @unchecked Sendable {
-    /// From one look at the file to the next.
+    /// The pause between two checks of the file.
     static let lookPause = Moment.Span.milliseconds(400)
-    /// For how long a changed file must stay as it is before it is read.
+    /// How long a changed file must stay as it is before it is read.
     static let settlingPause = Moment.Span.milliseconds(100)
 
     private let store: TrustStore
@@ -17,20 +17,23 @@ final class TrustKeeper: @unchecked Sendable {
     private let changed: @Sendable () -> Void
     private let failed: @Sendable (NighError) -> Void
     private let becameIdle: @Sendable () -> Void
-    /// Whether something is being read or written.
+    /// Whether a read or a write is under way.
     private(set) var isBusy = false
     private var mustSave = false
-    private var mustLook = false
-    /// What the last look found, if the file was changed and may still be written to.
+    private var mustCheck = false
+    /// What the last check found, if the file was changed and may still be written to.
     private var unsettled: ProtectedFile.Stamp?
-    private var nextLook: LoopTimer?
-    /// Why the last look failed. The same reason is not reported twice in a row.
+    private var nextCheck: LoopTimer?
+    /// Why the last check failed. The same reason is not reported twice in a row.
     private var lastFailure: NighError?
     private var observation: TrustObservation?
 
+    /// Creates a keeper, which does nothing before `start`.
+    ///
     /// - Parameters:
-    ///   - changed: called on the loop after a pairing was made or taken back, or a peer was forgotten, by whomever.
-    ///   - failed: called on the loop with what went wrong.
+    ///   - changed: called on the loop after a pairing was made or removed, or a peer was forgotten, by this program or
+    ///     another.
+    ///   - failed: called on the loop with the error.
     ///   - becameIdle: called on the loop once nothing is being read or written any more.
     init(
         _ store: TrustStore, loop: any EventLoop, changed: @escaping @Sendable () -> Void,
@@ -46,50 +49,50 @@ final class TrustKeeper: @unchecked Sendable {
     /// Starts to follow the store and its file, until `stop`.
     func start() {
         observation = store.observe { [loop, changed] in loop.execute(changed) }
-        // At once, since the file may have been changed after the store was opened.
-        look()
+        // At once, because the file may have been changed after the store was opened.
+        checkFile()
     }
 
     /// Ends what `start` began. What is being saved is still saved.
     func stop() {
         if let observation { store.end(observation) }
         observation = nil
-        if let nextLook { loop.cancel(nextLook) }
-        nextLook = nil
-        mustLook = false
+        if let nextCheck { loop.cancel(nextCheck) }
+        nextCheck = nil
+        mustCheck = false
     }
 
-    /// Puts what has changed into the file.
+    /// Writes what has changed to the file.
     func save() {
         mustSave = true
-        goOn()
+        startNextOperation()
     }
 
-    private func look() {
+    private func checkFile() {
         guard store.isKeptInAFile else { return }
-        nextLook = nil
-        mustLook = true
-        goOn()
+        nextCheck = nil
+        mustCheck = true
+        startNextOperation()
     }
 
-    private func goOn() {
-        guard !isBusy, mustSave || mustLook else { return }
+    private func startNextOperation() {
+        guard !isBusy, mustSave || mustCheck else { return }
         isBusy = true
-        let (saves, looks, earlier) = (mustSave, mustLook, unsettled)
-        (mustSave, mustLook) = (false, false)
+        let (saves, checks, earlier) = (mustSave, mustCheck, unsettled)
+        (mustSave, mustCheck) = (false, false)
         Task.detached { [store, loop] in
             let saveFailure = saves ? Self.failure { () throws(NighError) in try store.save() } : nil
             var unsettled: ProtectedFile.Stamp?
-            let lookFailure =
-                looks
+            let checkFailure =
+                checks
                 ? Self.failure { () throws(NighError) in
                     unsettled = try store.reload(ifStillAt: earlier)
                 } : nil
             loop.execute { [unsettled] in
                 if let saveFailure { self.failed(saveFailure) }
-                if looks { self.looked(unsettled, lookFailure) }
+                if checks { self.fileChecked(unsettled, checkFailure) }
                 self.isBusy = false
-                self.goOn()
+                self.startNextOperation()
                 if !self.isBusy { self.becameIdle() }
             }
         }
@@ -104,13 +107,13 @@ final class TrustKeeper: @unchecked Sendable {
         }
     }
 
-    private func looked(_ unsettled: ProtectedFile.Stamp?, _ failure: NighError?) {
+    private func fileChecked(_ unsettled: ProtectedFile.Stamp?, _ failure: NighError?) {
         guard observation != nil else { return }
         self.unsettled = unsettled
         if let failure, failure != lastFailure { failed(failure) }
-        // A file that is not settled was not read.
+        // A file that may still change was not read.
         if unsettled == nil { lastFailure = failure }
         let pause = unsettled == nil ? Self.lookPause : Self.settlingPause
-        nextLook = loop.schedule(at: loop.now + pause) { [weak self] in self?.look() }
+        nextCheck = loop.schedule(at: loop.now + pause) { [weak self] in self?.checkFile() }
     }
 }

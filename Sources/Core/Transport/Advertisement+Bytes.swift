@@ -1,9 +1,10 @@
 extension Advertisement {
-    /// The most bytes that ``bytes`` has, and that are read.
+    /// The most bytes that ``bytes`` has, and that ``init(bytes:)`` reads.
     public static let maximumByteCount = 1_024
 
-    /// All of it in bytes, for transports whose wire has no text records of its own: they put these wherever others can read
-    /// them. Service and name, each behind its length, then what a text record says.
+    /// The advertisement as bytes, for transports whose wire has no text records of its own. They put these bytes
+    /// wherever others can read them. First come service and name, each behind its length, then the data of a text
+    /// record.
     public var bytes: [UInt8] {
         var writer = FieldWriter()
         writer.write(short: service.description)
@@ -12,8 +13,8 @@ extension Advertisement {
         return writer.bytes
     }
 
-    /// Reads what another session wrote. Nil for what is no advertisement: bytes that others can write are not to be trusted, so a
-    /// transport leaves these out and goes on.
+    /// Parses the bytes of another session. Returns nil if they are not an advertisement. Bytes that others can write
+    /// are not to be trusted, so a transport leaves invalid ones out and goes on.
     public init?(bytes: [UInt8]) {
         guard bytes.count <= Self.maximumByteCount else { return nil }
         let read = bytes.withUnsafeBytes { bytes -> (ServiceName, String, TextRecord)? in

@@ -1,11 +1,11 @@
-/// What a session says about itself where it is found, in the pairs of a text record: `v`, `id`, and the program's own.
+/// What a session announces about itself, in the pairs of a text record: `v`, `id`, and the program's own.
 package enum AnnouncementText {
-    /// The form of the pairs. Whoever understands a later one as well says so in the hello.
+    /// The version of the pairs. A peer that also understands a later one says so in the hello.
     private static let version = "1"
     private static let versionKey = "v"
     package static let identityKey = "id"
 
-    /// Why an announcement is none of a Nigh session.
+    /// Why an announcement is not one of a Nigh session.
     package enum Problem: Error, Hashable, CustomStringConvertible {
         case noVersion
         case noIdentity
@@ -22,14 +22,15 @@ package enum AnnouncementText {
         }
     }
 
-    /// The pairs that say `advertisement`.
+    /// Returns the pairs for `advertisement`.
     package static func entries(of advertisement: Advertisement) -> [TextEntry] {
         let own = [(versionKey, version), (identityKey, advertisement.peer.description)]
         let info = advertisement.info.pairs.sorted { $0.key < $1.key }
         return (own + info).compactMap { TextEntry(key: $0.0, value: $0.1) }
     }
 
-    /// Reads them. The program's pairs that can be none are left out; who is there matters more.
+    /// Reads an advertisement from the pairs. Invalid pairs of the program are left out: it matters more which peer is
+    /// there.
     package static func advertisement(
         in entries: [TextEntry], of service: ServiceName, by name: String
     ) throws(Problem) -> Advertisement {
@@ -55,7 +56,7 @@ package enum AnnouncementText {
         return info
     }
 
-    /// For a person: bytes from the network, short and without surprises.
+    /// Converts bytes from the network for a person: short and printable.
     private static func printable(_ bytes: [UInt8]) -> String {
         DisplayName(fitting: String(decoding: bytes.prefix(60), as: UTF8.self)).description
     }

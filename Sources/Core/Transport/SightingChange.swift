@@ -1,15 +1,15 @@
-/// What has changed about the routes that a transport sees.
+/// A change in the routes that a transport sees.
 package enum SightingChange: Hashable, Sendable {
-    /// Somebody is to be seen who was not.
+    /// A peer is seen at an address where it was not seen before.
     case found(Sighting)
-    /// At the same address, something else is said.
+    /// The peer at the same address advertises something else.
     case changed(Sighting)
-    /// Nobody is to be seen there any more.
+    /// The peer is no longer seen at this address.
     case lost(TransportAddress)
 }
 
 extension TransportEvents {
-    /// Tells the change as the event that stands for it.
+    /// Reports the change as `routeFound`, `routeChanged` or `routeLost`.
     package func tell(_ change: SightingChange, by transport: any Transport) {
         switch change {
         case .found(let sighting): routeFound(sighting, by: transport)

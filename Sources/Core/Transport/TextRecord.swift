@@ -1,11 +1,12 @@
-/// One pair of what a service says about itself.
+/// One key of a service's text record, with its value.
 public struct TextEntry: Hashable, Sendable {
-    /// Printable ASCII without `=`. Upper and lower case are the same.
+    /// Printable ASCII without `=`. Upper and lower case count as the same.
     public let key: String
-    /// Any bytes; nil where the key stands alone, without `=`.
+    /// Any bytes; nil if the key stands alone, without `=`.
     public let value: [UInt8]?
 
-    /// Nil unless the key is 1 or more characters of printable ASCII without `=`, and both fit into 255 bytes.
+    /// Creates a pair. Returns nil unless the key is 1 or more characters of printable ASCII without `=`, and key, `=`
+    /// and value together fit into 255 bytes.
     public init?(key: String, value: [UInt8]?) {
         guard !key.isEmpty, key.utf8.allSatisfy(Self.isAllowed),
             key.utf8.count + 1 + (value?.count ?? 0) <= 255
@@ -14,7 +15,7 @@ public struct TextEntry: Hashable, Sendable {
         self.value = value
     }
 
-    /// The same with text as the value.
+    /// Creates a pair with text as the value.
     public init?(key: String, value: String) {
         self.init(key: key, value: Array(value.utf8))
     }
@@ -35,21 +36,21 @@ public struct TextEntry: Hashable, Sendable {
     }
 }
 
-/// What a service says about itself: the data of a DNS TXT record, which a Bluetooth service record carries as well.
+/// The text record of a service: the data of a DNS TXT record, which a Bluetooth service record carries as well.
 package struct TextRecord: Hashable, Sendable {
-    /// The most bytes of a TXT record that are looked at. RFC 6763 asks for under 1,300.
+    /// The most bytes of a TXT record that are read. RFC 6763 asks for under 1,300.
     package static let maximumByteCount = 2_048
 
     package let entries: [TextEntry]
 
-    /// `entries` as they are, but for keys that came before.
+    /// Creates a record of `entries`. Of several with the same key, only the first is kept.
     package init(entries: [TextEntry]) {
         var seen: Set<String> = []
         self.entries = entries.filter { seen.insert($0.key.lowercased()).inserted }
     }
 
-    /// Nil when lengths do not add up or it is too long. As RFC 6763 wants it, of a key that comes twice the first counts,
-    /// and pieces without a proper key are skipped.
+    /// Parses the data of a TXT record. Returns nil if the lengths do not add up or the data is too long. As RFC 6763
+    /// demands, the first of several entries with the same key counts, and pieces without a proper key are skipped.
     package init?(data: [UInt8]) {
         guard data.count <= Self.maximumByteCount else { return nil }
         var entries: [TextEntry] = []
@@ -62,14 +63,14 @@ package struct TextRecord: Hashable, Sendable {
         self.init(entries: entries)
     }
 
-    /// Never empty: without entries it is one empty piece.
+    /// The data of the TXT record. Never empty: without entries it is one empty piece.
     package var data: [UInt8] {
         entries.isEmpty ? [0] : entries.flatMap { [UInt8($0.piece.count)] + $0.piece }
     }
 }
 
 extension Sequence<TextEntry> {
-    /// The value of the pair `key`, if it is there and has one.
+    /// Returns the value of the pair `key`, if that pair is there and has a value.
     package func value(of key: String) -> [UInt8]? {
         first { $0.key.lowercased() == key.lowercased() }?.value
     }

@@ -1,143 +1,151 @@
-/// A way to find routes and to open pipes: TCP found by mDNS, Bluetooth RFCOMM, memory inside one process.
+/// A way to find routes and to open pipes: TCP with mDNS, Bluetooth RFCOMM, memory inside one process.
 ///
-/// A transport knows no peers beyond what advertisements say, no frames, no keys and no sessions; it is handed an
-/// event loop and does everything there. The session calls it and hears from it; nobody else does.
+/// A transport knows no peers beyond what advertisements say, and no frames, keys or sessions. It is given an event
+/// loop and does everything there. Only the session calls it, and only the session receives its events.
 ///
 /// ## The contract, for every member
-/// - `start` is called first and once, `shutdown` last and once; nothing is called before or after.
-/// - The session calls on the loop; the transport calls its `events` on the loop, and **never from inside a call**
-///   that the session makes: what a call brings about is told in a later turn (`EventLoop.execute`). `places` alone may be
-///   answered at once.
-/// - Each event names the transport that tells it, and no other.
-/// - No call blocks. What takes time is begun, and its outcome told as an event.
-/// - Errors are `NighError`s with stage, cause and advice; `transport` is filled in with the scheme.
-/// - After `shutdown` returns, no event comes any more, from the transport or from any pipe of it.
+/// - `start` is called first and once, `shutdown` last and once. Nothing is called before or after.
+/// - The session calls on the loop. The transport calls its `events` on the loop too, and **never from inside a call**
+///   that the session makes: it reports what a call brings about in a later turn (`EventLoop.execute`). Only `places`
+///   may be answered at once.
+/// - Each event names the transport that reports it, and no other.
+/// - No call blocks. What takes time is begun, and its outcome is reported as an event.
+/// - Errors are `NighError`s with stage, cause and advice; `transport` is set to the scheme.
+/// - After `shutdown` returns, no event comes any more, neither from the transport nor from any pipe of it.
 ///
-/// `Sendable`, because it is made on the program's thread and used on the loop's; since all its state is confined to
-/// the loop from `start` on, most are `@unchecked Sendable` for that reason.
+/// A transport is `Sendable`, because it is made on the program's thread and used on the loop's. From `start` on all
+/// its state is confined to the loop, so most transports are `@unchecked Sendable`.
 ///
-/// NighTestKit's `checkTransportConformance` holds a transport to all of this, and ``CheckedTransport`` to what of it can be seen
-/// while a session uses it.
+/// NighTestKit's `checkTransportConformance` tests a transport against all of this. ``CheckedTransport`` checks the
+/// part that can be seen while a session uses the transport.
 public protocol Transport: AnyObject, Sendable {
-    /// The name in specs and addresses: `tcp`. Constant; 1 to 15 of a–z and 0–9, a letter first. Callable anywhere.
+    /// The name in specs and addresses, such as `tcp`: 1 to 15 of a–z and 0–9, beginning with a letter. Constant; may
+    /// be read on any thread.
     var scheme: String { get }
 
-    /// What this transport offers and costs, honestly. Constant; callable anywhere.
+    /// What this transport offers and costs, stated honestly. Constant; may be read on any thread.
     var capabilities: TransportCapabilities { get }
 
-    /// Begins: `loop` is where everything happens from now on, `events` who is told. A transport whose ground is
-    /// missing (no adapter, no daemon) still starts, tells `transportChanged(.down)` and watches for it to come.
+    /// Starts the transport. From now on everything happens on `loop`, and `events` receives the reports. A transport
+    /// that lacks what it depends on (no adapter, no daemon) still starts, reports `transportChanged(.down)` and
+    /// watches for it to appear.
     func start(on loop: any EventLoop, events: any TransportEvents)
 
     /// Listens for pipes and lets browsers find this session under `advertisement`, until `stopAdvertising`. Failures
-    /// are told by `advertisingFailed`. Called again, it replaces what was advertised.
+    /// are reported by `advertisingFailed`. Called again, it replaces what was advertised.
     func advertise(_ advertisement: Advertisement)
 
-    /// Changes name and info of what is advertised, without closing the listener or a pipe. Ignored when nothing is.
+    /// Changes name and info of what is advertised, without closing the listener or a pipe. Ignored if nothing is
+    /// advertised.
     func updateAdvertisement(_ advertisement: Advertisement)
 
-    /// Is found no more and opens no inbound pipes; pipes already open stay.
+    /// Stops advertising: this session is no longer found, and no inbound pipes open. Pipes that are already open stay.
     func stopAdvertising()
 
-    /// Looks for advertisements of `service`, until `stopBrowsing`: each is told once by `routeFound`, then by `routeChanged`
-    /// and `routeLost`. What is advertised already is told as found. Addresses that the transport was given, at which somebody
-    /// may answer though nothing is seen there, are told by `addressKnown`. Called again, it replaces the search.
+    /// Looks for advertisements of `service`, until `stopBrowsing`. Each is reported once by `routeFound`, then by
+    /// `routeChanged` and `routeLost`. One that exists already is reported as found. Addresses that the transport was
+    /// given, at which a peer may answer although none is seen there, are reported by `addressKnown`. Called again, it
+    /// replaces the search.
     func browse(_ service: ServiceName)
 
-    /// Stops looking. Routes told so far count as lost from here, without an event each.
+    /// Stops browsing. The routes reported so far count as lost from now on, without an event for each.
     func stopBrowsing()
 
-    /// Tries to open a pipe to `address` and tells `pipeOpened` or `dialFailed`, exactly one of them, with `dial`,
-    /// within `timeout` (cause `.timedOut`) and unless it is cancelled before.
+    /// Tries to open a pipe to `address`. Reports exactly one of `pipeOpened` and `dialFailed`, with `dial` and within
+    /// `timeout`. If the time runs out, the cause is `.timedOut`. Reports nothing if the dial is cancelled before.
     func dial(_ address: TransportAddress, as dial: DialID, timeout: Duration)
 
-    /// Gives `dial` up: no event comes for it any more, and a pipe it may have opened is closed. Ignored when unknown.
+    /// Cancels `dial`: no event comes for it any more, and a pipe that it may have opened is closed. Ignored if it is
+    /// unknown.
     func cancelDial(_ dial: DialID)
 
-    /// What a person should know about this transport here and now, in the order it can break.
+    /// Returns what a person should know about this transport here and now, in the order in which it can break.
     func diagnose() -> [Diagnosis]
 
-    /// Finds out which places a dial of `address` would try, each of which can be dialled by itself: the addresses of a name, or of
-    /// somebody who was found. Tells `found` once, in a later turn or from inside the call, unless the transport is shut down
-    /// before. An address that cannot be one fails.
+    /// Finds the places that a dial of `address` would try, each of which can be dialled by itself: the addresses of a
+    /// name, or of a peer that was found. Calls `found` once, in a later turn or from inside the call, unless the
+    /// transport is shut down before. Fails if `address` is not a possible address.
     func places(
         behind address: TransportAddress,
         found: @escaping @Sendable (Result<[TransportAddress], NighError>) -> Void)
 
-    /// Closes everything at once: listener, search, dials, pipes. Nothing is called back afterwards.
+    /// Closes everything at once: listener, search, dials, pipes. Calls nothing back afterwards.
     func shutdown()
 }
 
 extension Transport {
-    /// For transports whose addresses are one place each: the address itself.
+    /// Returns the address itself, for transports whose addresses are one place each.
     public func places(
         behind address: TransportAddress,
         found: @escaping @Sendable (Result<[TransportAddress], NighError>) -> Void
     ) { found(.success([address])) }
 }
 
-/// Who a transport tells what happens. The session implements it; all calls come on the loop.
+/// Receives the events of a transport. The session implements it; all calls come on the loop.
 public protocol TransportEvents: AnyObject {
-    /// `sighting` is new to this search.
+    /// Reports a sighting that is new to this search.
     func routeFound(_ sighting: Sighting, by transport: any Transport)
-    /// The sighting of that address now says something else (name, info, quality).
+    /// Reports that the sighting of an address has changed (name, info, quality).
     func routeChanged(_ sighting: Sighting, by transport: any Transport)
-    /// Whoever was seen at `address` is no longer.
+    /// Reports that the peer seen at `address` is no longer seen.
     func routeLost(_ address: TransportAddress, by transport: any Transport)
-    /// Somebody may answer at `address`, which the transport was given; who that is, and whether anybody is there, it does not
-    /// know. Told after `browse`, and counts until `stopBrowsing`: until then the session dials it from time to time, and has
-    /// a route to whoever says hello there. A second telling changes nothing, but has it dialled at once.
+    /// Reports an address that the transport was given, at which a peer may answer. The transport does not know which
+    /// peer that is, or whether there is one. The address is reported after `browse` and counts until `stopBrowsing`.
+    /// Until then the session dials it from time to time, and has a route to the peer that says hello there. A second
+    /// report changes nothing, except that the session dials the address at once.
     func addressKnown(_ address: TransportAddress, by transport: any Transport)
-    /// A pipe is open: with `dial`, the one dialled under that number; without, one that came in, which none does while nothing
-    /// is advertised. Reading begins when the pipe is given its handler.
+    /// Reports an open pipe. With `dial`, it is the pipe dialled under that ID. Without, it is inbound; none comes
+    /// while nothing is advertised. Reading begins when the pipe is given its handler.
     func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport)
-    /// The dial failed for good.
+    /// Reports that a dial has failed for good.
     func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport)
-    /// What is advertised can be seen by others under `name`: another than asked for where somebody else has that already. Not told
-    /// while nothing is.
+    /// Reports that others can see the advertisement under `name`. It is not the requested name if another session
+    /// already has that. Not reported while nothing is advertised.
     func advertised(as name: DisplayName, by transport: any Transport)
-    /// Advertising could not begin, or ended; the transport goes on trying if that can help.
+    /// Reports that advertising could not begin, or ended. The transport goes on trying if that can help.
     func advertisingFailed(_ error: NighError, by transport: any Transport)
-    /// Browsing could not begin, or ended; the transport goes on trying if that can help.
+    /// Reports that browsing could not begin, or ended. The transport goes on trying if that can help.
     func browsingFailed(_ error: NighError, by transport: any Transport)
-    /// This side listens, or listens elsewhere now. Empty when it no longer does, as it must be once nothing is advertised.
+    /// Reports the addresses at which this side listens now. Empty when it no longer listens, as it must be once
+    /// nothing is advertised.
     func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport)
-    /// The ground under the transport came or went (an adapter was unplugged, a daemon restarted). Down, none of the routes told
-    /// so far counts any more; each of them may be told as found anew.
+    /// Reports that what the transport depends on came or went: an adapter was unplugged, a daemon restarted. While it
+    /// is down, none of the routes reported so far counts any more; each of them may be reported as found again.
     func transportChanged(_ condition: TransportCondition, by transport: any Transport)
 }
 
-/// Whether a transport has what it stands on.
+/// Whether a transport has what it depends on.
 public enum TransportCondition: Hashable, Sendable {
-    /// It can work.
+    /// The transport can work.
     case up
-    /// It cannot, for this reason.
+    /// The transport cannot work, for this reason.
     case down(NighError)
 }
 
-/// Names one dial of one transport, so that its outcome can be told. The caller chooses; never used twice.
+/// Identifies one dial of one transport, so that its outcome can be reported. The caller chooses it and never uses it
+/// twice.
 @frozen
 public struct DialID: Hashable, Sendable {
-    /// Unique among the dials of a session.
+    /// The number, unique among the dials of a session.
     public let number: UInt64
 
-    /// The dial numbered `number`.
+    /// Creates the ID of the dial numbered `number`.
     @inlinable
     public init(number: UInt64) { self.number = number }
 }
 
 /// What a session lets others see of it before they connect.
 public struct Advertisement: Hashable, Sendable {
-    /// The service offered.
+    /// The service that is offered.
     public var service: ServiceName
-    /// Who offers it.
+    /// The peer that offers it.
     public var peer: PeerID
-    /// Under which label.
+    /// The display name of that peer.
     public var name: DisplayName
-    /// With what else to say.
+    /// The discovery info of that peer.
     public var info: DiscoveryInfo
 
-    /// All that is advertised.
+    /// Creates an advertisement.
     public init(service: ServiceName, peer: PeerID, name: DisplayName, info: DiscoveryInfo = .none) {
         self.service = service
         self.peer = peer
@@ -146,16 +154,16 @@ public struct Advertisement: Hashable, Sendable {
     }
 }
 
-/// An advertisement somebody else makes, and where it was seen.
+/// An advertisement of another peer, and the address at which it was seen.
 public struct Sighting: Hashable, Sendable {
-    /// Where to dial. One sighting an address.
+    /// The address to dial. There is one sighting per address.
     public var address: TransportAddress
     /// What is advertised there.
     public var advertisement: Advertisement
-    /// How good the way looks, 0 (barely) to 1, where the transport can tell (signal strength).
+    /// How good the route looks, from 0 (barely usable) to 1, if the transport can tell (signal strength).
     public var quality: Double?
 
-    /// A sighting at `address`.
+    /// Creates a sighting at `address`.
     public init(address: TransportAddress, advertisement: Advertisement, quality: Double? = nil) {
         self.address = address
         self.advertisement = advertisement
@@ -163,20 +171,20 @@ public struct Sighting: Hashable, Sendable {
     }
 }
 
-/// What a transport offers and costs. Sizes and times are more than zero.
+/// What a transport offers and costs. Sizes and times are greater than zero.
 public struct TransportCapabilities: Hashable, Sendable {
-    /// Whether it can carry unreliable messages apart from its byte stream.
+    /// Whether the transport can carry unreliable messages apart from its byte stream.
     public var datagrams: Bool
-    /// The bytes that travel well in one piece.
+    /// How many bytes travel well in one piece.
     public var typicalMTU: Int
-    /// What a round trip usually takes.
+    /// How long a round trip usually takes.
     public var typicalLatency: Duration
     /// How long opening a pipe usually takes when it works.
     public var expectedConnectTime: Duration
-    /// Which is dialled first when a peer has several routes: the smaller.
+    /// The order in which the routes of a peer are dialled: the smaller priority first.
     public var priority: Int
 
-    /// States all of it.
+    /// Creates capabilities with all values given.
     public init(
         datagrams: Bool, typicalMTU: Int, typicalLatency: Duration, expectedConnectTime: Duration,
         priority: Int
@@ -189,32 +197,34 @@ public struct TransportCapabilities: Hashable, Sendable {
     }
 }
 
-/// One line of what a transport says about itself: something looked at, how it is, what to do.
+/// One line of what a transport reports about itself: what was checked, the result, and what to do.
 public struct Diagnosis: Hashable, Sendable {
-    /// How bad it is.
+    /// How good or bad the result is.
     public enum Verdict: String, Hashable, Sendable {
-        /// As it should be.
+        /// Everything is as it should be.
         case pass
-        /// Works, but.
+        /// It works, but with a reservation.
         case warn
-        /// Does not work.
+        /// It does not work.
         case fail
     }
 
-    /// What was looked at, as programs know it, the same in every version: "adapter". Once in what a transport says.
+    /// An ID for programs of what was checked, the same in every version: "adapter". No two lines of a transport share
+    /// one.
     public var id: String
-    /// What was looked at: "adapter hci0".
+    /// What was checked: "adapter hci0".
     public var subject: String
-    /// How it is.
+    /// How good or bad the result is.
     public var verdict: Verdict
-    /// In words: "powered off".
+    /// The result in words: "powered off".
     public var finding: String
     /// The one thing to do about it.
     public var advice: String?
-    /// It is being found out, and will be known within seconds: whoever asks again then hears more.
+    /// Whether the result is still being found out. It will be known within seconds, so a caller that asks again gets
+    /// more.
     public var isPending: Bool
 
-    /// One line. Without an `id` the subject stands for it, with a hyphen for each blank.
+    /// Creates one line. Without an `id`, the ID is the subject with a hyphen for each blank.
     public init(
         _ subject: String, _ verdict: Verdict, _ finding: String, advice: String? = nil, id: String? = nil,
         isPending: Bool = false

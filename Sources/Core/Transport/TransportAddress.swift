@@ -1,19 +1,19 @@
-/// Where a transport can reach somebody, in that transport's own words: `tcp://[fe80::1%eth0]:4000`,
+/// An address at which a transport can reach a peer, in the notation of that transport: `tcp://[fe80::1%eth0]:4000`,
 /// `memory://table-1`.
 public struct TransportAddress: Hashable, Sendable, CustomStringConvertible, LosslessStringConvertible {
-    /// The scheme of the transport it belongs to.
+    /// The scheme of the transport that the address belongs to.
     public let scheme: String
-    /// What that transport makes of it.
+    /// The rest of the address, which that transport interprets.
     public let value: String
 
-    /// An address of the transport `scheme`.
+    /// Creates an address of the transport `scheme`.
     public init(scheme: String, value: String) {
         self.scheme = scheme
         self.value = value
     }
 
-    /// Reads `scheme://value`, or `scheme:key=value,key=value`, as transports are chosen; nil when one of the two is empty
-    /// or the scheme is no scheme.
+    /// Parses `scheme://value`, or `scheme:key=value,key=value` as in a spec. Returns nil if scheme or value is empty,
+    /// or if the scheme is not valid.
     public init?(_ description: String) {
         let text = description.utf8
         guard let colon = text.firstIndex(of: UInt8(ascii: ":")) else { return nil }

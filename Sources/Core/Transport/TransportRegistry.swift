@@ -1,20 +1,20 @@
-/// The transports a program can choose from by name.
+/// The transports that a program can choose from by name.
 ///
-/// A value: take `TransportRegistry()`, register what the program has (the transports of this package and its own), and
-/// make transports from specs. Safe to use from anywhere.
+/// A value: create a `TransportRegistry()`, register what the program has (the transports of this package and its own),
+/// and make transports from specs. It can be used on any thread.
 public struct TransportRegistry: Sendable {
-    /// One entry: a transport that can be made.
+    /// A transport that the registry can make.
     public struct Entry: Sendable {
-        /// Its scheme.
+        /// The scheme of the transport.
         public let scheme: String
-        /// What it is, in one line.
+        /// What the transport is, in one line.
         public let summary: String
-        /// The options it takes, each with one line of explanation.
+        /// The options that the transport takes, each with one line of explanation.
         public let options: [String: String]
-        /// Makes one. The options have been checked for unknown keys; values are the maker's to check.
+        /// Makes the transport. Unknown keys have been rejected before; checking the values is up to this closure.
         public let make: @Sendable (TransportSpec) throws(NighError) -> any Transport
 
-        /// An entry.
+        /// Creates an entry.
         public init(
             scheme: String, summary: String, options: [String: String] = [:],
             make: @escaping @Sendable (TransportSpec) throws(NighError) -> any Transport
@@ -28,18 +28,18 @@ public struct TransportRegistry: Sendable {
 
     private var entriesByScheme: [String: Entry] = [:]
 
-    /// A registry without entries.
+    /// Creates a registry without entries.
     public init() {}
 
-    /// A registry of these entries. Of two of one scheme the later stays.
+    /// Creates a registry of these entries. If two have the same scheme, the later one stays.
     public init(_ entries: [Entry]) {
         for entry in entries { entriesByScheme[entry.scheme] = entry }
     }
 
-    /// All entries, by scheme.
+    /// All entries, sorted by scheme.
     public var entries: [Entry] { entriesByScheme.values.sorted { $0.scheme < $1.scheme } }
 
-    /// Adds a transport. Fails when the scheme is taken or is no scheme.
+    /// Adds a transport. Fails if the scheme is already registered or is not valid.
     public mutating func register(_ entry: Entry) throws(NighError) {
         guard TransportSpec.isScheme(entry.scheme) else {
             throw NighError(
@@ -54,7 +54,8 @@ public struct TransportRegistry: Sendable {
         entriesByScheme[entry.scheme] = entry
     }
 
-    /// Makes the transport `spec` asks for. Fails, listing what there is, for an unknown scheme or option.
+    /// Makes the transport that `spec` asks for. Fails for an unknown scheme or option, with a list of those that
+    /// exist.
     public func make(_ spec: TransportSpec) throws(NighError) -> any Transport {
         guard let entry = entriesByScheme[spec.scheme] else {
             let known = entries.map(\.scheme).joined(separator: ", ")
@@ -72,8 +73,8 @@ public struct TransportRegistry: Sendable {
         return try entry.make(spec)
     }
 
-    /// Makes the transports a list such as `tcp,bluetooth:adapter=hci1` asks for. Fails at the first that cannot be
-    /// made, and when one scheme stands twice.
+    /// Makes the transports that a list such as `tcp,bluetooth:adapter=hci1` asks for. Fails at the first one that
+    /// cannot be made, and if a scheme appears twice.
     public func makeAll(_ list: String) throws(NighError) -> [any Transport] {
         var transports: [any Transport] = []
         for spec in try TransportSpec.list(parsing: list) {

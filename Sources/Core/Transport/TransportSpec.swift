@@ -1,17 +1,17 @@
-/// What a person writes to choose a transport: `tcp`, or with options `tcp:port=4000,interface=wlan0`.
+/// A transport and its options as a person writes them: `tcp`, or with options `tcp:port=4000,interface=wlan0`.
 public struct TransportSpec: Hashable, Sendable, CustomStringConvertible {
-    /// Which transport.
+    /// The scheme of the transport.
     public let scheme: String
-    /// The options by key, as written.
+    /// The values of the options by key, as written.
     public let options: [String: String]
 
-    /// The transport `scheme` with `options`.
+    /// Creates a spec of the transport `scheme` with `options`.
     public init(scheme: String, options: [String: String] = [:]) {
         self.scheme = scheme
         self.options = options
     }
 
-    /// Reads `scheme` or `scheme:key=value,key=value`.
+    /// Parses `scheme` or `scheme:key=value,key=value`.
     public init(parsing text: String) throws(NighError) {
         let halves = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         scheme = String(halves[0])
@@ -38,8 +38,8 @@ public struct TransportSpec: Hashable, Sendable, CustomStringConvertible {
         self.options = options
     }
 
-    /// Reads several, separated by commas, as in `tcp,bluetooth:adapter=hci1,memory`: a part that begins with a scheme
-    /// and is no `key=value` begins the next transport.
+    /// Parses several specs separated by commas, as in `tcp,bluetooth:adapter=hci1,memory`. A part that begins with a
+    /// scheme and is not `key=value` begins the next transport.
     public static func list(parsing text: String) throws(NighError) -> [TransportSpec] {
         var texts: [String] = []
         for part in text.split(separator: ",", omittingEmptySubsequences: false) {
@@ -52,13 +52,13 @@ public struct TransportSpec: Hashable, Sendable, CustomStringConvertible {
         return specs
     }
 
-    /// The form that ``init(parsing:)`` reads, the options in the order of their keys.
+    /// The form that ``init(parsing:)`` parses, with the options sorted by key.
     public var description: String {
         let pairs = options.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
         return pairs.isEmpty ? scheme : "\(scheme):\(pairs.joined(separator: ","))"
     }
 
-    /// Whether `text` can name a transport: 1 to 15 of a-z and 0-9, a letter first.
+    /// Returns whether `text` can name a transport: 1 to 15 of a-z and 0-9, beginning with a letter.
     package static func isScheme(_ text: String) -> Bool {
         let letters = UInt8(ascii: "a")...UInt8(ascii: "z")
         let digits = UInt8(ascii: "0")...UInt8(ascii: "9")

@@ -1,4 +1,4 @@
-/// RFC 4648 base 32 in lower case without padding.
+/// Base 32 (RFC 4648) in lower case and without padding.
 enum Base32 {
     private static let alphabet = Array("abcdefghijklmnopqrstuvwxyz234567".utf8)
 
@@ -20,7 +20,8 @@ enum Base32 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Nil for a character outside the alphabet and for bits left over that are not zero.
+    /// Returns the bytes that `text` encodes. Nil if `text` has a character outside the
+    /// alphabet, or if leftover bits are not zero.
     static func decode(_ text: String) -> [UInt8]? {
         var bytes: [UInt8] = []
         var buffer = 0

@@ -1,28 +1,31 @@
-/// All there is to know about a cause, for errors, statistics, sessions that call again, and `nigh errors`. Each has one entry, in
-/// `NighError.Cause.facts` or `SecurityFault.facts`, and one place in `NighError.Cause.kinds`.
+/// Everything known about one cause. Errors, statistics, `nigh errors` and the code that calls a peer again use it.
+///
+/// Each cause has one entry, in `NighError.Cause.facts` or `SecurityFault.facts`, and
+/// one place in `NighError.Cause.kinds`.
 package struct CauseFacts: Sendable {
     /// Whether calling the peer again may help.
     enum Retrying {
-        /// What the peer itself has answered, and what this side has done, stays so.
+        /// No. The peer itself gave this answer, or this side caused the error; calling again does not change that.
         case never
-        /// The peer was not reached; or whatever answers so has not proven that it is the peer.
+        /// Yes. The peer was not reached, or the other side has not proven that it is the peer.
         case mayHelp
-        /// The peer has refused: it may be called again if it has named a time for that, and has said no if it has not.
+        /// Only if the peer named a time after which it may be called again. A refusal without a time is final.
         case whenNamed
-        /// Where that holds for one of the single failures.
+        /// If it may help after one of the single failures, or if none is listed.
         case asAttempts
     }
 
-    /// The cause without its particulars: what statistics count under, and programs tell causes apart by. Never changed.
+    /// The cause without its details. Statistics count under this label, and programs tell
+    /// causes apart by it. It never changes.
     package let label: String
-    /// The cause with its particulars, as an error says it.
+    /// The cause with its details, as an error prints it.
     let sentence: String
     let retrying: Retrying
-    /// What has happened, for a person who wonders.
+    /// What happened, explained to a person.
     package let meaning: String
-    /// What that person can do.
+    /// What the person can do about it.
     package let help: String
-    /// What an error itself says can be done, where its maker knows no better.
+    /// The advice for errors with this cause whose creator has no better advice.
     let advice: String?
 
     init(
@@ -51,13 +54,14 @@ extension NighError {
 }
 
 extension NighError.Cause: CustomStringConvertible {
-    /// The cause without its particulars: what statistics count under, and programs tell causes apart by. Never changed.
+    /// The cause without its details. Statistics count under this label, and programs tell
+    /// causes apart by it. It never changes.
     public var label: String { facts.label }
 
     /// The cause alone, in words.
     public var description: String { facts.sentence }
 
-    /// What is known about it.
+    /// Everything known about the cause.
     package var facts: CauseFacts {
         switch self {
         case .refused:
@@ -261,7 +265,7 @@ extension NighError.Cause: CustomStringConvertible {
         }
     }
 
-    /// One of every kind, in the order of `nigh errors`. A test sees to it that none is missing.
+    /// One example of every cause, in the order of `nigh errors`. A test checks that none is missing.
     package static let kinds: [NighError.Cause] =
         [
             .refused, .unreachable, .timedOut, .cancelled, .linkLost, .reset, .silent, .declined(""), .full,
@@ -276,7 +280,8 @@ extension NighError.Cause: CustomStringConvertible {
 }
 
 extension PeerID {
-    /// Stands in causes that name somebody. No key is made for it: `kinds` are part of every start of `nigh`.
+    /// A placeholder in the causes that name a peer. It is not made from a key, because
+    /// every start of `nigh` builds `kinds`.
     static let nobody = PeerID(bytes: [UInt8](repeating: 0, count: byteCount))!
 }
 

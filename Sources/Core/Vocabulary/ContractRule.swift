@@ -1,82 +1,82 @@
-/// The rules of the contract of ``Transport`` and ``Pipe`` that can be seen to be broken from outside, while a session runs:
-/// what a ``CheckedTransport`` looks at.
+/// The rules of the contract of ``Transport`` and ``Pipe`` that a ``CheckedTransport`` checks while a session runs.
 ///
-/// A rule is known by its raw value, which never changes; `docs/transport-rules.md` says of each how it is noticed. That no call
-/// blocks is not among them: on a machine that is busy enough, every call takes long.
+/// These are the rules whose breaking can be seen from outside. A rule is identified by its raw value, which never
+/// changes; `docs/transport-rules.md` says how each broken rule is noticed. That no call blocks is not among them,
+/// because on a busy machine every call can take long.
 public enum ContractRule: String, Hashable, Sendable, CaseIterable {
-    /// On which thread.
+    /// Events are reported on the session's loop.
     case eventsOnTheLoop = "events-on-the-loop"
-    /// Not from inside a call.
+    /// The result of a call is reported in a later turn, never from inside the call.
     case toldInALaterTurn = "told-in-a-later-turn"
-    /// With itself as who tells it.
+    /// Each event names the transport that reports it, and each call to a handler names the pipe that makes it.
     case toldInItsOwnName = "told-in-its-own-name"
-    /// What comes after the last call.
+    /// Nothing is reported after `shutdown` has returned.
     case quietAfterShutdown = "quiet-after-shutdown"
 
-    /// How a scheme is written.
+    /// A scheme is 1 to 15 characters of a–z and 0–9, and begins with a letter.
     case schemeWellFormed = "scheme-well-formed"
-    /// What is said once holds.
+    /// Scheme and capabilities never change.
     case traitsConstant = "traits-constant"
-    /// What a transport says it costs.
+    /// Sizes and times among the capabilities are greater than zero.
     case capabilitiesPossible = "capabilities-possible"
-    /// Of all it tells.
+    /// Every address that a transport reports has the transport's scheme.
     case addressesCarryTheScheme = "addresses-carry-the-scheme"
-    /// Of all it tells.
+    /// Every error that a transport reports names the transport's scheme.
     case errorsCarryTheScheme = "errors-carry-the-scheme"
 
-    /// One outcome and no second.
+    /// A dial has one outcome, reported once.
     case dialEndsOnce = "dial-ends-once"
-    /// No outcome without a dial.
+    /// Outcomes are reported only for dials that were made.
     case dialIsKnown = "dial-is-known"
-    /// No outcome of what was taken back.
+    /// Nothing is reported for a dial that was cancelled.
     case dialQuietAfterCancel = "dial-quiet-after-cancel"
-    /// An outcome at all.
+    /// The outcome of a dial is reported within its timeout.
     case dialEndsInTime = "dial-ends-in-time"
-    /// The answer to a question.
+    /// The places behind an address are reported once.
     case placesToldOnce = "places-told-once"
 
-    /// Nothing is told of what is not looked for.
+    /// Routes and known addresses are reported only while the transport browses.
     case routeWhileBrowsing = "route-while-browsing"
-    /// Nothing is told of other services.
+    /// Only routes of the service that is browsed for are reported.
     case routeOfTheService = "route-of-the-service"
-    /// What is known already.
+    /// A route that was found is not found again before it is lost.
     case routeFoundOnce = "route-found-once"
-    /// What is not known yet.
+    /// A route is changed or lost only after it was found.
     case routeFoundFirst = "route-found-first"
-    /// How good a way looks.
+    /// The quality of a route is from 0 to 1.
     case qualityInRange = "quality-in-range"
 
-    /// Who comes in.
+    /// Pipes come in only while something is advertised.
     case inboundWhileAdvertising = "inbound-while-advertising"
-    /// Where it listens, and under which name.
+    /// A transport reports its listening addresses and its advertised name only while it advertises.
     case listeningWhileAdvertising = "listening-while-advertising"
 
-    /// A pipe is one pipe.
+    /// A pipe is reported as opened once.
     case pipeOpenedOnce = "pipe-opened-once"
-    /// What comes after this side's close.
+    /// After `close` has returned, the pipe reports nothing but `pipeDrained`.
     case pipeQuietAfterClose = "pipe-quiet-after-close"
-    /// What comes after the other side's.
+    /// `pipeClosed` is the last call to a handler.
     case pipeClosedIsLast = "pipe-closed-is-last"
-    /// The other side finishes once.
+    /// `pipeEnded` is reported once.
     case pipeEndsOnce = "pipe-ends-once"
-    /// And means it.
+    /// Nothing is received after `pipeEnded`.
     case nothingAfterTheEnd = "nothing-after-the-end"
-    /// What this side wrote before its close has left.
+    /// `pipeDrained` is reported once, after `close(.afterWriting)`, when no bytes wait any more.
     case pipeDrainsOnce = "pipe-drains-once"
-    /// Bytes are told where there are any.
+    /// A received slice has at least one byte.
     case noEmptySlices = "no-empty-slices"
-    /// What pausing holds up.
+    /// A paused pipe reports at most the bytes that were already on their way.
     case pausedPipeIsQuiet = "paused-pipe-is-quiet"
-    /// What becomes of what is written.
+    /// `write` takes all bytes out of the queue.
     case writeTakesAll = "write-takes-all"
-    /// When there is room again.
+    /// `pipeBecameWritable` is reported when the pipe can be written again.
     case writableWhenTold = "writable-when-told"
-    /// What came in.
+    /// `bytesReceived` counts exactly the bytes that the handler got.
     case countsWhatItTells = "counts-what-it-tells"
-    /// What went out.
+    /// `bytesWritten` counts the bytes taken by `write`, and no more bytes wait than were taken.
     case countsWhatItTakes = "counts-what-it-takes"
 
-    /// What has to hold, for a person.
+    /// The rule as a sentence, for people.
     public var sentence: String {
         switch self {
         case .eventsOnTheLoop: "Events are told on the session's loop, never on another thread."
@@ -124,7 +124,7 @@ public enum ContractRule: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// What was being done when the rule was broken, as far as that can be said of all cases.
+    /// The stage of the error that reports the broken rule: the one that fits every case of the rule.
     var stage: NighError.Stage {
         switch self {
         case .schemeWellFormed, .capabilitiesPossible: .starting

@@ -1,21 +1,24 @@
-/// What a session tells the neighbourhood before anybody connects: a few short pairs, such as `table=open`.
+/// A few short keys and values that a session shows to everybody nearby, such as `table=open`.
 ///
-/// Bounded to 400 bytes in the form it travels in (`key=value` with a length byte each), because it must fit into a
-/// DNS text record and a Bluetooth service record.
+/// Limited to 400 bytes in encoded form (`key=value` with a length byte each), because it must fit into a DNS text
+/// record and into a Bluetooth service record.
 public struct DiscoveryInfo: Hashable, Sendable {
-    /// The most bytes all pairs may take together.
+    /// The maximum size of all pairs together, in bytes.
     public static let maximumByteCount = 400
 
-    /// The pairs.
+    /// The keys and their values.
     public let pairs: [String: String]
 
-    /// No pairs.
+    /// Discovery info without any pairs.
     public static let none = DiscoveryInfo(unchecked: [:])
 
     private init(unchecked pairs: [String: String]) { self.pairs = pairs }
 
-    /// Checks `pairs`: keys of 1 to 9 printable ASCII characters without `=`, not `v` or `id` (those are Nigh's own), no
-    /// two that differ in case only (DNS text records ignore it), no pair over 255 bytes, 400 bytes in all.
+    /// Creates discovery info from `pairs`. Fails if they break a rule.
+    ///
+    /// A key has 1 to 9 printable ASCII characters without `=`. It is not `v` or `id`, which are Nigh's own.
+    /// No two keys differ only in case, because DNS text records ignore case. A pair has at most 255 bytes,
+    /// and all pairs together at most 400.
     public init(_ pairs: [String: String]) throws(NighError) {
         var folded: Set<String> = []
         for (key, value) in pairs {
@@ -51,7 +54,7 @@ public struct DiscoveryInfo: Hashable, Sendable {
         self = checked
     }
 
-    /// How many bytes the pairs take on the way.
+    /// The size of the pairs in encoded form, in bytes.
     public var byteCount: Int { pairs.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count + 2 } }
 
     /// The value of `key`.

@@ -1,12 +1,13 @@
-/// The label a person knows a peer by: 1 to 63 bytes of UTF-8 without control characters. It identifies nobody.
+/// A name for people to recognize a peer by: 1 to 63 bytes of UTF-8 without control
+/// characters. It does not identify a peer.
 public struct DisplayName: Hashable, Sendable, CustomStringConvertible {
-    /// The most bytes a name may have.
+    /// The maximum length of a name, in bytes.
     public static let maximumByteCount = 63
 
-    /// The name itself.
+    /// The name as text.
     public let description: String
 
-    /// Nil when `text` is empty, longer than 63 bytes, or holds a control character.
+    /// Creates the name `text`. Returns nil if `text` is empty, longer than 63 bytes, or contains a control character.
     public init?(exactly text: String) {
         guard (1...Self.maximumByteCount).contains(text.utf8.count),
             text.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control })
@@ -14,8 +15,8 @@ public struct DisplayName: Hashable, Sendable, CustomStringConvertible {
         description = text
     }
 
-    /// The nearest name to `text`: control characters dropped, cut between characters at 63 bytes; "unnamed" if
-    /// nothing is left.
+    /// Creates the valid name closest to `text`: without control characters, and cut between characters at 63 bytes. If
+    /// nothing is left, the name is "unnamed".
     public init(fitting text: String) {
         var kept = ""
         for character in text

@@ -1,25 +1,26 @@
-/// What went wrong: at which stage, by which cause, with which peer, over which transport, and what helps.
+/// Describes a failure: its stage, cause, peer and transport, and what to do about it.
 ///
-/// Prints as one sentence, "connecting to Puma over bluetooth: the adapter is powered off; run `bluetoothctl power
-/// on`". Every failure this package reports is one of these, also those of transports.
+/// Prints as one sentence: "connecting to Puma over bluetooth: the adapter is powered off; run
+/// `bluetoothctl power on`". Every failure that this package reports is a `NighError`,
+/// including the failures of transports.
 public struct NighError: Error, Hashable, Sendable {
-    /// What was being done.
+    /// What was being done when it failed.
     public var stage: Stage
     /// Why it failed.
     public var cause: Cause
-    /// Who it concerned, as a person knows it: a name, a short PeerID or an address.
+    /// The peer concerned, as a person knows it: a name, a short PeerID or an address.
     public var peer: String?
-    /// The scheme of the transport it happened on.
+    /// The scheme of the transport on which it failed.
     public var transport: String?
-    /// What the person in front of it can do.
+    /// What the user can do about it.
     public var advice: String?
-    /// The single failures, where several ways were tried.
+    /// The single failures, if several routes were tried.
     public var attempts: [NighError]
-    /// How long the peer wants not to be asked again, where it refused and named a time. Without a time, asking again may
-    /// never help.
+    /// How long the peer does not want to be asked again, if it refused and named a time. If it refused without
+    /// a time, asking again may never help.
     public var retryAfter: Duration?
 
-    /// An error; everything but stage and cause may be filled in further up.
+    /// Creates an error. Callers further up may fill in everything but stage and cause.
     public init(
         _ stage: Stage, _ cause: Cause, peer: String? = nil, transport: String? = nil, advice: String? = nil,
         attempts: [NighError] = []
@@ -32,7 +33,7 @@ public struct NighError: Error, Hashable, Sendable {
         self.attempts = attempts
     }
 
-    /// The same error, about `peer` if it named nobody so far.
+    /// Returns the same error with the peer `peer`, if it names no peer yet.
     public func about(_ peer: String?) -> NighError {
         var error = self
         error.peer = error.peer ?? peer
@@ -41,15 +42,15 @@ public struct NighError: Error, Hashable, Sendable {
 
     /// What was being done when it failed.
     public enum Stage: String, Hashable, Sendable, CaseIterable {
-        /// Checking what the program asked for.
+        /// Checking the settings and arguments that the program gave.
         case configuring
-        /// Loading a transport from a file.
+        /// Loading a transport plugin from a file.
         case loadingPlugin = "loading a plugin"
-        /// Reading or making the identity.
+        /// Reading or creating the identity.
         case identity = "loading the identity"
-        /// Reading or keeping what is known about peers.
+        /// Reading or changing the trust store.
         case trusting = "looking after the trusted peers"
-        /// Bringing a session or a transport up.
+        /// Starting a session or a transport.
         case starting
         /// Listening and publishing.
         case advertising
@@ -61,104 +62,105 @@ public struct NighError: Error, Hashable, Sendable {
         case securing = "securing the link"
         /// Exchanging prefaces and hellos.
         case greeting
-        /// Waiting for an invitation's answer, or answering one.
+        /// Waiting for the answer to an invitation, or answering one.
         case inviting
-        /// Handing over a message.
+        /// Sending a message.
         case sending
-        /// Reading what came.
+        /// Reading received bytes.
         case receiving
         /// Moving a conversation to another link.
         case resuming
-        /// Being connected with nothing special going on.
+        /// Being connected, without another stage in progress.
         case conversing
-        /// Asking for a reply.
+        /// Waiting for the answer to a ping.
         case pinging
-        /// Two people making sure that nobody is between their devices.
+        /// Pairing: two people check that nobody is between their devices.
         case pairing
     }
 
     /// Why it failed.
     public enum Cause: Hashable, Sendable {
-        /// Nobody listens there.
+        /// The device answers, but nobody listens at that port or channel.
         case refused
-        /// There is no way there.
+        /// No network of this device leads to the address.
         case unreachable
-        /// No answer in time.
+        /// No answer came in time.
         case timedOut
-        /// This side took it back.
+        /// This side cancelled it.
         case cancelled
-        /// The pipe broke or ended without a word.
+        /// The pipe broke, or ended without a close frame.
         case linkLost
-        /// The other side broke the pipe off: its program crashed, or something on the way cuts connections.
+        /// The other side reset the pipe: its program crashed, or something on the way cuts connections.
         case reset
-        /// Nothing was heard for the keep-alive time.
+        /// Nothing was received for the keep-alive time.
         case silent
-        /// The person or program over there said no, in these words; and does not want to be asked again before
-        /// `retryAfter` has passed, if that is more than zero.
+        /// The remote person or program declined, in these words. If `retryAfter` is more than zero, it does not want
+        /// to be asked again before that time has passed.
         case declined(String, retryAfter: Duration = .zero)
-        /// The other side has all the peers it takes.
+        /// The other side has as many peers as it accepts.
         case full
-        /// The other side has too many invitations waiting.
+        /// Too many invitations wait for an answer at the other side.
         case busy
-        /// This many bytes wait for the peer already.
+        /// This many bytes already wait to be sent to the peer.
         case bufferFull(limit: Int)
-        /// The message has this many bytes, the limit is that many.
+        /// The message has `size` bytes, and the limit is `limit`.
         case messageTooLarge(size: Int, limit: Int)
         /// There is no conversation with the peer.
         case notConnected
-        /// Nobody of that PeerID is known.
+        /// No peer with that PeerID is known.
         case unknownPeer
-        /// There is no way to the peer that this session's transports know.
+        /// None of this session's transports knows a route to the peer.
         case noRoute
         /// The address leads back to this session.
         case selfDial
         /// Another running program uses this session's identity.
         case sameIdentity
-        /// Somebody else answered than was called.
+        /// Another peer answered than the one that was called.
         case wrongPeer(expected: PeerID, found: PeerID)
         /// The peer offers another service.
         case wrongService(String)
-        /// The peer is the same, its program was started anew.
+        /// The peer's program was restarted; the peer is still the same.
         case restarted
         /// The peer ended the conversation.
         case peerLeft
         /// This side ended the conversation.
         case left
-        /// The other side knows of no such conversation.
+        /// The other side does not know this conversation.
         case unknownConversation
-        /// Another link of the same pair took over.
+        /// Another link to the same peer took over.
         case superseded
-        /// The other side broke the protocol.
+        /// The other side broke the protocol, as described.
         case protocolViolation(String)
-        /// The transport broke a rule of its contract, in the way told, and is used no more.
+        /// The transport broke a rule of its contract, as described, and is no longer used.
         case contractBroken(ContractRule, String)
-        /// The sides share no protocol version.
+        /// The two sides have no protocol version in common.
         case noCommonVersion(ours: ClosedRange<UInt8>, theirs: ClosedRange<UInt8>)
-        /// One side wants an encrypted link, the other one without encryption; `theyEncrypt` tells which is which.
+        /// One side wants an encrypted link, and the other wants one without encryption. `theyEncrypt` says whether the
+        /// other side is the one that encrypts.
         case noCommonSecurity(theyEncrypt: Bool)
-        /// The two have not been paired, and one of them talks to paired peers only.
+        /// The two sides are not paired, and one of them accepts only paired peers.
         case notPaired
-        /// The other side does not take part in pairing, or not any more.
+        /// The two peers were not paired, for this reason.
         case pairingRefused(PairingRefusal)
-        /// The link could not be made secure, or is not secure any more.
+        /// The link could not be made secure, or is no longer secure.
         case insecure(SecurityFault)
-        /// A named limit was reached.
+        /// The limit of this name and value was reached.
         case limit(String, Int)
-        /// A value that cannot be.
+        /// A value is invalid: an option, a name or a file.
         case invalid(String)
-        /// Something this build or machine does not have.
+        /// This build or this machine lacks something.
         case unavailable(String)
         /// The session is closed, or closing.
         case closed
-        /// The operating system said so.
+        /// The operating system reported this error number, with these words.
         case system(Int32, String)
-        /// Several ways were tried; see `attempts`.
+        /// Several routes were tried, and each failed; see `attempts`.
         case allFailed
     }
 }
 
 extension NighError: CustomStringConvertible {
-    /// The whole error in one sentence, for a person.
+    /// The whole error as one sentence, for people.
     public var description: String {
         var text = stage.rawValue
         if let peer { text += " \(stage.preposition)\(peer)" }
@@ -171,7 +173,7 @@ extension NighError: CustomStringConvertible {
 }
 
 extension NighError.Stage {
-    /// What stands between the stage and a peer's name, with the space behind it.
+    /// The preposition between the stage and the peer's name, with a space at its end.
     fileprivate var preposition: String {
         switch self {
         case .connecting, .securing, .sending: "to "

@@ -1,14 +1,14 @@
-/// A name and the number that was put behind it because somebody else has the name: "Puma", "Puma #2", "Puma #3".
+/// A name and the number appended to it because another peer has the same name: "Puma", "Puma #2", "Puma #3".
 package struct NumberedName {
-    /// What comes before the number.
+    /// The part before the number.
     package let stem: Substring
-    /// The number; 1 for a name without one.
+    /// The number, or 1 for a name without a number.
     package let number: Int
 
-    /// Numbers stay below this; what looks like a higher one is part of the name.
+    /// All numbers are below this bound. What looks like a higher number is part of the name.
     package static let upperBound = 1_000_000
 
-    /// Takes `name` apart.
+    /// Splits `name` into stem and number.
     package init(_ name: String) {
         if let mark = name.lastIndex(of: "#"), name[..<mark].hasSuffix(" ") {
             let digits = name[name.index(after: mark)...]
@@ -24,7 +24,7 @@ package struct NumberedName {
         number = 1
     }
 
-    /// The name with the next number, in at most `limit` bytes.
+    /// Returns the name with the next number, in at most `limit` bytes.
     package func next(limit: Int) -> String {
         let suffix = " #\(number + 1)"
         var kept = stem

@@ -1,13 +1,13 @@
-/// Why there is no pairing. An unknown reason of a later version counts as `declined`.
+/// Why two peers were not paired. An unknown reason from a later version counts as `declined`.
 public enum PairingRefusal: UInt8, Hashable, Sendable, CaseIterable {
-    /// The person over there did not want to, or changed their mind.
+    /// The remote person did not want to be paired, or changed their mind.
     case declined = 0
-    /// The person over there saw other digits: somebody may be in between.
+    /// The remote person saw other digits, so somebody may be between the devices.
     case digitsDiffer = 1
-    /// The other side is being paired with somebody else.
+    /// The other side is being paired with another peer.
     case busy = 2
-    /// The program over there does not take part in pairing now.
+    /// The remote program does not accept pairing now.
     case notNow = 3
-    /// Nobody over there has answered in time.
+    /// Nobody at the other side answered in time.
     case timedOut = 4
 }

@@ -1,7 +1,7 @@
-/// Who a peer is: the SHA-256 of its identity's public key, and nothing else.
+/// Identifies a peer: the SHA-256 hash of its identity's public key.
 ///
-/// A name is only a label; two peers of one PeerID are one peer. Written as 52 letters and digits of base 32
-/// (RFC 4648, lower case, no padding).
+/// A name is only a label. Two peers with the same PeerID are the same peer. The text form has 52 letters and digits of
+/// base 32 (RFC 4648, lower case, no padding).
 @frozen
 public struct PeerID: Hashable, Comparable, Sendable, CustomStringConvertible, LosslessStringConvertible {
     /// The number of bytes in a PeerID.
@@ -9,7 +9,7 @@ public struct PeerID: Hashable, Comparable, Sendable, CustomStringConvertible, L
 
     @usableFromInline let words: (UInt64, UInt64, UInt64, UInt64)
 
-    /// The PeerID of exactly 32 bytes; nil for any other number.
+    /// Creates a PeerID from exactly 32 bytes. Returns nil for any other number of bytes.
     public init?(bytes: some Collection<UInt8>) {
         guard bytes.count == Self.byteCount else { return nil }
         var words: [UInt64] = [0, 0, 0, 0]
@@ -17,7 +17,8 @@ public struct PeerID: Hashable, Comparable, Sendable, CustomStringConvertible, L
         self.words = (words[0], words[1], words[2], words[3])
     }
 
-    /// Reads the form that `description` writes; nil for anything else, also for other spellings of the same bits.
+    /// Parses the form that `description` writes. Returns nil for anything else,
+    /// including other spellings of the same bits.
     public init?(_ description: String) {
         guard let bytes = Base32.decode(description) else { return nil }
         self.init(bytes: bytes)
@@ -29,26 +30,28 @@ public struct PeerID: Hashable, Comparable, Sendable, CustomStringConvertible, L
             of: (words.0.bigEndian, words.1.bigEndian, words.2.bigEndian, words.3.bigEndian), Array.init)
     }
 
-    /// The 52 characters.
+    /// The 52 characters of base 32.
     public var description: String { Base32.encode(bytes) }
 
-    /// The first eight characters: enough for a person to tell the peers of one room apart, not to trust one.
+    /// The first eight characters. A person can tell nearby peers apart by them, but
+    /// they are too few to trust a peer by.
     public var short: String { withUnsafeBytes(of: words.0.bigEndian) { Base32.encode($0.prefix(5)) } }
 
-    /// Whether all 32 bytes are the same.
+    /// Returns whether all 32 bytes are the same.
     @inlinable
     public static func == (left: PeerID, right: PeerID) -> Bool {
         left.words.0 == right.words.0 && left.words.1 == right.words.1 && left.words.2 == right.words.2
             && left.words.3 == right.words.3
     }
 
-    /// Hashes what spreads best for least work.
+    /// Hashes the first eight bytes.
     @inlinable
     public func hash(into hasher: inout Hasher) {
-        // One word of a cryptographic hash is as good as four, and a quarter of the work on every send.
+        // One word of a cryptographic hash is as good as four, and hashing it takes
+        // a quarter of the work on every send.
         hasher.combine(words.0)
     }
 
-    /// The order of the bytes, the same on both sides of a link.
+    /// Compares byte by byte, so the order is the same on both sides of a link.
     public static func < (left: PeerID, right: PeerID) -> Bool { left.words < right.words }
 }

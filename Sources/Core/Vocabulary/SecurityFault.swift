@@ -1,32 +1,32 @@
-/// Why a link could not be made secure, or is not secure any more.
+/// Why a link could not be made secure, or is no longer secure.
 public enum SecurityFault: Hashable, Sendable {
-    /// The other side showed no certificate, or has none of the only kind that counts, Ed25519.
+    /// The other side showed no certificate, or has none with an Ed25519 key, the only kind that is accepted.
     case noCertificate
-    /// The other side showed a chain of this many certificates where one is due.
+    /// The other side showed a chain of this many certificates instead of one.
     case severalCertificates(Int)
-    /// The other side's certificate was valid once.
+    /// The other side's certificate has expired.
     case certificateExpired
-    /// The other side's certificate will be valid some day.
+    /// The other side's certificate is not valid yet.
     case certificateNotYetValid
-    /// The key in the other side's certificate is of this kind.
+    /// The key in the other side's certificate is of this kind instead of Ed25519.
     case wrongKeyKind(String)
-    /// The other side's certificate names somebody else as its issuer, or is signed with another kind of key.
+    /// The other side's certificate names another issuer than itself, or is signed with another kind of key.
     case notSelfSigned
     /// The other side does not speak TLS 1.3.
     case versionTooOld
     /// The other side speaks TLS, but not for Nigh.
     case noCommonProtocol
-    /// The other side refused the certificate of this one, as these words say.
+    /// The other side refused this side's certificate, for the reason in these words.
     case certificateRefused(String)
-    /// The other side broke the handshake or the link off, as these words say.
+    /// The other side ended the handshake or the link, for the reason in these words.
     case refused(String)
-    /// The other side's hello names this PeerID, which is not that of its key.
+    /// The other side's hello names this PeerID, which does not belong to its key.
     case claimsAnotherPeer(PeerID)
-    /// What the two sides said to each other before the link was secure was changed on the way.
+    /// The prefaces, which are not encrypted, were changed on the way.
     case prefaceChanged
     /// Bytes were changed, left out or repeated on the way, or sent by somebody else.
     case damaged
-    /// The other side broke TLS's own rules.
+    /// The other side broke the rules of TLS, as described.
     case malformed(String)
 }
 
@@ -34,26 +34,27 @@ extension SecurityFault: CustomStringConvertible {
     /// The fault in words.
     public var description: String { facts.sentence }
 
-    /// What the person in front of it can do, where there is something.
+    /// What the user can do about it; nil if there is nothing.
     var advice: String? { facts.advice }
 
-    /// What is known about it. Whatever answers so has not proven that it is the peer, so calling again may always help.
+    /// Everything known about the fault. Calling again may always help, because the other side
+    /// has not proven that it is the peer.
     var facts: CauseFacts {
         switch self {
-        case .noCertificate: ofStranger("no certificate", "the other side showed no Ed25519 certificate")
+        case .noCertificate: certFault("no certificate", "the other side showed no Ed25519 certificate")
         case .severalCertificates(let count):
-            ofStranger("several certificates", "the other side showed \(count) certificates instead of one")
-        case .certificateExpired: ofClocks("certificate expired", "the other side's certificate has expired")
+            certFault("several certificates", "the other side showed \(count) certificates instead of one")
+        case .certificateExpired: timeFault("certificate expired", "the other side's certificate has expired")
         case .certificateNotYetValid:
-            ofClocks("certificate not yet valid", "the other side's certificate is not valid yet")
+            timeFault("certificate not yet valid", "the other side's certificate is not valid yet")
         case .wrongKeyKind(let kind):
-            ofStranger("wrong kind of key", "the other side's key is not Ed25519 but \(kind)")
+            certFault("wrong kind of key", "the other side's key is not Ed25519 but \(kind)")
         case .notSelfSigned:
-            ofStranger(
+            certFault(
                 "certificate not self-signed", "the other side's certificate is not one it has made itself")
-        case .versionTooOld: ofOtherTLS("TLS too old", "the other side does not speak TLS 1.3")
+        case .versionTooOld: tlsFault("TLS too old", "the other side does not speak TLS 1.3")
         case .noCommonProtocol:
-            ofOtherTLS("no common application protocol", "the other side speaks TLS, but not for Nigh")
+            tlsFault("no common application protocol", "the other side speaks TLS, but not for Nigh")
         case .certificateRefused(let words):
             CauseFacts(
                 "own certificate refused", "the other side refused our certificate: \(words)", .mayHelp,
@@ -91,7 +92,7 @@ extension SecurityFault: CustomStringConvertible {
         }
     }
 
-    private func ofStranger(_ label: String, _ sentence: String) -> CauseFacts {
+    private func certFault(_ label: String, _ sentence: String) -> CauseFacts {
         CauseFacts(
             label, sentence, .mayHelp,
             means:
@@ -101,21 +102,21 @@ extension SecurityFault: CustomStringConvertible {
             advice: "the other side needs one self-signed Ed25519 certificate")
     }
 
-    private func ofClocks(_ label: String, _ sentence: String) -> CauseFacts {
+    private func timeFault(_ label: String, _ sentence: String) -> CauseFacts {
         CauseFacts(
             label, sentence, .mayHelp,
             means: "By this device's clock the other side's certificate is not valid.",
             helps: "Set the clocks of both devices.", advice: "check the clocks of both devices")
     }
 
-    private func ofOtherTLS(_ label: String, _ sentence: String) -> CauseFacts {
+    private func tlsFault(_ label: String, _ sentence: String) -> CauseFacts {
         CauseFacts(
             label, sentence, .mayHelp, means: "The other side speaks TLS, but not TLS 1.3 for Nigh.",
             helps: "Look whether it is a Nigh program that answers there.",
             advice: "check that the other program speaks Nigh")
     }
 
-    /// One of every kind, in the order of `nigh errors`.
+    /// One example of every fault, in the order of `nigh errors`.
     static let kinds: [SecurityFault] = [
         .noCertificate, .severalCertificates(2), .certificateExpired, .certificateNotYetValid,
         .wrongKeyKind(""), .notSelfSigned, .versionTooOld, .noCommonProtocol, .certificateRefused(""),

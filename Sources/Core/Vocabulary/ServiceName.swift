@@ -1,9 +1,11 @@
-/// What a program offers and looks for, like `fourinarow`: 1 to 15 of a–z, 0–9 and `-` (RFC 6335).
+/// The name under which programs of one kind find each other, such as `fourinarow`: 1 to 15
+/// characters of a–z, 0–9 and `-` (RFC 6335).
 public struct ServiceName: Hashable, Sendable, CustomStringConvertible, LosslessStringConvertible {
-    /// The name itself.
+    /// The name as text.
     public let description: String
 
-    /// Nil unless `text` is 1 to 15 of a–z, 0–9 and `-`, with a letter in it, no hyphen at an end, and no two in a row.
+    /// Creates the service name `text`. Returns nil unless it has 1 to 15 characters of a–z, 0–9 and `-`, contains a
+    /// letter, has no hyphen at either end, and no two hyphens in a row.
     public init?(_ text: String) {
         let letters = UInt8(ascii: "a")...UInt8(ascii: "z")
         let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
@@ -19,7 +21,7 @@ public struct ServiceName: Hashable, Sendable, CustomStringConvertible, Lossless
 }
 
 extension ServiceName: ExpressibleByStringLiteral {
-    /// For names written in the program's source; a name that breaks the rule stops the program there.
+    /// Creates a service name from a literal in the source. Stops the program if the name is invalid.
     public init(stringLiteral value: String) {
         guard let name = ServiceName(value) else {
             preconditionFailure("\"\(value)\" is no service name: 1 to 15 of a-z, 0-9 and '-', with a letter")

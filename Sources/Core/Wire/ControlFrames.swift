@@ -1,10 +1,11 @@
-/// Where one side of a conversation stands: sent with the first frames on a link and from time to time after.
+/// The counts and grants of one side of a conversation, sent with the first frames on a
+/// link and from time to time afterwards.
 package struct Standing: Equatable {
     static let byteCount = 32
 
-    /// How many messages of each lane have come whole, since the conversation began.
+    /// The number of messages received whole since the conversation began, for each lane.
     package var received: InlineArray<2, UInt64> = [0, 0]
-    /// How many bytes of lane frames may have been sent on this link in all, for each lane.
+    /// The number of bytes of lane frames that the other side may send on this link in total, for each lane.
     package var granted: InlineArray<2, UInt64> = [0, 0]
 
     package static func == (left: Standing, right: Standing) -> Bool {
@@ -12,7 +13,7 @@ package struct Standing: Equatable {
             && left.granted[0] == right.granted[0] && left.granted[1] == right.granted[1]
     }
 
-    /// Writes all 32 bytes; allocates nothing.
+    /// Writes all 32 bytes without allocating.
     func write(to bytes: UnsafeMutableRawPointer) {
         bytes.storeBytes(of: received[0].bigEndian, as: UInt64.self)
         bytes.storeBytes(of: received[1].bigEndian, toByteOffset: 8, as: UInt64.self)
@@ -41,16 +42,17 @@ package struct Standing: Equatable {
     }
 }
 
-/// Asks for a conversation (`invite`), or for one to go on over this link (`resume`). The dialling side sends it.
+/// A request for a conversation (`invite`), or to continue one on this link (`resume`). The dialling side sends it.
 package struct ConversationRequest: Equatable {
-    /// Chosen at random by who invites.
+    /// A random number that the inviter draws.
     package var conversation: UInt64
-    /// Counts the sender's requests, to whomever; one not above what was already seen is out of date.
+    /// Counts the sender's requests, to all peers together. A request is out of date if its number
+    /// is not higher than one already seen.
     package var attempt: UInt64
     package var standing: Standing
-    /// How long the inviter waits for an answer; zero when resuming.
+    /// How long the inviter waits for an answer. Zero for a resume.
     package var timeoutMilliseconds: UInt32 = 0
-    /// What the inviting program says to the invited; empty when resuming.
+    /// What the inviting program says to the invited program. Empty for a resume.
     package var context: [UInt8] = []
 
     var payload: [UInt8] {
@@ -65,7 +67,7 @@ package struct ConversationRequest: Equatable {
 }
 
 extension ConversationRequest {
-    /// The longest context that is read, whatever this side sends itself.
+    /// The longest context that is accepted, regardless of the limit for the contexts that this side sends.
     static let contextLimit = 4_096
 
     init(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
@@ -79,10 +81,10 @@ extension ConversationRequest {
     }
 }
 
-/// The yes to a request.
+/// The acceptance of a request.
 package struct ConversationAcceptance: Equatable {
     package var conversation: UInt64
-    /// The accepting side's own count of requests, so that its earlier ones are known to be out of date.
+    /// The accepting side's own count of requests. It shows which of its earlier requests are out of date.
     package var attempt: UInt64
     package var standing: Standing
 
@@ -105,24 +107,24 @@ extension ConversationAcceptance {
     }
 }
 
-/// The no to a request.
+/// The refusal of a request.
 package struct ConversationRefusal: Equatable {
     package enum Code: UInt8 {
-        /// The program or person said no.
+        /// The program or person declined.
         case declined = 0
-        /// As many peers as `maxPeers` allows.
+        /// The session has as many peers as `maxPeers` allows.
         case full = 1
-        /// Too many invitations wait.
+        /// Too many invitations wait for an answer.
         case busy = 2
-        /// There is no such conversation to resume.
+        /// The conversation to resume does not exist.
         case unknownConversation = 3
-        /// A later request has been seen.
+        /// A later request has been seen already.
         case outOfDate = 4
     }
 
     package var conversation: UInt64
     package var code: Code
-    /// Not before this many seconds should the invitation be repeated; zero says nothing.
+    /// The number of seconds before which the invitation should not be repeated. Zero names no time.
     package var retryAfterSeconds: UInt32 = 0
     package var words: String = ""
 
@@ -137,7 +139,7 @@ package struct ConversationRefusal: Equatable {
 }
 
 extension ConversationRefusal {
-    /// A code from a later version counts as a plain no.
+    /// Reads a refusal. An unknown code from a later version counts as `declined`.
     init(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
         var reader = FieldReader(bytes)
         conversation = try reader.number(UInt64.self, "a refusal's conversation")

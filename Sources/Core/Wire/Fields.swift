@@ -1,9 +1,9 @@
-/// Writes the fields of rare frames, in network order, into a growing array.
+/// Writes the fields of infrequent frames, in network order, into a growing array.
 package struct FieldWriter {
-    /// What was written so far.
+    /// The bytes written so far.
     package private(set) var bytes: [UInt8]
 
-    /// A writer behind `bytes`.
+    /// Creates a writer that appends to `bytes`.
     package init(behind bytes: consuming [UInt8] = []) { self.bytes = bytes }
 
     package mutating func write<Number: FixedWidthInteger>(_ number: Number) {
@@ -12,14 +12,14 @@ package struct FieldWriter {
 
     package mutating func write(raw: some Sequence<UInt8>) { bytes.append(contentsOf: raw) }
 
-    /// Text behind its length as one byte; cut between characters where it is longer than 255 bytes.
+    /// Writes text with its length as one byte in front. Text longer than 255 bytes is cut between characters.
     package mutating func write(short text: String) {
         let kept = Self.cut(text, to: Int(UInt8.max))
         write(UInt8(kept.utf8.count))
         write(raw: kept.utf8)
     }
 
-    /// Text behind its length as two bytes; cut between characters where it is longer than `limit`.
+    /// Writes text with its length as two bytes in front. Text longer than `limit` bytes is cut between characters.
     package mutating func write(long text: String, atMost limit: Int = Int(UInt16.max)) {
         let kept = Self.cut(text, to: min(limit, Int(UInt16.max)))
         write(UInt16(kept.utf8.count))
@@ -32,12 +32,12 @@ package struct FieldWriter {
         return kept
     }
 
-    /// Writes `number` over what stands at `position`.
+    /// Overwrites the four bytes at `position` with `number`.
     package mutating func overwrite(_ number: UInt32, at position: Int) {
         withUnsafeBytes(of: number.bigEndian) { bytes.replaceSubrange(position..<position + 4, with: $0) }
     }
 
-    /// Bytes behind their length as two; at most 65,535.
+    /// Writes bytes with their count as two bytes in front. At most 65,535 bytes.
     mutating func write(block: [UInt8]) {
         precondition(block.count <= UInt16.max)
         write(UInt16(block.count))
@@ -45,7 +45,7 @@ package struct FieldWriter {
     }
 }
 
-/// Reads the fields of a frame; every read is checked and fails with the name of what is missing or wrong.
+/// Reads the fields of a frame. Every read is checked, and an error names the field that is missing or wrong.
 package struct FieldReader {
     private let bytes: UnsafeRawBufferPointer
     private var position = 0
@@ -68,13 +68,13 @@ package struct FieldReader {
         return Number(bigEndian: raw.loadUnaligned(as: Number.self))
     }
 
-    /// Text behind a one-byte length; must be UTF-8.
+    /// Reads text with its length as one byte in front. It must be UTF-8.
     package mutating func short(_ what: String) throws(WireError) -> String {
         let count = Int(try number(UInt8.self, what))
         return try text(of: try take(count, what), what)
     }
 
-    /// Text behind a two-byte length of at most `limit`; must be UTF-8.
+    /// Reads text with its length as two bytes in front. It must be UTF-8 and have at most `limit` bytes.
     package mutating func long(atMost limit: Int, _ what: String) throws(WireError) -> String {
         let count = Int(try number(UInt16.self, what))
         guard count <= limit else { throw .malformed("\(what) has \(count) bytes, the limit is \(limit)") }
@@ -88,8 +88,9 @@ package struct FieldReader {
         return text
     }
 
-    /// Short text that is meant for a person. Control characters become spaces: words are shown as they are, often on a
-    /// terminal, and no peer is to move its cursor.
+    /// Reads short text for people, with control characters replaced by spaces.
+    ///
+    /// Such words are often shown on a terminal as they are, and a peer must not be able to move its cursor.
     mutating func words(_ what: String) throws(WireError) -> String {
         let text = try short(what)
         let isControl = { (scalar: Unicode.Scalar) in scalar.properties.generalCategory == .control }
@@ -99,20 +100,20 @@ package struct FieldReader {
         return String(shown)
     }
 
-    /// Bytes behind a two-byte length, at most `limit`.
+    /// Reads bytes with their count as two bytes in front. At most `limit` bytes.
     mutating func block(atMost limit: Int, _ what: String) throws(WireError) -> [UInt8] {
         let count = Int(try number(UInt16.self, what))
         guard count <= limit else { throw .malformed("\(what) has \(count) bytes, the limit is \(limit)") }
         return Array(try take(count, what))
     }
 
-    /// What is left.
+    /// Returns all bytes that have not been read.
     mutating func rest() -> UnsafeRawBufferPointer {
         defer { position = bytes.count }
         return UnsafeRawBufferPointer(rebasing: bytes[position...])
     }
 
-    /// Fails unless everything was read.
+    /// Fails unless all bytes have been read.
     package func finish(_ what: String) throws(WireError) {
         guard remaining == 0 else { throw .malformed("\(what) has \(remaining) bytes too many") }
     }

@@ -1,8 +1,8 @@
-/// What one whole frame says, for whoever looks at frames without being at either end of the link.
+/// The content of one whole frame, for tools that read frames without being an end of the link, such as `nigh trace`.
 package enum FrameContent {
     case hello(Hello)
     case close(LinkClose)
-    /// A ping or pong, with its token and how much more it carries.
+    /// A ping or a pong, with its token and the number of bytes behind the token.
     case ping(token: UInt64, extra: Int)
     case pong(token: UInt64, extra: Int)
     case acknowledge(Standing)
@@ -11,16 +11,16 @@ package enum FrameContent {
     case accept(ConversationAcceptance)
     case decline(ConversationRefusal)
     case pair(PairingMessage)
-    /// A message of so many bytes.
+    /// A message of `size` bytes.
     case message(Lane, size: Int)
-    /// A message of so many bytes that follows in pieces.
+    /// The beginning of a message of `size` bytes that follows in pieces.
     case begin(Lane, size: Int)
     case piece(Lane, size: Int)
     case unreliable(size: Int)
-    /// Of a later version, and to be skipped.
+    /// A frame type of a later version, which a receiver skips.
     case unknown(type: UInt8)
 
-    /// Reads the payload of a frame of that type; fails as the receiver of such a frame does.
+    /// Reads the payload of a frame of type `type`. Fails if a receiver of the frame would fail.
     package init(type: UInt8, reading bytes: UnsafeRawBufferPointer) throws(WireError) {
         guard let known = FrameType(rawValue: type) else {
             guard type >= FrameType.firstOptional else { throw .unknownCritical(type: type) }
@@ -73,7 +73,8 @@ package enum FrameContent {
 }
 
 extension FrameType {
-    /// The type's name in docs/PROTOCOL.md, a word; for an unknown one its number, as in `0x93`.
+    /// Returns the name of a frame type in docs/PROTOCOL.md, as one word. An unknown type is
+    /// named by its number, such as `0x93`.
     package static func name(of type: UInt8) -> String {
         switch FrameType(rawValue: type) {
         case .bulkMessage: "message-bulk"
@@ -86,6 +87,6 @@ extension FrameType {
 }
 
 extension LinkClose {
-    /// The code's name in docs/PROTOCOL.md; those of later versions count as `other`.
+    /// Returns the name of a code in docs/PROTOCOL.md. Codes of later versions are named `other`.
     package static func name(of code: UInt16) -> String { "\(Code(rawValue: code) ?? .other)" }
 }

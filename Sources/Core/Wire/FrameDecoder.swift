@@ -1,21 +1,23 @@
-/// Cuts a stream of bytes into frames, however the bytes were cut on their way.
+/// Finds the frames in a stream of bytes that may be split anywhere.
 ///
-/// Call `feed` with what came, then `next` until it is nil. Frames are handed out in place where they lie whole in
-/// one slice; only a frame that is split over slices is copied together first. Pieces of large messages are handed
-/// out as they come, never collected. No length is believed before it is checked, and nothing is allocated by one.
+/// Call `feed` with received bytes, then `next` until it returns nil. A frame that lies whole in one slice is
+/// returned in place; only a frame that is split over several slices is copied together first. Pieces of large
+/// messages are returned as they arrive and are never collected. Each announced length is checked before it is used,
+/// and before memory is allocated for it.
 ///
-/// After an error the stream has no frame borders any more: the decoder must not be used again.
+/// After an error the frame borders in the stream are lost: do not use the decoder any more.
 package struct FrameDecoder {
-    /// One frame, or a part of a `piece` frame. Borrowed: valid until the next call to the decoder.
+    /// One frame, or a part of a `piece` frame. Valid until the next call to the
+    /// decoder, because the bytes are not copied.
     package struct Frame {
         package let type: UInt8
         package let bytes: UnsafeRawBufferPointer
-        /// How many bytes of header and payload this accounts for in flow control; the first part of a piece
-        /// accounts for its header.
+        /// The number of header and payload bytes to count in flow control. For a piece that arrives in parts,
+        /// the first part also counts the header.
         package let wireBytes: Int
     }
 
-    /// The longest payload accepted; smaller before the hellos than after.
+    /// The longest accepted payload. It is smaller before the hellos than afterwards.
     var maximumPayload: Int
 
     private var waiting = ByteQueue()
@@ -25,22 +27,22 @@ package struct FrameDecoder {
             front = current?.pointer ?? UnsafeRawBufferPointer(start: nil, count: 0)
         }
     }
-    /// Where the bytes of `current` are: asking the slice itself for each frame would take a reference each time.
+    /// The bytes of `current`, stored because asking the slice for each frame would take a reference each time.
     private var front = UnsafeRawBufferPointer(start: nil, count: 0)
     private var position = 0
 
-    /// Bytes of the frame being put together, header included, while it is split over slices.
+    /// The bytes of a frame that is split over slices and is being copied together, including its header.
     private var assembly: Chunk?
     private var assembled = 0
 
     private var pieceType: UInt8 = 0
     private var pieceLeft = 0
-    /// The bytes of its header, until they have been accounted for.
+    /// The bytes of the piece's header that have not been counted yet.
     private var pieceHeaderBytes = 0
 
     package init(maximumPayload: Int) { self.maximumPayload = maximumPayload }
 
-    /// Adds what came. The slices are kept until they are parsed.
+    /// Adds received bytes. The decoder keeps the slice until it is parsed.
     package mutating func feed(_ slice: ByteSlice) {
         if current == nil {
             current = slice.isEmpty ? nil : slice
@@ -49,10 +51,10 @@ package struct FrameDecoder {
         }
     }
 
-    /// How many bytes were fed and have not been handed out.
+    /// The number of bytes that were fed and have not been returned.
     package var unparsedByteCount: Int { (current?.count ?? 0) - position + waiting.byteCount + assembled }
 
-    /// The next frame, or part of a piece; nil when more bytes are needed.
+    /// Returns the next frame or part of a piece. Nil if more bytes are needed.
     package mutating func next() throws(WireError) -> Frame? {
         while true {
             guard let base = front.baseAddress else { return nil }
@@ -91,8 +93,8 @@ package struct FrameDecoder {
         }
     }
 
-    /// The next frame where it is a message that lies whole at the front, which nearly all are; else nil, and `next` finds
-    /// out what there is.
+    /// Returns the next frame if it is a message that lies whole at the front, as nearly all messages do.
+    /// Otherwise returns nil; call `next` then.
     @inline(__always)
     package mutating func nextWholeMessage() -> Frame? {
         let available = front.count &- position
@@ -109,9 +111,10 @@ package struct FrameDecoder {
             bytes: .init(start: start + FrameHeader.byteCount, count: header.payloadLength), wireBytes: whole)
     }
 
-    /// A slice of `bytes`, which are those of a frame or of several that lie whole one behind the other, that outlives the
-    /// decoder's next call; shares memory, copies nothing.
-    /// Mutating only to be called in place: a class that holds the decoder would hand out a copy of all of it.
+    /// Returns a slice of `bytes` that stays valid after the decoder's next call. It shares memory and copies nothing.
+    ///
+    /// `bytes` are those of a frame, or of several whole frames one behind the other. The method is mutating only so
+    /// that it is called in place: otherwise a class that holds the decoder would copy all of it first.
     mutating func retain(_ bytes: UnsafeRawBufferPointer) -> ByteSlice {
         guard let address = bytes.baseAddress, !bytes.isEmpty else { return ByteSlice([]) }
         if let assembly, assembly.base <= address, address < assembly.base + assembly.capacity {
@@ -140,7 +143,7 @@ package struct FrameDecoder {
         pieceHeaderBytes = FrameHeader.byteCount
     }
 
-    /// Moves bytes of a split frame to the assembly chunk; the frame once it is whole.
+    /// Copies bytes of a split frame to the assembly chunk. Returns the frame once it is whole.
     private mutating func assemble(from start: UnsafeRawPointer, available: Int) throws(WireError) -> Frame? {
         let missingHeader = FrameHeader.byteCount &- assembled
         if missingHeader > 0 {
@@ -181,10 +184,11 @@ package struct FrameDecoder {
             wireBytes: FrameHeader.byteCount &+ header.payloadLength)
     }
 
-    /// Makes sure the assembly chunk has `capacity` and that nobody kept a slice of it; `capacity` was checked.
+    /// Makes sure that the assembly chunk has `capacity` bytes and that nobody keeps a slice of
+    /// it. The caller has checked `capacity`.
     private mutating func prepareAssembly(capacity: Int) {
-        let isOurs = assembled > 0 || isKnownUniquelyReferenced(&assembly)
-        if isOurs, let assembly, assembly.capacity >= capacity { return }
+        let isUnshared = assembled > 0 || isKnownUniquelyReferenced(&assembly)
+        if isUnshared, let assembly, assembly.capacity >= capacity { return }
         let larger = Chunk(capacity: max(capacity, 256))
         if assembled > 0, let assembly { larger.base.copyMemory(from: assembly.base, byteCount: assembled) }
         assembly = larger

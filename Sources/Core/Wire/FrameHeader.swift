@@ -1,9 +1,9 @@
-/// What stands before every frame: 24 bits of payload length, 8 bits of type, in network order.
+/// The header of every frame: 24 bits of payload length and 8 bits of type, in network order.
 @usableFromInline
 struct FrameHeader: Equatable {
     /// The size of a header on the wire.
     static let byteCount = 4
-    /// The longest payload 24 bits can announce; agreed limits are far below.
+    /// The longest payload that 24 bits can announce. The limits that two sides agree on are far lower.
     static let maximumPayload = 1 << 24 - 1
 
     let type: UInt8
@@ -28,8 +28,8 @@ struct FrameHeader: Equatable {
     }
 }
 
-/// The kinds of frames. Types from 0x80 on are optional: who does not know one skips it. An unknown type below 0x80
-/// ends the link.
+/// The types of frames. Types from 0x80 on are optional: a receiver that does not know one skips it. An
+/// unknown type below 0x80 ends the link.
 package enum FrameType: UInt8, CaseIterable {
     case hello = 0x01
     case close = 0x02
@@ -41,24 +41,24 @@ package enum FrameType: UInt8, CaseIterable {
     case decline = 0x08
     case resume = 0x09
     case pair = 0x0A
-    /// A whole reliable message of the main lane; the bulk lane's stands one above, and so below.
+    /// A whole reliable message of the main lane. The type for the bulk lane is one higher, here and below.
     case message = 0x10
     case bulkMessage = 0x11
-    /// Announces a message that follows in pieces, and its size.
+    /// Announces the size of a message that follows in pieces.
     case begin = 0x12
     case bulkBegin = 0x13
-    /// The next bytes of the message that was begun; may be parsed before it is complete.
+    /// The next bytes of the announced message. They may be parsed before the frame is complete.
     case piece = 0x14
     case bulkPiece = 0x15
     case unreliable = 0x20
 
-    /// From this value on an unknown type is skipped.
+    /// The first optional type. Unknown types from here on are skipped.
     package static let firstOptional: UInt8 = 0x80
 
-    /// The longest payload of a ping that is answered, besides its token.
+    /// The longest payload of a ping besides its token. A longer ping is a violation.
     package static let pingPayloadLimit = 1_024
 
-    /// Whether a frame of this type is a message by itself.
+    /// Returns whether a frame of this type is a whole message.
     @inline(__always)
     static func isWholeMessage(_ type: UInt8) -> Bool {
         type == message.rawValue || type == bulkMessage.rawValue || type == unreliable.rawValue
@@ -69,18 +69,18 @@ package enum FrameType: UInt8, CaseIterable {
     static func piece(on lane: Lane) -> FrameType { lane == .main ? .piece : .bulkPiece }
 }
 
-/// One of the two ordered rows in which reliable messages to a peer wait.
+/// One of the two ordered queues in which reliable messages to a peer wait.
 ///
-/// Within a lane messages arrive in the order they were sent. The lanes take turns on the wire a few kilobytes at a
-/// time, so a game's moves on `.main` do not wait behind the file that goes by `.bulk`.
+/// Within a lane, messages arrive in the order in which they were sent. The lanes take turns on the wire, some
+/// kilobytes at a time, so a game's moves on `.main` do not wait behind a file on `.bulk`.
 public enum Lane: UInt8, Hashable, Sendable, CaseIterable {
-    /// For everything that has no reason to be elsewhere.
+    /// The default lane.
     case main = 0
-    /// For what is large and may be overtaken.
+    /// The lane for large messages that others may overtake.
     case bulk = 1
 }
 
-/// Why bytes from the wire are no frame or no field.
+/// Why received bytes are not a valid frame or field.
 package enum WireError: Error, Hashable {
     case oversize(type: UInt8, length: Int, limit: Int)
     case unknownCritical(type: UInt8)
@@ -88,7 +88,7 @@ package enum WireError: Error, Hashable {
 
     var asViolation: NighError.Cause { .protocolViolation(words) }
 
-    /// What is wrong, without saying who did it: both sides are told the same.
+    /// What is wrong, without naming the side that did it, because both sides get the same text.
     package var words: String {
         switch self {
         case .oversize(let type, let length, let limit):

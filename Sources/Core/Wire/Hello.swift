@@ -1,24 +1,26 @@
-/// The first frame on a link, both ways: who speaks, for which service, and what the sender can take.
+/// The first frame in each direction of a link. It names the sender and its service, and states its limits.
 package struct Hello: Equatable {
-    /// The versions of the protocol this code speaks.
+    /// The protocol versions that this code speaks.
     static let spokenVersions: ClosedRange<UInt8> = 1...1
 
     package var versions: ClosedRange<UInt8> = Self.spokenVersions
-    /// Optional abilities, a bit each; none is defined in version 1.
+    /// Optional abilities, one per bit. Version 1 defines none.
     package var abilities: UInt32 = 0
     package var peer: PeerID
     package var incarnation: UInt64
     package var service: ServiceName
     package var name: DisplayName
-    /// The longest frame payload the sender takes.
+    /// The longest frame payload that the sender accepts.
     package var maximumFrame: Int
-    /// The longest message the sender takes.
+    /// The longest message that the sender accepts.
     package var maximumMessage: Int
-    /// The dialling side's preface and the accepting side's, as the sender of the hello knows them: prefaces go unprotected,
-    /// so that both sides compare what they sent and saw once nobody can change it any more. Nil in plaintext.
+    /// Both prefaces as the sender of the hello sent and received them, the dialling side's first. Nil in plaintext.
+    ///
+    /// Prefaces are not protected. So both sides compare here, where nobody can change anything
+    /// any more, what they sent and received.
     package var prefaces: [UInt8]?
 
-    /// A hello of today's version and abilities, without what security adds.
+    /// Creates a hello of the current version and abilities, without the prefaces.
     package init(
         peer: PeerID, incarnation: UInt64, service: ServiceName, name: DisplayName, maximumFrame: Int,
         maximumMessage: Int
@@ -31,7 +33,7 @@ package struct Hello: Equatable {
         self.maximumMessage = maximumMessage
     }
 
-    /// The highest version in both ranges.
+    /// Returns the highest version in both ranges, or nil if there is none.
     func commonVersion(with offered: ClosedRange<UInt8>) -> UInt8? {
         let highest = min(versions.upperBound, offered.upperBound)
         return highest >= max(versions.lowerBound, offered.lowerBound) ? highest : nil
@@ -56,15 +58,16 @@ package struct Hello: Equatable {
         return writer.bytes
     }
 
-    /// What the field with both prefaces begins with.
+    /// The tag of the field with both prefaces.
     private static let prefacesTag: UInt8 = 0x01
 }
 
 extension Hello {
-    /// Whoever sends less than this could not receive a control frame.
+    /// The smallest allowed `maximumFrame`. A peer that accepts less could not receive every control frame.
     static let leastMaximumFrame = 8_192
 
-    /// The versions that a hello offers: how it begins in every version of the protocol, also where the rest cannot be read.
+    /// Returns the versions that a hello offers. A hello begins with them in every version of the protocol, so they
+    /// can be read even if the rest cannot.
     static func versions(of bytes: UnsafeRawBufferPointer) throws(WireError) -> ClosedRange<UInt8> {
         var reader = FieldReader(bytes)
         return try versions(reading: &reader)
@@ -77,8 +80,8 @@ extension Hello {
         return lowest...highest
     }
 
-    /// Reads a hello. Extension fields behind the known ones (tag, length, bytes) are skipped, unless their tag's highest bit
-    /// says that they must be understood.
+    /// Reads a hello. Skips unknown extension fields (tag, length, bytes) behind the known fields, unless the highest
+    /// bit of the tag says that the field must be understood.
     init(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
         var reader = FieldReader(bytes)
         versions = try Self.versions(reading: &reader)

@@ -1,7 +1,7 @@
-/// The last frame of a link: why it ends.
+/// The last frame of a link, which says why the link ends.
 package struct LinkClose: Hashable {
     package enum Code: UInt16, CaseIterable {
-        /// The conversation is over; everything has arrived.
+        /// The sender ended the conversation: everything is acknowledged, or it has stopped waiting for that.
         case left = 0
         case protocolViolation = 1
         case superseded = 2
@@ -17,26 +17,26 @@ package struct LinkClose: Hashable {
         case tooManyLinks = 12
         case tooSlow = 13
         case sessionClosed = 14
-        /// What stays for codes of later versions.
+        /// No other code fits; also stands for unknown codes of later versions.
         case other = 15
         case notPaired = 16
         case claimsAnotherPeer = 17
         case prefaceChanged = 18
     }
 
-    /// What is over when a link ends. Each includes the one before it.
+    /// What ends together with a link. Each scope includes the ones before it.
     package enum Scope: UInt8 {
-        /// The link alone: a conversation on it looks for another link, a request on it for another route.
+        /// Only the link. A conversation on it looks for another link, and a request on it tries another route.
         case link = 1
         /// Also the request on the link, and a conversation that the link carries.
         case request = 2
-        /// Also a conversation that was to be resumed on the link.
+        /// Also a conversation that the request on the link was to resume.
         case conversation = 3
     }
 
     package var code: Code
     package var words: String = ""
-    /// The code as it is on the wire: of a later version, it is more than `code` tells.
+    /// The code as a number, as on the wire. For an unknown code of a later version, `code` is `other`.
     package private(set) var number: UInt16
 
     var payload: [UInt8] {
@@ -62,8 +62,8 @@ package struct LinkClose: Hashable {
 }
 
 extension LinkClose.Scope {
-    /// What a close with this code ends; docs/PROTOCOL.md, section 6. Codes from 0x0100 on say so themselves, in their higher
-    /// byte, so that it is known of those of later versions, too.
+    /// Determines the scope of a close frame with this code; see docs/PROTOCOL.md, section 6. The higher byte of a code
+    /// from 0x0100 on states its scope, so that the scope is known even for codes of later versions.
     package init(of number: UInt16) {
         switch LinkClose.Code(rawValue: number) {
         case .left, .protocolViolation, .restarted, .notPaired: self = .conversation

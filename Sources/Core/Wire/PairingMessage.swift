@@ -1,19 +1,19 @@
-/// What two sides that are being paired say to each other: the payload of one frame.
+/// A message between two sides that are being paired: the payload of one `pair` frame.
 package enum PairingMessage: Equatable {
-    /// The asking side's first word: what it cannot take back.
+    /// The asking side's first message: the commitment to its nonce.
     case commitment(PairingValue)
     /// The asked side's nonce.
     case nonce(PairingValue)
-    /// The asking side's nonce, which it has committed to.
+    /// The asking side's nonce, to which it has committed.
     case reveal(PairingValue)
-    /// The person over there says that the digits are the same.
+    /// The sender's person says that the digits are the same.
     case confirmed
-    /// There will be no pairing.
+    /// The sender refuses the pairing.
     case refused(PairingRefusal)
-    /// A kind of a later version; what it says is not known.
+    /// A kind of message from a later version, whose content is unknown.
     case unknown(kind: UInt8)
 
-    /// What stands before the fields.
+    /// The first byte of the payload.
     private enum Kind: UInt8 {
         case commitment = 1
         case nonce = 2
@@ -33,7 +33,8 @@ package enum PairingMessage: Equatable {
         }
     }
 
-    /// Reads a whole payload, neither less nor more; of an unknown kind, whatever follows it.
+    /// Reads a payload, which must contain exactly one message. For an unknown kind,
+    /// the rest of the payload is ignored.
     package init(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
         var reader = FieldReader(bytes)
         let number = try reader.number(UInt8.self, "a pairing message's kind")
@@ -52,7 +53,7 @@ package enum PairingMessage: Equatable {
         try reader.finish("a pairing message")
     }
 
-    /// What errors call it.
+    /// The name of the message in errors.
     package var name: String {
         switch self {
         case .commitment: "commitment"
@@ -65,13 +66,13 @@ package enum PairingMessage: Equatable {
     }
 }
 
-/// 32 bytes that are sent while pairing: a commitment or a nonce.
+/// The 32 bytes of a commitment or a nonce, sent during pairing.
 package struct PairingValue: Hashable {
     static let byteCount = 32
 
     package let bytes: [UInt8]
 
-    /// Nil for any other number of bytes.
+    /// Creates a value from exactly 32 bytes. Returns nil for any other number of bytes.
     init?(_ bytes: some Collection<UInt8>) {
         guard bytes.count == Self.byteCount else { return nil }
         self.bytes = Array(bytes)

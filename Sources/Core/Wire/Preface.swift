@@ -1,11 +1,12 @@
-/// The first eight bytes of a pipe, both ways: that this is Nigh, and which kinds of security the sender would accept.
+/// The first eight bytes in each direction of a pipe. They identify Nigh and name the kinds
+/// of security that the sender accepts.
 package struct Preface: Equatable {
     package static let byteCount = 8
     static let magic: [UInt8] = Array("NIGH".utf8)
-    /// The layout of these eight bytes; it is not the protocol version, which the hellos settle.
+    /// The version of the preface's layout. The protocol version is another number, which the hellos agree on.
     static let layout: UInt8 = 1
 
-    /// The kinds of security, the stronger the higher the bit.
+    /// Kinds of security. A higher bit is a stronger kind.
     package struct Security: OptionSet {
         package let rawValue: UInt8
 
@@ -14,7 +15,7 @@ package struct Preface: Equatable {
         package static let plaintext = Security(rawValue: 1)
         package static let tls13 = Security(rawValue: 2)
 
-        /// The strongest kind both sides accept.
+        /// Returns the strongest kind that both sides accept, or nil if there is none.
         func strongestCommon(with other: Security) -> Security? {
             let common = intersection(other)
             if common.contains(.tls13) { return .tls13 }
@@ -28,7 +29,8 @@ package struct Preface: Equatable {
 
     init(security: Security) { self.security = security }
 
-    /// Reads eight bytes. Bits and bytes without a meaning yet are ignored, so that they can get one.
+    /// Reads the eight bytes. Ignores bits and bytes that have no meaning yet, so
+    /// that a later version can give them one.
     package init(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
         guard bytes.count == Self.byteCount, bytes.prefix(4).elementsEqual(Self.magic) else {
             throw .malformed("the other side does not speak Nigh")

@@ -1,48 +1,48 @@
-/// The discs that lie on the board, a value of two words.
+/// The discs on the board, stored in two words.
 ///
-/// Whatever plays, watches or draws a game holds one. It knows how discs fall and what a line of four is; it does not
-/// know whose turn it is, and does not end a game: the game above it does both. It does no input or output.
+/// Code that plays, watches or draws a game uses this value. It knows how discs fall and what a line of four is. It
+/// does not know whose turn it is, and does not end a game; `Game` does both. It does no I/O.
 public struct Board: Hashable, Sendable {
-    /// How wide it is.
+    /// The number of columns.
     public static let columns = 7
-    /// How high it is.
+    /// The number of rows.
     public static let rows = 6
 
     private(set) var red: UInt64 = 0
     private(set) var yellow: UInt64 = 0
 
-    /// A board without discs.
+    /// Creates an empty board.
     public init() {}
 
-    /// A board of these discs, as the bits that `Lines` numbers.
+    /// Creates a board from two bitboards in the bit order of `Lines`.
     init(red: UInt64, yellow: UInt64) {
         self.red = red
         self.yellow = yellow
     }
 
-    /// How many discs lie on it.
+    /// The number of discs on the board.
     public var count: Int { occupied.nonzeroBitCount }
 
-    /// Whether no column has room.
+    /// Whether all columns are full.
     public var isFull: Bool { occupied == Lines.cells }
 
-    /// The disc in a cell; nil if it is empty.
+    /// The disc in a cell, or nil if the cell is empty.
     public subscript(cell: Cell) -> Disc? {
         let bit: UInt64 = 1 << UInt64(cell.bit)
         if red & bit != 0 { return .red }
         return yellow & bit != 0 ? .yellow : nil
     }
 
-    /// Whether another disc may be dropped there.
+    /// Returns whether the column has room for another disc.
     public func hasRoom(in column: Column) -> Bool { height(of: column) < Board.rows }
 
-    /// How many discs lie in a column, which is also the row of the next one.
+    /// Returns the number of discs in a column, which is also the row of the next disc.
     public func height(of column: Column) -> Int {
         let whole: UInt64 = 1 << UInt64(Board.rows) - 1
         return (occupied >> UInt64(column.index * Lines.columnStride) & whole).nonzeroBitCount
     }
 
-    /// Lets a disc fall, and says where it came to lie; nil if the column has no room, and then nothing has changed.
+    /// Drops a disc and returns the cell where it lands, or changes nothing and returns nil if the column is full.
     public mutating func drop(_ disc: Disc, in column: Column) -> Cell? {
         guard let cell = Cell(column: column, row: height(of: column)) else { return nil }
         let bit: UInt64 = 1 << UInt64(cell.bit)
@@ -53,15 +53,15 @@ public struct Board: Hashable, Sendable {
         return cell
     }
 
-    /// The colour that has a line of four or more; nil if none has.
+    /// The colour that has a line of four or more, or nil if neither has.
     ///
-    /// No game goes on after a line. Where a caller drops discs all the same and both colours get one, this is red.
+    /// A game ends with the first line. If a caller goes on after that and both colours have a line, the winner is red.
     public var winner: Disc? {
         if Lines.contains(red) { return .red }
         return Lines.contains(yellow) ? .yellow : nil
     }
 
-    /// All cells of all lines of four or more that the winner has, sorted; empty if there is no winner.
+    /// All cells of all the winner's lines of four or more, sorted; empty if there is no winner.
     public var winningCells: [Cell] {
         guard let winner else { return [] }
         var bits = Lines.all(in: winner == .red ? red : yellow)
@@ -73,7 +73,8 @@ public struct Board: Hashable, Sendable {
         return cells
     }
 
-    /// Six lines of seven signs, the top row first: "." where it is empty, "R" and "Y"; each line ends with "\n".
+    /// The board as six lines of seven characters, top row first: "." for an empty cell, "R" and "Y" for the discs.
+    /// Each line ends with "\n".
     public var text: String {
         var text = ""
         for row in (0..<Board.rows).reversed() {

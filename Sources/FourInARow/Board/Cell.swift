@@ -1,11 +1,11 @@
-/// One of the 42 places for a disc. There is no value that is not on the board.
+/// One of the 42 cells of the board. Every value is on the board.
 public struct Cell: Hashable, Sendable, Comparable, CaseIterable, CustomStringConvertible {
-    /// The column it is in.
+    /// The column of the cell.
     public let column: Column
-    /// Counted from below, 0 to 5.
+    /// The row of the cell, 0 to 5, counted from the bottom.
     public let row: Int
 
-    /// The cell so many places above the ground; nil if the board is not that high.
+    /// Creates the cell in this row of the column, or returns nil if the board has no such row.
     public init?(column: Column, row: Int) {
         guard (0..<Board.rows).contains(row) else { return nil }
         self.column = column
@@ -17,22 +17,22 @@ public struct Cell: Hashable, Sendable, Comparable, CaseIterable, CustomStringCo
         self.row = row
     }
 
-    /// The cell of a bit as `Lines` numbers them.
+    /// Creates the cell of a bit in the bit order of `Lines`.
     init(bit: Int) {
         self.init(Column.allCases[bit / Lines.columnStride], within: bit % Lines.columnStride)
     }
 
-    /// The number of its bit as `Lines` numbers them.
+    /// The cell's bit number in the bit order of `Lines`.
     var bit: Int { column.index * Lines.columnStride + row }
 
-    /// All 42, column by column, each from below.
+    /// All 42 cells, column by column, each from the bottom up.
     public static let allCases: [Cell] = Column.allCases.flatMap { column in
         (0..<Board.rows).map { Cell(column, within: $0) }
     }
 
-    /// Column by column, each from below.
+    /// Orders cells column by column, each from the bottom up.
     public static func < (one: Cell, other: Cell) -> Bool { one.bit < other.bit }
 
-    /// As players write it: the column's letter, and the row counted from 1, such as "d1".
+    /// The cell as players write it: the column's letter and the row counted from 1, for example "d1".
     public var description: String { "\(column)\(row + 1)" }
 }

@@ -1,9 +1,9 @@
-/// One of the seven columns a disc can be dropped into. There is no value that is not a column.
+/// One of the seven columns that a disc can be dropped into. Every value is a column of the board.
 public struct Column: Hashable, Sendable, Comparable, CaseIterable, CustomStringConvertible {
-    /// Counted from the left, 0 to 6.
+    /// The number of the column, 0 to 6, counted from the left.
     public let index: Int
 
-    /// The column so many places from the left; nil if the board is not that wide.
+    /// Creates the column with this number, or returns nil if the board has no such column.
     public init?(_ index: Int) {
         guard (0..<Board.columns).contains(index) else { return nil }
         self.index = index
@@ -11,12 +11,12 @@ public struct Column: Hashable, Sendable, Comparable, CaseIterable, CustomString
 
     private init(within index: Int) { self.index = index }
 
-    /// All seven, from left to right.
+    /// All seven columns, from left to right.
     public static let allCases: [Column] = (0..<Board.columns).map { Column(within: $0) }
 
-    /// The leftmost is the least.
+    /// Orders columns from left to right.
     public static func < (one: Column, other: Column) -> Bool { one.index < other.index }
 
-    /// The letter players know it by, "a" to "g".
+    /// The letter that players use for the column, "a" to "g".
     public var description: String { String(UnicodeScalar(UInt8(ascii: "a") + UInt8(index))) }
 }

@@ -1,4 +1,4 @@
-/// One of the two colours of discs.
+/// The colour of a disc.
 public enum Disc: UInt8, Hashable, Sendable, CaseIterable {
     case red
     case yellow

@@ -1,12 +1,13 @@
 import NighCore
 
-/// Plays the game: given a board, it says where it would drop a disc.
+/// Plays the game: chooses a column for a board.
 ///
-/// Whoever plays against the machine holds one a game and calls `choose` when it is the bot's turn, on any thread, but
-/// not on one that must not wait: an answer may take a second. It is a value without shared state. It never plays a
-/// disc itself, and knows nothing of tables, turns or peers. How it thinks is in `docs/fourinarow-bot.md`.
+/// Create one bot for each game against the machine, and call `choose` when it is the bot's turn. Any thread may call
+/// it, but not one that must not block, because an answer may take a second. A bot is a value without shared state. It
+/// does not drop the disc itself, and knows nothing of tables, turns or peers. `docs/fourinarow-bot.md` describes how
+/// it chooses.
 public struct Bot: Sendable {
-    /// From the weakest to the one that gives nothing away.
+    /// The levels, from the weakest to the one that plays perfectly.
     public static let levels = 1...9
 
     private let level: Level
@@ -15,9 +16,10 @@ public struct Bot: Sendable {
     /// Nil below the highest level.
     private var expert: Expert?
 
-    /// A bot of one of the `levels`; the same seed and the same questions give the same answers.
+    /// Creates a bot of one of the `levels`.
     ///
-    /// The highest level takes 32 MiB, the others 1 MiB at most.
+    /// The same seed and the same questions give the same answers. The highest level uses 32 MiB, the others at most 1
+    /// MiB.
     ///
     /// - Precondition: `level` is 1 to 9.
     public init(level: Int, seed: UInt64) {
@@ -28,9 +30,9 @@ public struct Bot: Sendable {
         expert = self.level.isPerfect ? Expert(book: .standard) : nil
     }
 
-    /// The column it plays next as this colour.
+    /// Returns the column that the bot plays next with this colour.
     ///
-    /// - Precondition: nobody has a line, and some column has room.
+    /// - Precondition: neither colour has a line, and at least one column has room.
     public mutating func choose(on board: Board, as disc: Disc) -> Column {
         precondition(board.winner == nil && !board.isFull, "the game is over")
         let position = Position(board, toMove: disc)

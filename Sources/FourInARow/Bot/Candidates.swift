@@ -1,17 +1,18 @@
-/// The moves a search still has to try, the most promising first, in memory taken once for the whole search.
+/// The moves that a search still has to try, the most promising first, in memory that is allocated once for the whole
+/// search.
 struct Candidates {
-    /// A move a search may make, and how promising it looks.
+    /// A possible move, and how promising it is.
     struct Candidate {
         var landing: UInt64
-        /// The cells that would complete a line for the mover afterwards.
+        /// The cells that would complete a line for the mover after this move.
         var threats: UInt64
         var promise: Int
     }
 
-    /// Seven places for each number of discs on the board.
+    /// Seven entries for each number of discs on the board.
     private let places: UnsafeMutablePointer<Candidate>
 
-    /// Gives a search the memory, which must not be used after `body`.
+    /// Calls `body` with the memory for a search. The memory must not be used after `body` returns.
     static func withMemory<Result>(_ body: (Candidates) -> Result) -> Result {
         let capacity = Board.columns * (Board.columns * Board.rows + 1)
         return withUnsafeTemporaryAllocation(of: Candidate.self, capacity: capacity) {
@@ -19,12 +20,12 @@ struct Candidates {
         }
     }
 
-    /// Where the moves of a position with so many discs begin.
+    /// Returns the place of the first move of a position with `count` discs.
     @inline(__always) func first(_ count: Int) -> UnsafeMutablePointer<Candidate> {
         places + count &* Board.columns
     }
 
-    /// Puts these moves of a position with so many discs there, and gives the end.
+    /// Stores these moves of a position with `count` discs, sorted, and returns the end of them.
     @inline(__always) func sort(
         _ moves: UInt64, _ mover: UInt64, _ occupied: UInt64, _ count: Int
     ) -> UnsafeMutablePointer<Candidate> {
@@ -47,7 +48,7 @@ struct Candidates {
         return end
     }
 
-    /// How near a cell is to the middle, where more lines cross.
+    /// Returns how close a cell is to the middle column, where more lines cross.
     @inline(__always) private static func centrality(_ landing: UInt64) -> Int {
         let column = landing.trailingZeroBitCount / Lines.columnStride
         return 3 &- abs(3 &- column)

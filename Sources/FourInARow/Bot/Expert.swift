@@ -1,15 +1,15 @@
-/// The highest level: it keeps whatever outcome a position has in theory.
+/// The highest level: keeps the outcome that each position has in theory.
 ///
-/// Early on it plays what the book says, later what the solver has proven. Of several moves that keep the outcome it
-/// takes the one that looks best to a short search: the nearest win, or the farthest loss.
+/// Early in the game it plays by the book, later what the solver has proven. Of the moves that keep the outcome, it
+/// plays the one that a short search rates best: the nearest win or the farthest loss.
 struct Expert: Sendable {
     private let book: OpeningBook
     private var solver: Solver
 
-    /// How far it looks to put moves in order.
+    /// The depth of the search that orders the moves.
     static let depth = 10
-    /// On a board the book should have an answer for and has none, it looks at no more positions than this. From more
-    /// discs on it thinks until it knows.
+    /// The most positions to search on a board with fewer than `OpeningBook.end` discs that is not in the book. From
+    /// that many discs on, the search goes on until it knows.
     static let budget: UInt64 = 5_000_000
 
     init(book: OpeningBook, solver: consuming Solver = Solver()) {
@@ -17,7 +17,7 @@ struct Expert: Sendable {
         self.solver = solver
     }
 
-    /// The column to play. With few discs on a board that is not in the book, a budget bounds how long it thinks.
+    /// Returns the column to play. `budget` limits the search on a board with few discs that is not in the book.
     mutating func choose(
         _ position: Position, _ table: inout HorizonTable, budget: UInt64 = Expert.budget
     ) -> Column {
@@ -25,30 +25,31 @@ struct Expert: Sendable {
         let opinions = table.opinions(position, depth: Self.depth, margin: HorizonSearch.infinity)
         let favourite = opinions.moves[0]
         if HorizonSearch.isCertain(favourite.value) { return favourite.column }
-        // Where all moves but one lose soon there is nothing to find out.
+        // If all moves but one lose soon, there is nothing to find out.
         let open = opinions.moves.filter { !HorizonSearch.isCertain($0.value) }.map(\.column)
         if open.count == 1 { return open[0] }
         let isBounded = position.count < OpeningBook.end && budget < .max
         let end: UInt64 = isBounded ? solver.positions + budget : .max
-        // As long as nothing is proven about a move, it may be as good as the best.
-        var hopes = open
+        // A move about which nothing is proven may be as good as the best.
+        var unrefuted = open
         for goal in [Outcome.win, .draw] {
-            guard let isReached = ask(goal, position, end) else { return hopes[0] }
+            guard let isReached = ask(goal, position, end) else { return unrefuted[0] }
             guard isReached else { continue }
             for column in open {
-                // The move reaches the goal if the other side cannot keep us from it.
+                // The move reaches the goal if the other side cannot prevent it.
                 let theirGoal: Outcome = goal == .win ? .draw : .win
                 guard let isKept = ask(theirGoal, position.playing(position.landing(in: column)), end) else {
-                    return hopes[0]
+                    return unrefuted[0]
                 }
                 if !isKept { return column }
-                hopes.removeFirst()
+                unrefuted.removeFirst()
             }
         }
         return favourite.column
     }
 
-    /// Whether the position reaches the goal; nil if the solver has looked at `end` positions before it knew.
+    /// Returns whether the position reaches the goal, or nil if the solver has searched `end` positions without an
+    /// answer.
     private mutating func ask(_ goal: Outcome, _ position: Position, _ end: UInt64) -> Bool? {
         guard solver.positions < end else { return nil }
         return solver.reaches(goal, position, budget: end - solver.positions)

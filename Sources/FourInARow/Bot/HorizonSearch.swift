@@ -1,15 +1,15 @@
-/// Alpha-beta to a certain number of discs on the board, where it judges a position by its looks.
+/// An alpha-beta search to a given number of discs on the board, where it estimates the position.
 ///
-/// The bot's levels differ in how far that horizon is. Unlike `OutcomeSearch` it tells near wins from far ones.
+/// The bot's levels differ in this horizon. Unlike `OutcomeSearch`, the search distinguishes near wins from far ones.
 struct HorizonSearch {
-    /// A win with the n-th disc of the board is worth this less n; what only looks good is worth less than half of it.
+    /// A win with the n-th disc of the board has the value `win - n`. Estimates stay below half of `win`.
     static var win: Int { 10_000 }
-    /// More than any value there is.
+    /// Greater than every value.
     static var infinity: Int { 20_000 }
 
     private let table: HorizonTable.Access
     private let candidates: Candidates
-    /// The number of discs at which it judges by looks.
+    /// The number of discs at which the search estimates the position.
     private let horizon: Int
 
     init(table: HorizonTable.Access, candidates: Candidates, horizon: Int) {
@@ -18,12 +18,13 @@ struct HorizonSearch {
         self.horizon = horizon
     }
 
-    /// Whether a value means that one side has a line in sight, not that it looks better.
+    /// Returns whether a value means that one side can complete a line, and is not an estimate.
     static func isCertain(_ value: Int) -> Bool { abs(value) > win / 2 }
 
-    /// What a position is worth to the side to move: exact between the bounds, else at or beyond the one it passes.
+    /// Returns the value of a position for the side to move.
     ///
-    /// The board has no line yet.
+    /// The value is exact between the bounds. Otherwise it is at or beyond the bound that it passes. The board must
+    /// have no line yet.
     mutating func value(_ position: Position, above lower: Int, below upper: Int) -> Int {
         let (mover, occupied) = (position.mover, position.occupied)
         let count = position.count
@@ -35,7 +36,8 @@ struct HorizonSearch {
         return value(mover, occupied, threats, count, lower, upper)
     }
 
-    /// The same for a mover who cannot win at once; `threats` are the cells that complete a line of the other side.
+    /// Returns the same for a mover that cannot win at once. `threats` are the cells that complete a line of the other
+    /// side.
     private mutating func value(
         _ mover: UInt64, _ occupied: UInt64, _ threats: UInt64, _ count: Int, _ lower: Int, _ upper: Int
     ) -> Int {
@@ -49,7 +51,7 @@ struct HorizonSearch {
         moves &= ~(threats &>> 1)
         if moves == 0 { return (count &+ 2) &- Self.win }
         if count >= 40 { return 0 }
-        if count >= horizon { return Self.looks(mover, occupied, threats, count) }
+        if count >= horizon { return Self.rating(mover, occupied, threats, count) }
 
         let key = Position.key(mover, occupied)
         if let known = table.known(key, horizon) {
@@ -80,11 +82,11 @@ struct HorizonSearch {
         return best
     }
 
-    /// What a position seems to be worth to the side to move.
+    /// Estimates the value of a position for the side to move.
     ///
-    /// A cell that completes a line counts, and counts more in the rows its side gets in the end when columns fill up:
-    /// the first player the odd ones, the second the even ones.
-    private static func looks(_ mover: UInt64, _ occupied: UInt64, _ threats: UInt64, _ count: Int) -> Int {
+    /// Each cell that completes a line counts. It counts more in the rows that its side gets when the columns fill up:
+    /// the odd rows for the first player, the even rows for the second.
+    private static func rating(_ mover: UInt64, _ occupied: UInt64, _ threats: UInt64, _ count: Int) -> Int {
         let opponent = mover ^ occupied
         let own = Position.winningCells(mover, occupied)
         let ownRows = count & 1 == 0 ? Position.oddRows : Position.evenRows
@@ -94,7 +96,8 @@ struct HorizonSearch {
             &+ linesThrough(mover) &- linesThrough(opponent)
     }
 
-    /// How many lines run through these cells, summed: 3 through a corner, 13 through the middle ones.
+    /// Returns the number of lines through each of these cells, summed: 3 through a corner, 13 through the middle
+    /// cells.
     private static func linesThrough(_ discs: UInt64) -> Int {
         (discs & 0x0000_B402_D5AB_402D).nonzeroBitCount &+ 2
             &* (discs & 0x0000_8490_C663_0921).nonzeroBitCount

@@ -1,8 +1,9 @@
-/// What searches to a horizon have found out about positions, in memory that never grows.
+/// The results of searches to a horizon, in memory that never grows.
 ///
-/// An entry counts for one horizon only. What comes last replaces what was there. It is a value, like `OutcomeTable`.
+/// An entry is valid for one horizon only. A new entry replaces the one in its place. The table is a value, like
+/// `OutcomeTable`.
 struct HorizonTable: Sendable {
-    /// What a value says about the true one.
+    /// How a stored value relates to the true one.
     enum Bound: UInt64 {
         case exact = 1
         case atLeast = 2
@@ -12,20 +13,21 @@ struct HorizonTable: Sendable {
     private let entryBits: UInt64
     private var entries: [UInt64]
 
-    /// A table of 2 to the power of `entryBits` entries of eight bytes. With fewer than 9 a key would have no room.
+    /// Creates a table of 2 to the power of `entryBits` entries of eight bytes. With fewer than 9 bits, a key would not
+    /// fit.
     init(entryBits: Int) {
         precondition((9...24).contains(entryBits))
         self.entryBits = UInt64(entryBits)
         entries = Array(repeating: 0, count: 1 << entryBits)
     }
 
-    /// Gives a search the memory itself, which must not be used after `body`.
+    /// Calls `body` with the memory itself, which must not be used after `body` returns.
     mutating func withAccess<Result>(_ body: (Access) -> Result) -> Result {
         let bits = entryBits
         return entries.withUnsafeMutableBufferPointer { body(Access($0.baseAddress!, entryBits: bits)) }
     }
 
-    /// The table while a search runs.
+    /// Access to the table during a search.
     struct Access {
         private let entries: UnsafeMutablePointer<UInt64>
         private let tagBits: UInt64
@@ -35,12 +37,12 @@ struct HorizonTable: Sendable {
             tagBits = 49 - entryBits
         }
 
-        // From below: 16 bits of value, 2 of bound, 6 of horizon, and the tag.
+        // From the lowest bit: 16 bits of value, 2 of bound, 6 of horizon, and the tag.
         @inline(__always) private func tag(_ mixed: UInt64, _ horizon: Int) -> UInt64 {
             (mixed & (1 &<< tagBits &- 1)) &<< 6 | UInt64(truncatingIfNeeded: horizon)
         }
 
-        /// What a search to this horizon has found out about the position with this key.
+        /// Returns the result of a search to this horizon for the position with this key.
         @inline(__always) func known(_ key: UInt64, _ horizon: Int) -> (value: Int, bound: Bound)? {
             let mixed = Position.spread(key)
             let entry = entries[Int(truncatingIfNeeded: mixed &>> tagBits)]
@@ -50,7 +52,7 @@ struct HorizonTable: Sendable {
             return (Int(Int16(truncatingIfNeeded: entry)), bound)
         }
 
-        /// Keeps what a search to this horizon has found out about the position with this key.
+        /// Stores the result of a search to this horizon for the position with this key.
         @inline(__always) func keep(_ key: UInt64, _ horizon: Int, _ value: Int, _ bound: Bound) {
             let mixed = Position.spread(key)
             entries[Int(truncatingIfNeeded: mixed &>> tagBits)] =

@@ -1,12 +1,13 @@
-/// How strong a level of the bot is.
+/// The settings of one level of the bot.
 struct Level {
-    /// How many moves it looks ahead; 0 sees no more than a line it can complete at once.
+    /// The number of moves that the bot looks ahead. With 0, it sees only a line that it can complete at once.
     let depth: Int
-    /// Moves that seem worse than the best by up to so much are as good to it, except where a win or loss is in sight.
+    /// The bot treats moves that seem worse than the best by up to this value as equally good, unless a win or loss is
+    /// in sight.
     let margin: Int
-    /// Once in so many moves on average it does not think at all; nil: never.
+    /// Once in this many moves on average, the bot plays any possible move; nil for never.
     let carelessness: Int?
-    /// Whether it knows how each position ends.
+    /// Whether the bot knows how each position ends.
     let isPerfect: Bool
 
     private init(_ depth: Int, margin: Int, carelessness: Int? = nil, isPerfect: Bool = false) {
@@ -16,7 +17,7 @@ struct Level {
         self.isPerfect = isPerfect
     }
 
-    /// The levels from 1 on.
+    /// The settings of all levels, from level 1 on.
     static let all = [
         Level(0, margin: .max, carelessness: 3),
         Level(1, margin: 60, carelessness: 4),
@@ -29,6 +30,6 @@ struct Level {
         Level(10, margin: 0, isPerfect: true),
     ]
 
-    /// The table a search of this depth needs: 8 KiB, or 1 MiB.
+    /// The size of the table for a search of this depth, for `HorizonTable`: 8 KiB or 1 MiB.
     var tableBits: Int { depth < 6 ? 10 : 17 }
 }

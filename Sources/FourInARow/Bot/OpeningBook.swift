@@ -1,24 +1,25 @@
-/// What the highest level plays while few discs lie, since to find that out takes minutes.
+/// The answers of the highest level while there are few discs on the board, since a search takes minutes there.
 ///
-/// It has an answer wherever a game can come to in which one side has played by it: for the first player and for the
-/// second, whatever the other side did. Positions and their mirror images are one. On disk it is one digit a position:
-/// `walk` visits the positions in an order that follows from the answers, for who makes it and for who reads it alike.
+/// The book has an answer for every position that a game can reach in which one side plays by the book, as first or as
+/// second player, whatever the other side plays. A position and its mirror image count as one. The book is stored as
+/// one digit for each position. `walk` visits the positions in an order that follows from the answers, so the order is
+/// the same when the book is made and when it is read.
 package struct OpeningBook: Sendable {
-    /// The book has answers for boards with fewer discs.
+    /// The book has answers for boards with fewer discs than this.
     package static let end = 12
 
-    /// From keys of positions that are not greater than their mirror image, to the column to play.
+    /// The columns to play, by key. Of a position and its mirror image, the book has the lesser key.
     private var columns: [UInt64: Column] = [:]
 
     private init() {}
 
-    /// A book without an answer.
+    /// A book without answers.
     package static let empty = OpeningBook()
 
-    /// The one that `fourinarow-solver book` has made.
+    /// The book that `fourinarow-solver book` made.
     package static let standard = OpeningBook(digits: OpeningMoves.digits)!
 
-    /// A book of the digits that `make` gave; nil if they are not the digits of a book.
+    /// Creates a book from the digits that `make` returned, or returns nil if these are not the digits of a book.
     package init?(digits: String) {
         var rest = digits.utf8.filter { $0 != UInt8(ascii: "\n") }[...]
         let edge = walk { position, _ in
@@ -30,10 +31,10 @@ package struct OpeningBook: Sendable {
         guard edge != nil, rest.isEmpty else { return nil }
     }
 
-    /// Makes the digits, with all the time this takes. What the solver remembers saves time and changes no digit.
+    /// Makes the digits of a book, however long that takes. What the solver remembers saves time and changes no digit.
     ///
-    /// `tell` hears of each position before it is thought about: how many
-    /// discs it has, and how many positions of as many discs come after it.
+    /// `tell` is called before each position is searched, with the number of its discs and the number of positions with
+    /// as many discs that follow.
     package static func make(with solver: consuming Solver, tell: (_ discs: Int, _ waiting: Int) -> Void)
         -> String
     {
@@ -51,16 +52,16 @@ package struct OpeningBook: Sendable {
         return digits
     }
 
-    /// The boards on which the bot has to think by itself for the first time, and whose turn it is.
+    /// The boards on which the bot has to search by itself for the first time, and whose turn it is.
     package var edge: [(board: Board, toMove: Disc)] {
         var book = OpeningBook()
         let edge = book.walk { position, _ in column(for: position) } ?? []
         return edge.map { ($0.board, $0.discToMove) }
     }
 
-    /// Has a solver answer every n-th position with so many discs again.
+    /// Has a solver answer every `step`-th position with this number of discs again.
     ///
-    /// Gives how many it answered, and the boards where it would play something else.
+    /// Returns the number of positions that it answered, and the boards where its answer differs from the book's.
     package func answeredAnew(
         by solver: consuming Solver, discs: Int, every step: Int
     ) -> (count: Int, different: [Board]) {
@@ -81,10 +82,10 @@ package struct OpeningBook: Sendable {
         return (answered, different)
     }
 
-    /// How many positions it has an answer for.
+    /// The number of positions that the book has an answer for.
     package var count: Int { columns.count }
 
-    /// The answer for this position; nil if the book does not have it.
+    /// Returns the answer for this position, or nil if the book has none.
     func column(for position: Position) -> Column? {
         let key = position.key
         let mirrored = Position.mirrored(key)
@@ -92,15 +93,18 @@ package struct OpeningBook: Sendable {
         return key <= mirrored ? column : column.mirrored
     }
 
-    /// Visits every position a game by this book can come to, with few discs first, and notes the answers.
+    /// Visits every position that a game by this book can reach, and stores the answers.
     ///
-    /// Where a line can be completed at once the game is over; where only one move does not lose at once no answer is
-    /// asked for. Gives the first positions it has no answers for; nil, with the walk cut short, if `answer` gives nil.
+    /// It visits the positions of the first player before those of the second, and in each case those with fewer discs
+    /// first. A game counts as over when a line can be completed at once. Where only one move does not lose at once, it
+    /// does not call `answer`.
+    ///
+    /// Returns the first positions that have no answers. If `answer` returns nil, the walk stops and returns nil.
     private mutating func walk(_ answer: (_ position: Position, _ waiting: Int) -> Column?) -> [Position]? {
         var edge: [Position] = []
         let start = Position(mover: 0, occupied: 0)
         for beginning in [[start], start.followers] {
-            var layer = Set(beginning.map(\.normal))
+            var layer = Set(beginning.map(\.canonical))
             while let discs = layer.first?.count, discs < Self.end {
                 var next: Set<Position> = []
                 let positions = layer.sorted { $0.key < $1.key }
@@ -112,7 +116,7 @@ package struct OpeningBook: Sendable {
                     columns[position.key] = column
                     for follower in position.playing(position.landing(in: column)).followers
                     where !follower.canWinAtOnce {
-                        next.insert(follower.normal)
+                        next.insert(follower.canonical)
                     }
                 }
                 layer = next
@@ -124,7 +128,7 @@ package struct OpeningBook: Sendable {
 }
 
 extension Position {
-    /// Whose turn it is where red began.
+    /// The colour to move if red began.
     fileprivate var discToMove: Disc { count % 2 == 0 ? .red : .yellow }
 
     fileprivate var board: Board {
@@ -132,12 +136,12 @@ extension Position {
     }
 
     /// This position or its mirror image, whichever has the lesser key.
-    fileprivate var normal: Position {
+    fileprivate var canonical: Position {
         let mirrored = Position(mover: Self.mirrored(mover), occupied: Self.mirrored(occupied))
         return key <= mirrored.key ? self : mirrored
     }
 
-    /// What it can become with one more disc, where that completes no line.
+    /// The positions after one more disc, without those in which that disc completes a line.
     fileprivate var followers: [Position] {
         Column.allCases.compactMap { column in
             let landing = landing(in: column)
@@ -148,7 +152,7 @@ extension Position {
 
     fileprivate var canWinAtOnce: Bool { Self.winningCells(mover, occupied) & landings != 0 }
 
-    /// The move that alone does not lose at once; nil if there are several or none.
+    /// The only move that does not lose at once, or nil if there are several or none.
     fileprivate var onlyMove: Column? {
         let threats = Self.winningCells(opponent, occupied)
         let forced = landings & threats
@@ -159,6 +163,6 @@ extension Position {
 }
 
 extension Column {
-    /// The column in the same place from the other edge.
+    /// The column at the same distance from the other edge.
     fileprivate var mirrored: Column { Column.allCases[Board.columns - 1 - index] }
 }

@@ -1,9 +1,13 @@
-/// What a search to a horizon thinks of each move of one position.
+/// The values that a search to a horizon gives to the moves of one position.
 struct Opinions {
-    /// The columns with room and what a disc there is worth, the best first, of equals the nearest to the middle.
+    /// The columns with room and the value of a disc there, the best first. Among equals, the nearest to the middle
+    /// comes first.
     let moves: [(column: Column, value: Int)]
 
-    /// The columns that are as good as the best one, or worse by no more than this while nothing is certain.
+    /// Returns the columns that are as good as the best one.
+    ///
+    /// If the best value is an estimate, this includes the columns that are worse by up to `margin`, without certain
+    /// losses.
     func best(within margin: Int) -> [Column] {
         let top = moves[0].value
         let least =
@@ -14,9 +18,10 @@ struct Opinions {
 }
 
 extension HorizonTable {
-    /// Looks so many moves ahead from a position without a line.
+    /// Searches `depth` moves ahead from a position without a line.
     ///
-    /// Values are exact down to `margin` below the best; what is worse than that is only known to be.
+    /// Values are exact down to `margin` below the best. A move with a lower value is certain to be worse, but its
+    /// value is not exact.
     mutating func opinions(_ position: Position, depth: Int, margin: Int) -> Opinions {
         let landings = position.landings
         let columns = [3, 2, 4, 1, 5, 0, 6].map { Column.allCases[$0] }

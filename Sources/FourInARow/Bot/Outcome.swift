@@ -1,10 +1,10 @@
-/// How a game ends for the side to move, if both sides play as well as can be.
+/// The outcome of a game for the side to move, if both sides play perfectly.
 public enum Outcome: Int, Hashable, Sendable, Comparable, CaseIterable {
     case loss = -1
     case draw = 0
     case win = 1
 
-    /// The same end, as the other side sees it.
+    /// The same outcome, as the other side sees it.
     public var forOpponent: Outcome {
         switch self {
         case .loss: .win
@@ -13,6 +13,6 @@ public enum Outcome: Int, Hashable, Sendable, Comparable, CaseIterable {
         }
     }
 
-    /// A loss is less than a draw, and a draw less than a win.
+    /// Orders outcomes: a loss is less than a draw, and a draw less than a win.
     public static func < (one: Outcome, other: Outcome) -> Bool { one.rawValue < other.rawValue }
 }

@@ -1,17 +1,18 @@
-/// Alpha-beta for the outcome alone, which takes two questions of yes or no: is it a win, is it no loss.
+/// An alpha-beta search for the outcome alone. It asks two yes-or-no questions: is it a win, and is it no loss?
 ///
-/// `Solver` runs it. Each question is a search with an empty window, and the answers to both share a table. It is written
-/// for a compiler that does not optimise, too: no ranges, no closures, no arrays where positions go by the million.
+/// `Solver` runs it. Each question is a search with an empty window, and both questions share a table. The code is fast
+/// without compiler optimisation, too: it uses no ranges, closures or arrays where it visits millions of positions.
 struct OutcomeSearch {
     private let table: OutcomeTable.Access
     private let candidates: Candidates
-    /// How many positions may be looked at.
+    /// The most positions that the search may visit.
     private let budget: UInt64
     private(set) var positions: UInt64 = 0
 
-    /// Up to so many discs a position and its mirror image are one in the table. Later they hardly ever meet.
+    /// Up to this many discs, a position and its mirror image share an entry of the table. With more discs, they hardly
+    /// ever both occur.
     private static var mostDiscsMirrored: Int { 14 }
-    /// From so many discs on, what is known about the moves of a position is not looked up before trying them.
+    /// From this many discs on, the search does not look up the moves of a position before it tries them.
     private static var discsWithLittleWork: Int { 30 }
 
     init(table: OutcomeTable.Access, candidates: Candidates, budget: UInt64) {
@@ -20,16 +21,17 @@ struct OutcomeSearch {
         self.budget = budget
     }
 
-    /// Whether the answers mean nothing, because there were more positions to look at than allowed.
+    /// Whether the answers mean nothing, because the search needed more positions than its budget allows.
     var isExhausted: Bool { positions > budget }
 
-    /// The outcome for the side to move on a board without a line; means nothing if the search `isExhausted`.
+    /// Returns the outcome for the side to move on a board without a line. It means nothing if the search
+    /// `isExhausted`.
     mutating func outcome(_ position: Position) -> Outcome {
         if reaches(.win, position) { return .win }
         return reaches(.draw, position) ? .draw : .loss
     }
 
-    /// Whether the outcome for the side to move on a board without a line is at least this one.
+    /// Returns whether the outcome for the side to move, on a board without a line, is at least `goal`.
     mutating func reaches(_ goal: Outcome, _ position: Position) -> Bool {
         guard goal > .loss else { return true }
         let (mover, occupied) = (position.mover, position.occupied)
@@ -39,7 +41,7 @@ struct OutcomeSearch {
         return reaches(mover, occupied, threats, position.count, goal == .win)
     }
 
-    /// Whether the mover, who cannot win at once, wins (`wantsWin`), or else does not lose.
+    /// Returns whether a mover that cannot win at once wins (with `wantsWin`) or does not lose (without).
     ///
     /// - Parameter threats: the empty cells that would complete a line of the other side.
     private mutating func reaches(
@@ -53,7 +55,7 @@ struct OutcomeSearch {
             if forced & (forced &- 1) != 0 { return false }
             moves = forced
         }
-        // Nobody may play right below a cell where the other side wins.
+        // Playing directly below a cell where the other side wins loses at once.
         moves &= ~(threats &>> 1)
         if moves == 0 { return false }
         if count >= 40 { return !wantsWin }
@@ -68,7 +70,7 @@ struct OutcomeSearch {
         let first = candidates.first(count)
         let end = candidates.sort(moves, mover, occupied, count)
         var answer = false
-        // A move whose end is known already saves all the work; late in the game there is little to save.
+        // A move with a known outcome saves all the work. Late in the game there is little to save.
         if count < Self.discsWithLittleWork {
             var candidate = first
             while candidate < end, !answer {
@@ -96,7 +98,7 @@ struct OutcomeSearch {
         count <= mostDiscsMirrored ? Position.symmetricKey(mover, occupied) : Position.key(mover, occupied)
     }
 
-    /// What is known already says about a question; nil if nothing.
+    /// Returns the answer to a question that follows from what is known, or nil if none does.
     @inline(__always) private static func answer(_ known: UInt32, _ wantsWin: Bool) -> Bool? {
         if wantsWin {
             if known == OutcomeTable.Known.win { return true }
@@ -107,7 +109,7 @@ struct OutcomeSearch {
         return known == OutcomeTable.Known.loss ? false : nil
     }
 
-    /// What is known after this answer, and was known before.
+    /// Returns what is known after this answer, together with what was known before.
     @inline(__always) private static func learnt(_ answer: Bool, _ wantsWin: Bool, _ known: UInt32) -> UInt32
     {
         if wantsWin {
@@ -120,7 +122,8 @@ struct OutcomeSearch {
             ? OutcomeTable.Known.draw : OutcomeTable.Known.atLeastDraw
     }
 
-    /// What the empty cells alone decide: no line is left for one side, or the other side needs only follow.
+    /// Returns the answer that the empty cells alone decide, or nil. They decide it if one side has no possible line
+    /// left, or if the other side needs only to follow.
     @inline(__always) private static func answerWithoutSearch(
         _ mover: UInt64, _ occupied: UInt64, _ wantsWin: Bool
     ) -> Bool? {
@@ -133,9 +136,11 @@ struct OutcomeSearch {
         return answerByFollowing(mover, occupied, wantsWin)
     }
 
-    /// Where every column has an even number of discs, the other side can answer each disc with one on top of it.
+    /// Answers a question where every column has an even number of discs, so that the other side can answer each disc
+    /// with one on top of it.
     ///
-    /// Then it gets all even rows, and the mover all odd ones: false if that does not reach the goal, else nil.
+    /// The other side then gets all even rows, and the mover all odd ones. Returns false if that does not reach the
+    /// goal, otherwise nil.
     @inline(__always) private static func answerByFollowing(
         _ mover: UInt64, _ occupied: UInt64, _ wantsWin: Bool
     ) -> Bool? {

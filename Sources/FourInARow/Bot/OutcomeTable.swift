@@ -1,19 +1,20 @@
 /// What searches have proven about positions, in memory that never grows.
 ///
-/// A bucket is eight bytes with two places. The first keeps what took more work to find out, the second what came
-/// last. It is a value: a copy that is written to has memory of its own.
+/// A bucket has eight bytes and two entries. The first keeps the result that took the most work, the second the latest
+/// result. The table is a value: a copy that is written to gets memory of its own.
 struct OutcomeTable: Sendable {
     private let bucketBits: UInt64
     private var buckets: [UInt64]
 
-    /// A table of 2 to the power of `bucketBits` buckets. With fewer than 22 an entry would have no room for the key.
+    /// Creates a table of 2 to the power of `bucketBits` buckets. With fewer than 22 bits, the key would not fit into
+    /// an entry.
     init(bucketBits: Int = 22) {
         precondition((22...30).contains(bucketBits))
         self.bucketBits = UInt64(bucketBits)
         buckets = Array(repeating: 0, count: 1 << bucketBits)
     }
 
-    /// Gives a search the memory itself, which must not be used after `body`.
+    /// Calls `body` with the memory itself, which must not be used after `body` returns.
     mutating func withAccess<Result>(_ body: (Access) -> Result) -> Result {
         let bits = bucketBits
         return buckets.withUnsafeMutableBufferPointer { body(Access($0.baseAddress!, bucketBits: bits)) }
@@ -29,7 +30,7 @@ struct OutcomeTable: Sendable {
         @inline(__always) static var win: UInt32 { 5 }
     }
 
-    /// The table while a search runs.
+    /// Access to the table during a search.
     struct Access {
         private let buckets: UnsafeMutablePointer<UInt64>
         private let tagBits: UInt64
@@ -39,7 +40,7 @@ struct OutcomeTable: Sendable {
             tagBits = 49 - bucketBits
         }
 
-        /// What is known about the position with this key.
+        /// Returns what is known about the position with this key.
         @inline(__always) func known(_ key: UInt64) -> UInt32 {
             let mixed = Position.spread(key)
             let bucket = buckets[Int(truncatingIfNeeded: mixed &>> tagBits)]
@@ -50,7 +51,8 @@ struct OutcomeTable: Sendable {
             return second &>> 5 == tag ? second & 7 : 0
         }
 
-        /// Keeps what is known about the position with this key, which took so many positions to find out.
+        /// Stores what is known about the position with this key. `positions` is the number of positions that the
+        /// search visited for it.
         @inline(__always) func keep(_ key: UInt64, _ known: UInt32, positions: UInt64) {
             let mixed = Position.spread(key)
             let place = Int(truncatingIfNeeded: mixed &>> tagBits)

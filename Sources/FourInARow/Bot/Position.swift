@@ -1,6 +1,6 @@
-/// A board as a search sees it: the discs of whoever moves, and all discs.
+/// A board as a search sees it: the discs of the side to move, and all discs.
 ///
-/// Both colours look alike from here, so a position and the one with the colours exchanged are one.
+/// The colours make no difference here, so a position and the one with the colours exchanged are equal.
 struct Position: Hashable, Sendable {
     /// The discs of the side to move.
     var mover: UInt64
@@ -19,24 +19,24 @@ struct Position: Hashable, Sendable {
     var opponent: UInt64 { mover ^ occupied }
     var count: Int { occupied.nonzeroBitCount }
 
-    /// Where a disc would come to lie, one bit a column that has room.
+    /// The cells where a disc would land, one bit for each column with room.
     var landings: UInt64 { Self.landings(occupied) }
 
-    /// The position after the side to move has put a disc there.
+    /// Returns the position after the side to move has played this landing.
     func playing(_ landing: UInt64) -> Position {
         Position(mover: opponent, occupied: occupied | landing)
     }
 
-    /// The landing in a column; 0 if it has no room.
+    /// Returns the landing in a column, or 0 if the column is full.
     func landing(in column: Column) -> UInt64 { landings & Self.columnMask(column.index) }
 
-    /// A number no other position has, below 2^49: above each column's top disc the sum leaves a marker.
+    /// A number below 2^49 that no other position has: the sum leaves a marker above the top disc of each column.
     var key: UInt64 { Self.key(mover, occupied) }
 
     /// The lesser key of this position and its mirror image, which have the same value.
     var symmetricKey: UInt64 { Self.symmetricKey(mover, occupied) }
 
-    /// Whether the board looks the same in a mirror.
+    /// Whether the board equals its mirror image.
     var isSymmetric: Bool { key == Self.mirrored(key) }
 
     static func columnMask(_ index: Int) -> UInt64 {
@@ -55,14 +55,15 @@ struct Position: Hashable, Sendable {
         return key < mirrored ? key : mirrored
     }
 
-    /// The key in another order: neighbours are far apart, and each key still has a number of its own below 2^49.
+    /// Returns the key in another order: neighbouring keys become far apart, and each key still has a number of its own
+    /// below 2^49.
     ///
-    /// Tables take the upper bits for the place and keep the rest, so that the two together are the whole key.
+    /// Tables use the upper bits as the index and store the rest, so that the two together are the whole key.
     @inline(__always) static func spread(_ key: UInt64) -> UInt64 {
         (key &* 0x0001_3C6E_F372_FE95) & (1 &<< 49 &- 1)
     }
 
-    /// These bits with the columns in the other order.
+    /// Returns these bits with the order of the columns reversed.
     @inline(__always) static func mirrored(_ bits: UInt64) -> UInt64 {
         let column: UInt64 = 0x7F
         let outer = (bits & column) &<< 42 | (bits &>> 42) & column
@@ -71,14 +72,16 @@ struct Position: Hashable, Sendable {
         return outer | middle | inner | bits & column &<< 21
     }
 
-    /// The empty cells that would complete a line of four with these discs, whether a disc can be there already or not.
+    /// Returns the empty cells that would complete a line of four with these discs, whether or not a disc can land
+    /// there yet.
     @inline(__always) static func winningCells(_ discs: UInt64, _ occupied: UInt64) -> UInt64 {
         var found = (discs &<< 1) & (discs &<< 2) & (discs &<< 3)
         found |= along(discs, 6) | along(discs, 7) | along(discs, 8)
         return found & cells & ~occupied
     }
 
-    /// The same for the lines of one direction: three in a row on one side, or two on one and one on the other.
+    /// Returns the same for the lines of one direction: three discs on one side, or two on one side and one on the
+    /// other.
     @inline(__always) private static func along(_ discs: UInt64, _ stride: UInt64) -> UInt64 {
         let leftPair = (discs &<< stride) & (discs &<< (2 &* stride))
         let rightPair = (discs &>> stride) & (discs &>> (2 &* stride))
@@ -95,12 +98,12 @@ struct Position: Hashable, Sendable {
         return pairs & (pairs &>> (2 &* stride))
     }
 
-    // The same as in `Lines`, as literals: a stored constant costs a look at whether it is there yet, a million
-    // times a second.
+    // The same values as in `Lines`, as literals: each access to a stored constant checks whether it is initialised, a
+    // million times a second.
     @inline(__always) static var bottom: UInt64 { 0x0000_0408_1020_4081 }
     @inline(__always) static var cells: UInt64 { 0x0000_FDFB_F7EF_DFBF }
-    /// The second, fourth and sixth row from below.
+    /// The second, fourth and sixth row from the bottom.
     @inline(__always) static var evenRows: UInt64 { 0x0000_A952_A54A_952A }
-    /// The first, third and fifth row from below.
+    /// The first, third and fifth row from the bottom.
     @inline(__always) static var oddRows: UInt64 { 0x0000_54A9_52A5_4A95 }
 }

@@ -1,11 +1,11 @@
 import NighCore
 
-// What the session tells, and what comes of it. All of it on the loop.
+// Handles what the session reports. Everything here runs on the loop.
 extension Lobby {
     func took(_ event: SessionEvent) {
         switch event {
-        case .stateChanged(let peer, let before, let cause): moved(peer, from: before, cause)
-        case .peerChanged(let peer): changed(peer)
+        case .stateChanged(let peer, let before, let cause): stateChanged(peer, from: before, cause)
+        case .peerChanged(let peer): peerChanged(peer)
         case .invited(let invitation): invited(invitation)
         case .invitationEnded(let invitation, _):
             guard invitations.removeValue(forKey: invitation.peer.id) != nil else { return }
@@ -24,12 +24,12 @@ extension Lobby {
             }
             tell(.transport(scheme: scheme, condition))
         case .transportFailed(let error), .trustNotKept(let error): tell(.trouble(error))
-        // Nobody is paired here; that somebody is silent for a while is told once the link counts as broken.
+        // The game does not pair. A silent peer is reported once its link counts as broken.
         case .pairing, .paired, .pairingEnded, .suspected, .missed, .closed: break
         }
     }
 
-    private func changed(_ peer: Peer) {
+    private func peerChanged(_ peer: Peer) {
         peers[peer.id] = peer
         askSooner(peer.id)
         guard let before = people[peer.id] else { return tell() }
@@ -40,7 +40,7 @@ extension Lobby {
         tell(.changedTransport(now, from: old))
     }
 
-    private func moved(_ peer: Peer, from before: PeerState, _ cause: NighError?) {
+    private func stateChanged(_ peer: Peer, from before: PeerState, _ cause: NighError?) {
         peers[peer.id] = peer.state == .unavailable ? nil : peer
         askSooner(peer.id)
         switch (before, peer.state) {
@@ -86,7 +86,7 @@ extension Lobby {
             let outputs: [HostTable.Output]?
             switch wish {
             case .seat where table.hasFreeSeat:
-                outputs = table.seat(peer.id, name: Words(fitting: person.name) ?? Self.nameless)
+                outputs = table.seat(peer.id, name: Words(fitting: person.name) ?? Self.fallbackName)
             case .seat: outputs = nil
             case .watch: outputs = table.watch(peer.id)
             }
@@ -100,12 +100,12 @@ extension Lobby {
             return tell()
         case .lobby, .joining, .visiting: break
         }
-        // Nobody is expected any more.
+        // This peer is not expected any more.
         people[peer.id] = nil
         session.disconnect(peer.id)
     }
 
-    private static let nameless: Words = {
+    private static let fallbackName: Words = {
         guard let words = Words("somebody") else { preconditionFailure("no plain words") }
         return words
     }()
@@ -178,7 +178,7 @@ extension Lobby {
         case .joining(let journey) where journey.host == peer || journey.host == nil && people[peer] != nil:
             var table = VisitorTable()
             var outputs = table.received(bytes)
-            // Nobody is given another place than was asked for.
+            // The host must give the visitor the place that it asked for.
             if table.table != nil, table.isSeated != (journey.wish == .seat) {
                 outputs = [.leave(.falseReport)]
             }
@@ -193,16 +193,16 @@ extension Lobby {
     }
 
     func carryOut(_ outputs: [HostTable.Output]) {
-        var told = false
+        var hasReported = false
         for output in outputs {
             switch output {
             case .send(let bytes, let peers): send(bytes, to: peers)
             case .tell(let news):
-                told = true
+                hasReported = true
                 tell(.table(news))
             }
         }
-        if !told { tell() }
+        if !hasReported { tell() }
     }
 
     func carryOut(_ outputs: [VisitorTable.Output], _ host: PeerID) {
@@ -218,7 +218,7 @@ extension Lobby {
         }
     }
 
-    /// Whoever takes in nothing for so long that the buffer for it is full is no company.
+    /// Sends bytes to these peers, and disconnects each peer that has not read for so long that its buffer is full.
     private func send(_ bytes: [UInt8], to peers: [PeerID]) {
         var stalled: [PeerID] = []
         for peer in peers {
@@ -228,7 +228,7 @@ extension Lobby {
                 stalled.append(peer)
             }
         }
-        // Only now, since everybody else is told of it in turn.
+        // Only now, because each disconnection is sent to everybody else in turn.
         for peer in stalled { session.disconnect(peer) }
     }
 
@@ -239,9 +239,9 @@ extension Lobby {
         return other == peer
     }
 
-    // MARK: What is shown
+    // MARK: The view
 
-    /// Has others see whether the seat is free.
+    /// Advertises whether the seat is free.
     func publish() {
         guard case .hosting(let table) = stand else { return }
         let value = table.hasFreeSeat ? Info.open : Info.taken

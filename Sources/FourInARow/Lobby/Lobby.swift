@@ -1,35 +1,36 @@
 import NighCore
 
-/// One player among the tables near: sees them, hosts one, joins or watches another, plays. It has a session and knows no transport.
+/// A player among the tables nearby: sees tables, hosts one, joins or watches another, and plays. It has a session and
+/// knows no transport.
 ///
-/// Make one, `start` it, and `close` it when done. All members can be called from any thread. What comes of them is told on the
-/// session's loop, as a whole view each time; the handler must not block it.
+/// Create a lobby, `start` it, and `close` it when done. Any thread may call all members. The lobby reports every
+/// change on the session's loop, each time with a complete view. The handler must not block the loop.
 ///
-/// Confined to the session's loop from `start` on; hence `@unchecked Sendable`.
+/// `@unchecked Sendable`: confined to the session's loop from `start` on.
 public final class Lobby: @unchecked Sendable {
-    /// What a session of this game offers and looks for.
+    /// The service that sessions of this game advertise and look for.
     public static let service: ServiceName = "fourinarow"
 
-    /// Told with everything as it is now, and with what has happened; nil where there is nothing to say about it.
+    /// Called with the current view and with what has just happened, which is nil if there is nothing to say about it.
     public typealias Handler = @Sendable (LobbyView, LobbyNews?) -> Void
 
-    /// The key and the values under which a host says whether its seat is free.
+    /// The key and the values in the discovery info with which a host says whether its seat is free.
     enum Info {
         static let key = "table"
         static let open = "open"
         static let taken = "taken"
     }
 
-    /// How often the way there and back is measured.
-    private static let measurePause = Moment.Span.seconds(2)
-    /// So long a host may take to say how its table looks, once there is a conversation.
-    private static let welcomePatience = Moment.Span.seconds(10)
-    /// So long the person over there may take to answer.
-    private static let answerPatience = Duration.seconds(90)
-    /// So long a host who is not reached is called again.
-    private static let reachPatience = Moment.Span.seconds(30)
+    /// The interval between measurements of the round trip.
+    private static let measureInterval = Moment.Span.seconds(2)
+    /// The time that a host may take to send its welcome, once there is a conversation.
+    private static let welcomeTimeout = Moment.Span.seconds(10)
+    /// The time that the person at the other end may take to answer.
+    private static let answerTimeout = Duration.seconds(90)
+    /// The time during which an unreached host is called again.
+    private static let reachTimeout = Moment.Span.seconds(30)
 
-    /// Where one is, with what belongs to it.
+    /// Where the player is, and the state that belongs there.
     enum Stand {
         case lobby
         case hosting(HostTable)
@@ -37,24 +38,25 @@ public final class Lobby: @unchecked Sendable {
         case visiting(PeerID, VisitorTable)
     }
 
-    /// The way to a table.
+    /// An attempt to join a table.
     struct Journey {
         var number: UInt64
         var name: String
         var wish: TableWish
         /// Nil until it is known who answers at the address.
         var host: PeerID?
-        /// False while the last conversation with that host is still being ended.
+        /// False while the last conversation with that host is still ending.
         var hasAsked = true
-        /// When a host who is not reached is called again.
+        /// Decides when to call a host again that was not reached.
         var calls: RepeatedCall
-        /// Until then it is not.
+        /// The timer of the next call, while one is scheduled.
         var callTimer: LoopTimer?
-        /// Why the host was not reached, while they were to be seen.
+        /// Why the host was not reached while discovery still saw it.
         var failure: NighError?
 
-        /// What to tell where the last call ended with `error`: that nobody is seen any more says less than the failure
-        /// before.
+        /// Returns the reason to report if the last call failed with `error`.
+        ///
+        /// If `error` only says that the host is not seen any more, the failure before it says more.
         func reason(_ error: NighError) -> NighError {
             switch error.cause {
             case .noRoute, .unknownPeer: failure ?? error
@@ -63,31 +65,32 @@ public final class Lobby: @unchecked Sendable {
         }
     }
 
-    /// The session. It is this object's: nobody else starts or closes it.
+    /// The session. Only the lobby starts and closes it.
     public let session: Session
     private let loop: any EventLoop
     private var handler: Handler?
     var view: LobbyView
     var stand = Stand.lobby
-    /// Those near who have a table, and those one has a conversation with.
+    /// The peers that the session sees.
     var peers: [PeerID: Peer] = [:]
+    /// The people that the player has a conversation with.
     var people: [PeerID: Person] = [:]
-    /// Invitations that wait for this side's answer.
+    /// Invitations that wait for the player's answer.
     var invitations: [PeerID: Invitation] = [:]
-    /// Who was let in and is not connected yet.
+    /// What each peer wants whose invitation was accepted and that is not connected yet.
     var awaited: [PeerID: TableWish] = [:]
     private var journeys: UInt64 = 0
     private var acceptsAll = false
     private var measureTimer: LoopTimer?
     private var isClosing = false
 
-    /// A player called `name` on `loop`. The transports belong to the session from here on.
+    /// Creates a player called `name` on `loop`. From here on the transports belong to the session.
     public init(
         name: DisplayName, identity: Identity, trust: TrustStore = .ephemeral(),
         transports: [any Transport], loop: any EventLoop,
         adjusting adjust: (inout SessionConfiguration) -> Void = { _ in }
     ) {
-        // Whoever hosts no table is not to be found.
+        // A player without a table must not be found.
         var configuration = SessionConfiguration(service: Self.service, name: name, role: .client)
         adjust(&configuration)
         session = Session(
@@ -100,9 +103,9 @@ public final class Lobby: @unchecked Sendable {
         if loop.isCurrent { work(self) } else { loop.execute { work(self) } }
     }
 
-    // MARK: Life
+    // MARK: Starting and closing
 
-    /// Begins to look for tables. `handler` is told of everything from now on. Once only.
+    /// Starts to look for tables, and calls `handler` with every change from now on. Call this once only.
     public func start(_ handler: @escaping Handler) {
         onLoop { lobby in
             precondition(lobby.handler == nil, "a lobby was started twice")
@@ -117,7 +120,7 @@ public final class Lobby: @unchecked Sendable {
         }
     }
 
-    /// Leaves the table, and everything; returns when that is done. Nothing is told afterwards.
+    /// Leaves the table and closes the session, and returns when that is done. The handler is not called afterwards.
     public func close() async {
         onLoop { lobby in
             lobby.isClosing = true
@@ -132,11 +135,11 @@ public final class Lobby: @unchecked Sendable {
         handler?(view, news)
     }
 
-    // MARK: Own table
+    // MARK: Hosting a table
 
-    /// Opens a table of one's own, which others see and may come to; whatever table one was at is left.
+    /// Opens a table of the player's own, which others see and may come to. Leaves the current table, if there is one.
     ///
-    /// - Parameter acceptsAll: the first who wants to sit down may, without being asked about.
+    /// - Parameter acceptsAll: whether the first peer that wants the seat gets it without a question to the player.
     public func host(acceptsAll: Bool = false) {
         onLoop { lobby in
             lobby.leaveQuietly()
@@ -148,7 +151,7 @@ public final class Lobby: @unchecked Sendable {
         }
     }
 
-    /// Answers somebody who wants to sit down. Nothing happens where they do not any more.
+    /// Answers a peer that wants to sit down. Does nothing if the peer no longer wants to.
     public func answer(_ asker: PeerID, accept: Bool, words: String = "") {
         onLoop { lobby in
             guard let invitation = lobby.invitations[asker] else { return }
@@ -169,18 +172,19 @@ public final class Lobby: @unchecked Sendable {
         session.accept(invitation)
     }
 
-    // MARK: Other tables
+    // MARK: Joining a table
 
-    /// Asks for a seat at somebody's table, or to watch. What comes of it is told; `leave` takes it back.
+    /// Asks for a seat at a host's table, or to watch there. The handler gets the result. `leave` cancels the request.
     public func join(_ host: PeerID, as wish: TableWish) {
         onLoop { lobby in
             let name = lobby.peers[host]?.name.description ?? host.short
-            lobby.depart(to: name, as: wish, host: host)
+            lobby.startJoining(name, as: wish, host: host)
             lobby.ask()
         }
     }
 
-    /// Asks the host one is on the way to, unless the last conversation with it has yet to end: then once it has.
+    /// Invites the host of the current attempt. If the last conversation with that host is still ending, it waits for
+    /// the end.
     func ask() {
         guard case .joining(var journey) = stand, let host = journey.host else { return }
         switch peers[host]?.state {
@@ -190,8 +194,8 @@ public final class Lobby: @unchecked Sendable {
         if journey.hasAsked { journey.calls.begins(along: routes(to: host), at: loop.now) }
         stand = .joining(journey)
         guard journey.hasAsked else { return }
-        session.invite(host, context: journey.wish.bytes, timeout: Self.answerPatience) {
-            [weak self, number = journey.number] in self?.arrived($0, number)
+        session.invite(host, context: journey.wish.bytes, timeout: Self.answerTimeout) {
+            [weak self, number = journey.number] in self?.inviteCompleted($0, number)
         }
     }
 
@@ -199,36 +203,36 @@ public final class Lobby: @unchecked Sendable {
         peers[host]?.routes.map(\.address) ?? []
     }
 
-    /// Asks whoever hosts at that address, without discovery.
+    /// Asks the host at this address, without discovery.
     public func join(at address: TransportAddress, as wish: TableWish) {
         onLoop { lobby in
-            let number = lobby.depart(to: address.description, as: wish, host: nil)
-            lobby.session.invite(at: address, context: wish.bytes, timeout: Self.answerPatience) {
-                [weak lobby] in lobby?.arrived($0, number)
+            let number = lobby.startJoining(address.description, as: wish, host: nil)
+            lobby.session.invite(at: address, context: wish.bytes, timeout: Self.answerTimeout) {
+                [weak lobby] in lobby?.inviteCompleted($0, number)
             }
         }
     }
 
     @discardableResult
-    private func depart(to name: String, as wish: TableWish, host: PeerID?) -> UInt64 {
+    private func startJoining(_ name: String, as wish: TableWish, host: PeerID?) -> UInt64 {
         leaveQuietly()
         journeys += 1
-        let calls = RepeatedCall(from: loop.now, until: loop.now + Self.reachPatience)
+        let calls = RepeatedCall(from: loop.now, until: loop.now + Self.reachTimeout)
         stand = .joining(Journey(number: journeys, name: name, wish: wish, host: host, calls: calls))
         tell()
         return journeys
     }
 
-    private func arrived(_ result: Result<PeerID, NighError>, _ number: UInt64) {
+    private func inviteCompleted(_ result: Result<PeerID, NighError>, _ number: UInt64) {
         guard !isClosing else { return }
         guard case .joining(var journey) = stand, journey.number == number else {
-            // One has changed one's mind meanwhile.
+            // The player has changed plans in the meantime.
             if case .success(let host) = result, !isAtTable(with: host) { session.disconnect(host) }
             return
         }
         switch result {
         case .failure(let error):
-            // That nobody hosts at an address is an answer.
+            // A host that was asked by its address is not called again: that nobody hosts there is an answer.
             guard journey.host != nil, let next = journey.calls.nextCall(after: error, at: loop.now) else {
                 stand = .lobby
                 return tell(.couldNotJoin(name: journey.name, journey.reason(error)))
@@ -241,7 +245,7 @@ public final class Lobby: @unchecked Sendable {
         case .success(let host):
             journey.host = host
             stand = .joining(journey)
-            loop.schedule(at: loop.now + Self.welcomePatience) { [weak self] in self?.giveUp(number) }
+            loop.schedule(at: loop.now + Self.welcomeTimeout) { [weak self] in self?.giveUp(number) }
         }
     }
 
@@ -259,7 +263,7 @@ public final class Lobby: @unchecked Sendable {
         stand = .joining(journey)
     }
 
-    /// Something may be otherwise about the ways to a host who was not reached.
+    /// Calls an unreached host sooner than planned, if its routes have changed.
     func askSooner(_ host: PeerID) {
         guard case .joining(var journey) = stand, journey.host == host else { return }
         let sooner = journey.calls.nextCall(along: routes(to: host), at: loop.now)
@@ -276,7 +280,7 @@ public final class Lobby: @unchecked Sendable {
                 NighError(.inviting, .timedOut, peer: journey.name, advice: "they show no table")))
     }
 
-    /// Goes back to the lobby: from a table, with good-bye, or from the way to one.
+    /// Returns to the lobby: leaves the table with a goodbye, or cancels the attempt to join one.
     public func leave() {
         onLoop { lobby in
             lobby.leaveQuietly()
@@ -286,7 +290,7 @@ public final class Lobby: @unchecked Sendable {
 
     func leaveQuietly() {
         let left = stand
-        // What comes of leaving is no news any more.
+        // Events that follow from leaving are not news.
         stand = .lobby
         people = [:]
         switch left {
@@ -308,9 +312,9 @@ public final class Lobby: @unchecked Sendable {
 
     // MARK: Playing
 
-    /// Does something at the table one is at. What comes of it is told.
+    /// Performs an action at the current table. The handler gets the result.
     ///
-    /// - Parameter refused: called on the loop where it cannot be done now, with the reason.
+    /// - Parameter refused: called on the loop, with the reason, if the action is not possible now.
     public func act(_ action: Action, refused: @escaping @Sendable (Breach) -> Void = { _ in }) {
         onLoop { lobby in
             do throws(Breach) {
@@ -339,7 +343,7 @@ public final class Lobby: @unchecked Sendable {
     // MARK: Measuring
 
     private func measureLater() {
-        measureTimer = loop.schedule(at: loop.now + Self.measurePause) { [weak self] in
+        measureTimer = loop.schedule(at: loop.now + Self.measureInterval) { [weak self] in
             self?.measure()
             self?.measureLater()
         }
@@ -354,7 +358,7 @@ public final class Lobby: @unchecked Sendable {
         }
     }
 
-    /// The one at the other end of the table.
+    /// The peer at the other end of the table.
     var other: PeerID? {
         switch stand {
         case .hosting(let table): table.guest

@@ -1,70 +1,71 @@
 import NighCore
 
-/// Everything a screen of the game shows, at one moment.
+/// Everything that a screen of the game shows at one moment.
 public struct LobbyView: Hashable, Sendable {
-    /// What this side is called.
+    /// The name of the local player.
     public internal(set) var name: String
-    /// Who this side is.
+    /// The PeerID of the local player.
     public internal(set) var id: PeerID
-    /// The tables near, by name.
+    /// The tables nearby, sorted by name.
     public internal(set) var tables: [TableListing] = []
-    /// Where this side is.
+    /// Where the local player is.
     public internal(set) var place = Place.lobby
-    /// Who wants to sit down at this side's table and waits for an answer, the first who asked first.
+    /// The peers that want to sit down at the local player's table and wait for an answer, in the order in which they
+    /// asked.
     public internal(set) var askers: [Asker] = []
-    /// Where others can reach this side's table without discovery.
+    /// The addresses at which others can reach the local player's table without discovery.
     public internal(set) var addresses: [TransportAddress] = []
-    /// The transports that do not work now, by scheme, and why.
+    /// The transports that do not work now, by scheme, with the reason.
     public internal(set) var brokenTransports: [String: NighError] = [:]
 }
 
 extension LobbyView {
-    /// What `lobby` shows before it has started.
+    /// Creates the view of a lobby that has not started yet.
     public init(of lobby: Lobby) {
         self.init(name: lobby.session.configuration.name.description, id: lobby.session.id)
     }
 }
 
-/// Somebody's table, as one sees it from outside.
+/// A table nearby, seen from outside.
 public struct TableListing: Hashable, Sendable, Identifiable {
-    /// Whose it is.
+    /// The PeerID of the host.
     public let id: PeerID
-    /// What the host is called.
+    /// The name of the host.
     public let name: String
-    /// Whether its seat is free, as far as is known.
+    /// Whether the seat is free, as far as is known.
     public let hasFreeSeat: Bool
-    /// The ways to it, the preferred first: schemes of transports.
+    /// The schemes of the transports that lead to the table, the preferred one first.
     public let transports: [String]
-    /// How good the preferred way looks, 0 to 1, where that is known.
+    /// The quality of the preferred route, 0 to 1; nil if it is not known.
     public let quality: Double?
     /// What is known of the host's key.
     public internal(set) var trust: PeerTrust?
 }
 
-/// Somebody who wants to sit down at one's table.
+/// A peer that wants to sit down at the local player's table.
 public struct Asker: Hashable, Sendable, Identifiable {
-    /// Who.
+    /// The PeerID of the peer.
     public let id: PeerID
-    /// What they are called.
+    /// The name of the peer.
     public let name: String
-    /// The transport they ask over.
+    /// The transport over which the peer asks.
     public let transport: String
-    /// What is known of their key.
+    /// What is known of the peer's key.
     public internal(set) var trust: PeerTrust?
 }
 
-/// Where one is.
+/// Where the local player is.
 public enum Place: Hashable, Sendable {
-    /// Looking at the tables.
+    /// In the lobby, looking at the tables.
     case lobby
-    /// At one's own table.
+    /// At the local player's own table.
     case hosting(Sitting)
-    /// On the way to the table of whoever is called that.
+    /// On the way to the table of the host with this name.
     case joining(name: String, TableWish)
     /// At somebody else's table.
     case visiting(Sitting)
 
-    /// The table one is at.
+    /// The table that the local player is at.
     public var sitting: Sitting? {
         switch self {
         case .hosting(let sitting), .visiting(let sitting): sitting
@@ -73,73 +74,74 @@ public enum Place: Hashable, Sendable {
     }
 }
 
-/// Being at a table.
+/// The local player's place at a table.
 public struct Sitting: Hashable, Sendable {
     /// The table.
     public internal(set) var table: Table
-    /// What one plays; nil for whoever watches.
+    /// The colour that the local player plays; nil for a watcher.
     public internal(set) var ownDisc: Disc?
-    /// The host, for everybody else.
+    /// The host; nil if the local player hosts the table.
     public internal(set) var host: Person?
-    /// The guest, for the host alone: others have no link to it, and know its name from the table.
+    /// The guest, for the host alone. Visitors have no link to the guest, and know its name from the table.
     public internal(set) var guest: Person?
-    /// What one has asked for and the host has not granted yet.
+    /// The action that the local player has requested and the host has not granted yet.
     public internal(set) var pending: Action?
 
-    /// The one at the other end, where there is one.
+    /// The person at the other end, if there is one.
     public var other: Person? { host ?? guest }
 
-    /// Why one cannot do that here now, as far as can be seen from here; nil when one can.
+    /// Returns why the action is not possible now, as far as this side can see, or nil if it is possible.
     public func breach(of action: Action) -> Breach? {
         guard let ownDisc else { return .untimely }
-        // What was asked for last is still on its way.
+        // The last request is still on its way.
         if pending != nil, !action.isWords { return .outOfTurn }
         return table.breach(of: action, by: ownDisc)
     }
 }
 
-/// Somebody one has a conversation with.
+/// Somebody with whom the local player has a conversation.
 public struct Person: Hashable, Sendable, Identifiable {
-    /// Who.
+    /// The PeerID of the person.
     public let id: PeerID
-    /// What they are called.
+    /// The name of the person.
     public internal(set) var name: String
-    /// The transport in use now; nil while the link is broken.
+    /// The transport in use; nil while the link is broken.
     public internal(set) var transport: String?
-    /// Since when the link is broken; nil while it is not.
+    /// The moment at which the link broke; nil while there is a link.
     public internal(set) var awaySince: Moment?
-    /// How long a message takes there and back, as last measured.
+    /// The round-trip time, as last measured.
     public internal(set) var roundTrip: Duration?
 }
 
-/// Something that has just happened, for a sentence on the screen. What is so now stands in the `LobbyView` beside it.
+/// Something that has just happened, to be announced on the screen. The `LobbyView` beside it has the new state.
 public enum LobbyNews: Hashable, Sendable {
-    /// At the table.
+    /// Something happened at the table.
     case table(TableNews)
-    /// Somebody wants to sit down.
+    /// A peer wants to sit down.
     case asked(Asker)
-    /// They do not any more.
+    /// A peer no longer wants to sit down.
     case askedNoMore(Asker)
-    /// One is about to talk to somebody who has the name of a known device and another key, and was not asked about them.
+    /// The local player is about to talk to a peer with the name of a known device and another key, and was not asked
+    /// about it.
     case hasKnownName(PeerID, name: String, PeerTrust)
-    /// The link to them broke; so long is waited for them to come back.
+    /// The link to this person broke. The session waits this long for the person to come back.
     case wentAway(Person, waiting: Duration)
-    /// There is a link again.
+    /// There is a link to this person again.
     case cameBack(Person)
-    /// The conversation goes on over another transport.
+    /// The conversation continues over another transport.
     case changedTransport(Person, from: String)
-    /// The host of that name was not reached, and is called again. Reported once a journey.
+    /// The host with this name was not reached, and is called again. Reported once for each attempt to join.
     case notReachedYet(name: String, NighError)
-    /// One could not come to the table of whoever is called that: declined, not reached.
+    /// The local player could not join the table of the host with this name: the host declined, or was not reached.
     case couldNotJoin(name: String, NighError)
-    /// The table one was at is there no more: its host has left, or is lost.
+    /// The table that the local player was at is gone: its host has left, or is lost.
     case tableClosed(name: String, NighError?)
-    /// The host's program says what cannot be so, and one has left.
+    /// The host's program broke the rules, so the local player has left.
     case hostMisbehaved(name: String, Breach)
-    /// A transport came up, or went down.
+    /// A transport has started or stopped working.
     case transport(scheme: String, TransportCondition)
-    /// Something else did not work; it is tried again where that helps.
+    /// Something else failed. It is tried again where that helps.
     case trouble(NighError)
-    /// One can be found there under that name.
+    /// The local player is advertised over this transport under this name.
     case advertised(scheme: String, name: String)
 }

@@ -1,22 +1,22 @@
-/// What somebody who comes to a table wants there: the context of the invitation to its host.
+/// What a visitor wants at a table: the context of the invitation to its host.
 public enum TableWish: UInt8, Hashable, Sendable, CaseIterable {
     /// To play.
     case seat = 1
     /// To watch.
     case watch = 2
 
-    /// As it travels, behind the protocol's version.
+    /// The encoded wish, after the protocol's version.
     var bytes: [UInt8] { [TableMessage.version, rawValue] }
 
-    /// Why an invitation is not understood.
+    /// Why the context of an invitation is not understood.
     enum Fault: Error, Hashable {
-        /// Another version of the protocol.
+        /// It has another version of the protocol.
         case version(UInt8)
-        /// Nothing of this game's.
+        /// It does not belong to this game.
         case garbage
     }
 
-    /// What the context of an invitation says. A later version may say more behind it.
+    /// Decodes the context of an invitation. Ignores what a later version may add at the end.
     init(_ context: [UInt8]) throws(Fault) {
         guard context.count >= 2 else { throw .garbage }
         guard context[0] == TableMessage.version else { throw .version(context[0]) }

@@ -2,22 +2,22 @@
 public enum Action: Hashable, Sendable {
     /// Drops a disc.
     case move(Column)
-    /// Gives up.
+    /// Gives the game up.
     case resign
     /// Begins another game, and moves first in it.
     case rematch
     /// Says something.
     case say(Words)
 
-    /// Whether it is said and not done: nobody waits for a turn with that.
+    /// Whether the player says something, which needs no turn, unlike everything else.
     var isWords: Bool {
         if case .say = self { return true }
         return false
     }
 }
 
-/// What a player says about the game with a move, so that two programs that see different boards find out at once. The raw value
-/// is what travels.
+/// What a player claims about the result of its move, so that two programs with different boards find out at once. The
+/// raw value is what a message contains.
 package enum Claim: UInt8, Hashable, Sendable {
     case goesOn = 0
     case line = 1
@@ -32,23 +32,23 @@ package enum Claim: UInt8, Hashable, Sendable {
     }
 }
 
-/// A line that somebody says, or a name: text that fits on a line, and cannot do anything but stand there.
+/// A chat line or a name: text that fits on one line and cannot control the terminal.
 public struct Words: Hashable, Sendable, CustomStringConvertible {
-    /// So many bytes of UTF-8 at most.
+    /// The most bytes of UTF-8.
     public static let byteLimit = 200
 
     /// The text.
     public let description: String
 
-    /// Nil for no text at all, for more than `byteLimit` bytes, and for anything that would steer a terminal or the order in
-    /// which text is read.
+    /// Creates words, or returns nil if the text is empty, has more than `byteLimit` bytes, or contains anything that
+    /// controls a terminal or the order in which text is read.
     public init?(_ text: String) {
         guard (1...Self.byteLimit).contains(text.utf8.count), text.unicodeScalars.allSatisfy(Self.isPlain)
         else { return nil }
         description = text
     }
 
-    /// As much of `text` as is allowed; nil where nothing is left of it.
+    /// Creates words from as much of `text` as is allowed, or returns nil if nothing is left of it.
     public init?(fitting text: String) {
         var fitting = ""
         for character in text where character.unicodeScalars.allSatisfy(Self.isPlain) {
@@ -61,7 +61,8 @@ public struct Words: Hashable, Sendable, CustomStringConvertible {
     private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned: false
-        // Joiners make up letters and emoji; what is left turns the reading around, or is not seen at all.
+        // Joiners are part of letters and emoji. The other format characters reverse the order of reading, or are
+        // invisible.
         case .format: scalar == "\u{200D}" || scalar == "\u{200C}"
         default: true
         }

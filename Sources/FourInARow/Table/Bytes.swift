@@ -1,4 +1,4 @@
-/// Puts together what travels: whole numbers with the highest byte first, texts behind a byte that counts theirs.
+/// Encodes messages: integers in network byte order, and texts after one byte with their length.
 struct ByteWriter {
     private(set) var bytes: [UInt8] = []
 
@@ -14,7 +14,7 @@ struct ByteWriter {
         short(UInt16(truncatingIfNeeded: value))
     }
 
-    /// No words at all are an empty text.
+    /// Writes a text; nil becomes an empty text.
     mutating func words(_ words: Words?) {
         let text = words.map { Array($0.description.utf8) } ?? []
         byte(UInt8(text.count))
@@ -22,7 +22,7 @@ struct ByteWriter {
     }
 }
 
-/// Takes apart what came from a stranger. Every call throws `garbage` where the bytes are not what it wants.
+/// Decodes bytes from an untrusted peer. Every call throws `garbage` if the bytes do not match.
 struct ByteReader {
     private let bytes: [UInt8]
     private var position = 0
@@ -63,7 +63,7 @@ struct ByteReader {
         return words
     }
 
-    /// There must be nothing left.
+    /// Throws if there is anything left.
     func end() throws(Breach) {
         guard position == bytes.count else { throw .garbage }
     }

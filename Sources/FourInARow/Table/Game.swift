@@ -1,17 +1,19 @@
-/// One game between two, from the first move to its ending: whose turn it is, what may be played, who has won. A value; every
-/// side of a table keeps its own and checks each move itself.
+/// One game between two players, from the first move to the ending: whose turn it is, what may be played, and who has
+/// won.
+///
+/// A value. Every side of a table keeps its own, and checks each move itself.
 public struct Game: Hashable, Sendable {
     /// How a game ended.
     public enum Ending: Hashable, Sendable {
-        /// That colour has four in a row.
+        /// This colour has four in a row.
         case line(Disc)
         /// The board is full.
         case draw
-        /// That colour has given up.
+        /// This colour has given up.
         case resigned(Disc)
-        /// Whoever played that colour is gone.
+        /// The player of this colour is gone.
         case left(Disc)
-        /// What came from whoever plays that colour breaks the rules, so nobody wins.
+        /// The program that plays this colour broke the rules, so nobody wins.
         case brokenOff(Disc, Breach)
     }
 
@@ -19,12 +21,12 @@ public struct Game: Hashable, Sendable {
     public enum Refusal: Error, Hashable, Sendable, CustomStringConvertible {
         /// The game has ended.
         case over
-        /// The other colour is to move.
+        /// It is the other colour's turn.
         case notYourTurn
-        /// No disc fits in there any more.
+        /// The column is full.
         case columnFull
 
-        /// In words for the person who wanted to move.
+        /// The reason, in words for the person who wanted to move.
         public var description: String {
             switch self {
             case .over: "the game is over"
@@ -34,32 +36,32 @@ public struct Game: Hashable, Sendable {
         }
     }
 
-    /// Which game at its table it is; each has a greater number than the one before.
+    /// The number of the game at its table, greater than that of the game before.
     public let number: UInt32
-    /// Who moves first.
+    /// The colour that moves first.
     public let starter: Disc
-    /// The discs so far.
+    /// The discs played so far.
     public private(set) var board = Board()
-    /// The columns that were played, in order.
+    /// The columns played so far, in order.
     public private(set) var moves: [Column] = []
-    /// Where the last disc came to lie.
+    /// The cell of the last disc.
     public private(set) var lastCell: Cell?
-    /// Nil while it goes on.
+    /// How the game ended; nil while it goes on.
     public private(set) var ending: Ending?
 
-    /// A game before its first move.
+    /// Creates a game before its first move.
     public init(number: UInt32, starter: Disc) {
         self.number = number
         self.starter = starter
     }
 
-    /// Who moves next; nil when it has ended.
+    /// The colour that moves next; nil if the game has ended.
     public var turn: Disc? {
         guard ending == nil else { return nil }
         return moves.count.isMultiple(of: 2) ? starter : starter.other
     }
 
-    /// Who has won, by a line or because the other one gave up.
+    /// The colour that has won, by a line or because the other one gave up.
     public var winner: Disc? {
         switch ending {
         case .line(let disc): disc
@@ -68,14 +70,15 @@ public struct Game: Hashable, Sendable {
         }
     }
 
-    /// Why `disc` may not be dropped there now; nil when it may.
+    /// Returns why `disc` may not be dropped into the column now, or nil if it may.
     public func refusal(of column: Column, by disc: Disc) -> Refusal? {
         guard let turn else { return .over }
         guard turn == disc else { return .notYourTurn }
         return board.hasRoom(in: column) ? nil : .columnFull
     }
 
-    /// Makes a move, and ends the game where that ends it. Where it cannot be made nothing changes.
+    /// Makes a move, and ends the game if the move completes a line or fills the board. Throws, and changes nothing, if
+    /// the move is not possible.
     @discardableResult
     public mutating func play(_ column: Column, by disc: Disc) throws(Refusal) -> Cell {
         if let refusal = refusal(of: column, by: disc) { throw refusal }
@@ -86,12 +89,12 @@ public struct Game: Hashable, Sendable {
         return cell
     }
 
-    /// Ends it for another reason than a move; the first ending counts.
+    /// Ends the game for a reason other than a move. Only the first ending counts.
     mutating func end(_ ending: Ending) {
         if self.ending == nil { self.ending = ending }
     }
 
-    /// How the game stands for whoever plays `disc`, or for somebody who only watches (nil).
+    /// Returns how the game stands for the player of `disc`, or for a watcher (nil).
     public func standing(of disc: Disc?) -> Standing {
         if ending == .draw { return .draw }
         guard let disc else { return .unknown }
@@ -103,36 +106,38 @@ public struct Game: Hashable, Sendable {
 
 /// How a game stands, as one of the two players sees it.
 public enum Standing: String, Hashable, Sendable, CaseIterable {
-    /// There is no game, or it ended without a result, or one only watches.
+    /// There is no game, it ended without a result, or this side only watches.
     case unknown
-    /// One is to move.
+    /// It is this player's turn.
     case myTurn
-    /// The other one is to move.
+    /// It is the other player's turn.
     case yourTurn
-    /// One has won.
+    /// This player has won.
     case iWin
-    /// The other one has won.
+    /// The other player has won.
     case youWin
-    /// Nobody has.
+    /// Nobody has won.
     case draw
 }
 
-/// What a program at a table may not do. It ends the game, and both sides are told. The raw value is what travels.
+/// Something that a program at a table must not do. It ends the game, and both sides are notified. The raw value is
+/// what a message contains.
 public enum Breach: UInt8, Error, Hashable, Sendable, CaseIterable, CustomStringConvertible {
     /// It moved when it was not its turn.
     case outOfTurn = 1
     /// It dropped a disc into a full column.
     case columnFull = 2
-    /// What it claimed of its move (a win, a draw, neither) is not so.
+    /// It claimed a wrong result of its move: a win, a draw, or neither.
     case falseClaim = 3
-    /// It sent what cannot be read.
+    /// It sent something that cannot be decoded.
     case garbage = 4
-    /// It did what cannot be done at this time: gave up when there was no game, asked for another before the end of one.
+    /// It did something that is not possible at this time: it resigned when there was no game, or asked for another
+    /// game before the end of one.
     case untimely = 5
-    /// It told of events that did not follow one upon the other, or of something this side is said to have done and has not.
+    /// It reported events with a gap, or an action that this side has not taken.
     case falseReport = 6
 
-    /// In words that follow a name: "Puma moved out of turn".
+    /// The breach in words that follow a name: "Puma moved out of turn".
     public var description: String {
         switch self {
         case .outOfTurn: "moved out of turn"

@@ -1,84 +1,85 @@
 import NighCore
 
-/// The table of whoever hosts it: decides in which order things happen, and tells everybody who sits or stands there. A value
-/// without I/O; what it gives back is to be sent and told, in that order.
+/// A table as its host sees it: decides the order of happenings, and notifies everybody at the table.
+///
+/// A value without I/O. The caller sends and shows the outputs, in their order.
 public struct HostTable: Sendable {
-    /// What comes of a call.
+    /// What the caller has to do after a call.
     public enum Output: Hashable, Sendable {
-        /// To be sent, reliably.
+        /// Send these bytes, reliably.
         case send([UInt8], to: [PeerID])
-        /// To be shown.
+        /// Show this news.
         case tell(TableNews)
     }
 
-    /// So many may watch; with the guest and one more they are as many peers as a session takes.
+    /// The most watchers. With the guest and one more, they are as many peers as a session takes.
     public static let watcherLimit = 62
 
     /// The table as it is now.
     public private(set) var table = Table()
-    /// Who plays yellow.
+    /// The peer that plays yellow.
     public private(set) var guest: PeerID?
-    /// Who watches.
+    /// The peers that watch.
     public private(set) var watchers: Set<PeerID> = []
-    /// The last happening that the guest may not have known of when it wanted something that is not possible any more.
-    private var lastSurprise: UInt32 = 0
-    /// How many things the guest last said it knew of.
-    private var lastAfter: UInt32 = 0
+    /// The number of the last happening that may have made a request impossible before the guest knew of it.
+    private var lastUnforeseen: UInt32 = 0
+    /// The number of happenings that the guest knew of when it sent its last request.
+    private var lastKnown: UInt32 = 0
 
-    /// A table with a free seat.
+    /// Creates a table with a free seat.
     public init() {}
 
-    /// Whether somebody may sit down.
+    /// Whether the seat is free.
     public var hasFreeSeat: Bool { guest == nil }
 
     private var everybody: [PeerID] { (guest.map { [$0] } ?? []) + watchers.sorted() }
 
-    // MARK: Who is there
+    // MARK: Arriving and leaving
 
-    /// Gives the seat to `peer`, which must be free, and begins a game.
+    /// Gives the seat, which must be free, to `peer`, and begins a game.
     public mutating func seat(_ peer: PeerID, name: Words) -> [Output] {
         precondition(guest == nil, "a seat was given to two")
-        // What the guest is welcomed with has it seated already.
-        let outputs = happen(.sat(name), surprises: true)
+        // The guest's welcome already contains this happening.
+        let outputs = apply(.sat(name), isUnforeseen: true)
         guest = peer
-        lastAfter = 0
+        lastKnown = 0
         return [.send(TableMessage.welcome(table, seated: true).bytes, to: [peer])] + outputs
     }
 
-    /// Lets `peer` watch. Nil where too many do.
+    /// Lets `peer` watch, or returns nil if there are too many watchers.
     public mutating func watch(_ peer: PeerID) -> [Output]? {
         guard watchers.count < Self.watcherLimit else { return nil }
-        let outputs = happen(.watched(by: UInt16(watchers.count + 1)), surprises: false)
+        let outputs = apply(.watched(by: UInt16(watchers.count + 1)), isUnforeseen: false)
         watchers.insert(peer)
         return [.send(TableMessage.welcome(table, seated: false).bytes, to: [peer])] + outputs
     }
 
-    /// `peer` is gone, whether it sat or watched.
+    /// Removes `peer`, whether it had the seat or watched.
     public mutating func gone(_ peer: PeerID) -> [Output] {
         if peer == guest {
             guest = nil
-            return happen(.left, surprises: true)
+            return apply(.left, isUnforeseen: true)
         }
         guard watchers.remove(peer) != nil else { return [] }
-        return happen(.watched(by: UInt16(watchers.count)), surprises: false)
+        return apply(.watched(by: UInt16(watchers.count)), isUnforeseen: false)
     }
 
-    // MARK: What is done
+    // MARK: Actions
 
-    /// The host does something. Throws, and nothing happens, where it cannot do that now.
+    /// Performs an action of the host. Throws, and changes nothing, if the action is not possible now.
     public mutating func act(_ action: Action) throws(Breach) -> [Output] {
         if let breach = table.breach(of: action, by: .red) { throw breach }
-        return happen(table.happening(of: action, by: .red), surprises: true)
+        return apply(table.happening(of: action, by: .red), isUnforeseen: true)
     }
 
-    /// Something came from `peer`.
+    /// Handles a message from `peer`.
     public mutating func received(_ bytes: [UInt8], from peer: PeerID) -> [Output] {
-        // Whoever watches has nothing to say; what it says all the same is not listened to.
+        // A watcher has nothing to send. What it sends is ignored.
         guard peer == guest else { return [] }
         do throws(Breach) {
             switch try TableMessage(bytes) {
-            case .request(let request): return try granted(request)
-            // The guest's program sees something else than this one: nobody can tell who is right.
+            case .request(let request): return try grant(request)
+            // The guest's program sees another game than this one, and nobody can tell which is right.
             case .protest(let breach): return breakOff(.red, breach)
             case .welcome, .happened: throw .untimely
             }
@@ -87,11 +88,11 @@ public struct HostTable: Sendable {
         }
     }
 
-    private mutating func granted(_ request: TableMessage.Request) throws(Breach) -> [Output] {
-        guard request.after >= lastAfter, request.after <= table.happeningCount else { throw .falseReport }
-        lastAfter = request.after
-        let isLate = request.after < lastSurprise
-        // What was meant for another game than this must not be done in this.
+    private mutating func grant(_ request: TableMessage.Request) throws(Breach) -> [Output] {
+        guard request.after >= lastKnown, request.after <= table.happeningCount else { throw .falseReport }
+        lastKnown = request.after
+        let isLate = request.after < lastUnforeseen
+        // A request that was meant for another game must not change this one.
         let isMisplaced: Bool
         switch request.action {
         case .move, .resign, .rematch: isMisplaced = request.game != table.game?.number
@@ -105,24 +106,24 @@ public struct HostTable: Sendable {
         if case .moved(let disc, let column, _) = happening {
             happening = .moved(disc, column, request.claim)
         }
-        var tried = table
-        try tried.apply(happening)
-        return happen(happening, surprises: false)
+        var trial = table
+        try trial.apply(happening)
+        return apply(happening, isUnforeseen: false)
     }
 
     private mutating func breakOff(_ disc: Disc, _ breach: Breach) -> [Output] {
-        table.isPlaying ? happen(.brokenOff(disc, breach), surprises: true) : []
+        table.isPlaying ? apply(.brokenOff(disc, breach), isUnforeseen: true) : []
     }
 
-    /// Makes it so, and tells everybody who was there before.
-    private mutating func happen(_ happening: Table.Happening, surprises: Bool) -> [Output] {
+    /// Applies a happening, and sends it to everybody at the table. A peer that is just arriving is not among them yet.
+    private mutating func apply(_ happening: Table.Happening, isUnforeseen: Bool) -> [Output] {
         let before = table
         do throws(Breach) {
             try table.apply(happening)
         } catch {
             preconditionFailure("a table let something happen that it does not allow: \(error)")
         }
-        if surprises { lastSurprise = table.happeningCount }
+        if isUnforeseen { lastUnforeseen = table.happeningCount }
         let message = TableMessage.happened(number: table.happeningCount, happening)
         let sent: [Output] = everybody.isEmpty ? [] : [.send(message.bytes, to: everybody)]
         return sent + table.news(of: happening, before: before).map { .tell($0) }

@@ -1,39 +1,39 @@
-/// A table as everybody at it sees it: who sits there, how many watch, and the game.
+/// A table as everybody at it sees it: who has the seat, how many watch, and the game.
 ///
-/// The host's program decides in which order things happen, and tells everybody the same happenings under running numbers;
-/// everybody applies them to a value of this type and checks each. So all boards are equal after the same number.
-/// The host plays red, its guest yellow.
+/// The host's program decides the order of happenings, numbers them, and sends the same ones to everybody. Every
+/// program applies them to a value of this type, and checks each. So all tables are equal after the same number. The
+/// host plays red, its guest yellow.
 public struct Table: Hashable, Sendable {
-    /// Something that has happened at a table.
+    /// An event at a table.
     package enum Happening: Hashable, Sendable {
-        /// A player moved, with what the player says has come of it.
+        /// A player moved, and claims this result.
         case moved(Disc, Column, Claim)
         case resigned(Disc)
-        /// Another game begins, in which that colour moves first.
+        /// Another game begins, in which this colour moves first.
         case rematch(Disc)
         case said(Disc, Words)
-        /// A guest sat down; a game begins, in which the host moves first.
+        /// A guest sat down. A game begins, in which the host moves first.
         case sat(Words)
-        /// The guest is gone.
+        /// The guest has left.
         case left
         case brokenOff(Disc, Breach)
-        /// So many watch now.
+        /// The number of watchers has changed to this.
         case watched(by: UInt16)
     }
 
-    /// Who plays yellow; nil while the seat is free.
+    /// The name of the guest, who plays yellow; nil while the seat is free.
     public internal(set) var guest: Words?
-    /// How many watch.
+    /// The number of watchers.
     public internal(set) var watcherCount = 0
-    /// The game, or the last one; nil before the first.
+    /// The current game, or the last one; nil before the first.
     public internal(set) var game: Game?
-    /// How many things have happened.
+    /// The number of happenings so far.
     package internal(set) var happeningCount: UInt32 = 0
 
     /// Whether a game is being played.
     public var isPlaying: Bool { game.map { $0.ending == nil } ?? false }
 
-    /// Why `disc` cannot do that now; nil when it can.
+    /// Returns why `disc` cannot perform this action now, or nil if it can.
     public func breach(of action: Action, by disc: Disc) -> Breach? {
         switch action {
         case .move(let column):
@@ -45,7 +45,7 @@ public struct Table: Hashable, Sendable {
         }
     }
 
-    /// What an action amounts to here, for whoever may do it.
+    /// Returns the happening that this action leads to, if `disc` may perform it.
     func happening(of action: Action, by disc: Disc) -> Happening {
         switch action {
         case .move(let column):
@@ -58,7 +58,7 @@ public struct Table: Hashable, Sendable {
         }
     }
 
-    /// Takes in the next thing that has happened. Throws where that cannot have happened; then nothing changes.
+    /// Applies the next happening. Throws, and changes nothing, if it cannot have happened.
     mutating func apply(_ happening: Happening) throws(Breach) {
         switch happening {
         case .moved(let disc, let column, let claim):

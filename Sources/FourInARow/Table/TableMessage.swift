@@ -1,26 +1,26 @@
-/// What programs at a table say to each other; docs/fourinarow-protocol.md has the bytes.
+/// The messages between the programs at a table. docs/fourinarow-protocol.md describes their bytes.
 package enum TableMessage: Hashable, Sendable {
-    /// To whoever comes in: all there is to know, and whether the seat is theirs.
+    /// From the host to a visitor that arrives: the whole table, and whether the visitor has the seat.
     case welcome(Table, seated: Bool)
-    /// From the host to everybody: the next thing has happened.
+    /// From the host to everybody: the next happening.
     case happened(number: UInt32, Table.Happening)
-    /// From the guest to the host: it wants to do that.
+    /// From the guest to the host: an action that the guest wants to perform.
     case request(Request)
-    /// From the guest to the host: what was told cannot be so.
+    /// From the guest to the host: what the host reported cannot be true.
     case protest(Breach)
 
     /// What a guest wants to do.
     package struct Request: Hashable, Sendable {
-        /// How many things had happened when it wanted that.
+        /// The number of happenings that the guest knew of when it sent the request.
         var after: UInt32
-        /// In which game.
+        /// The number of the game that the request is meant for.
         var game: UInt32
         var action: Action
-        /// What the guest says comes of its move; `goesOn` for everything else.
+        /// The result of the move, as the guest claims it; `goesOn` for all other actions.
         var claim: Claim
     }
 
-    /// The version of the protocol that this program speaks.
+    /// The version of the protocol that this program uses.
     static let version: UInt8 = 1
 
     private enum Kind {
@@ -30,7 +30,7 @@ package enum TableMessage: Hashable, Sendable {
         static let protest: UInt8 = 17
     }
 
-    private enum Deed {
+    private enum HappeningCode {
         static let moved: UInt8 = 1
         static let resigned: UInt8 = 2
         static let rematch: UInt8 = 3
@@ -42,7 +42,7 @@ package enum TableMessage: Hashable, Sendable {
     }
 
     private enum EndingCode {
-        /// As the moves have it: it goes on, or has ended by a line or a full board.
+        /// As the moves have it: the game goes on, or has ended by a line or a full board.
         static let byMoves: UInt8 = 0
         static let resigned: UInt8 = 1
         static let left: UInt8 = 2
@@ -51,7 +51,7 @@ package enum TableMessage: Hashable, Sendable {
 
     // MARK: Writing
 
-    /// As it travels.
+    /// The encoded message.
     package var bytes: [UInt8] {
         var writer = ByteWriter()
         writer.byte(Self.version)
@@ -71,16 +71,16 @@ package enum TableMessage: Hashable, Sendable {
             writer.byte(Kind.request)
             writer.number(request.after)
             writer.number(request.game)
-            // What a guest does looks as what has happened does, without the colour.
+            // A request is encoded like the happening that it asks for, without the colour.
             switch request.action {
             case .move(let column):
-                writer.byte(Deed.moved)
+                writer.byte(HappeningCode.moved)
                 writer.byte(UInt8(column.index))
                 writer.byte(request.claim.rawValue)
-            case .resign: writer.byte(Deed.resigned)
-            case .rematch: writer.byte(Deed.rematch)
+            case .resign: writer.byte(HappeningCode.resigned)
+            case .rematch: writer.byte(HappeningCode.rematch)
             case .say(let words):
-                writer.byte(Deed.said)
+                writer.byte(HappeningCode.said)
                 writer.words(words)
             }
         case .protest(let breach):
@@ -115,37 +115,38 @@ package enum TableMessage: Hashable, Sendable {
     private static func write(_ happening: Table.Happening, to writer: inout ByteWriter) {
         switch happening {
         case .moved(let disc, let column, let claim):
-            writer.byte(Deed.moved)
+            writer.byte(HappeningCode.moved)
             writer.byte(disc.rawValue)
             writer.byte(UInt8(column.index))
             writer.byte(claim.rawValue)
         case .resigned(let disc):
-            writer.byte(Deed.resigned)
+            writer.byte(HappeningCode.resigned)
             writer.byte(disc.rawValue)
         case .rematch(let disc):
-            writer.byte(Deed.rematch)
+            writer.byte(HappeningCode.rematch)
             writer.byte(disc.rawValue)
         case .said(let disc, let words):
-            writer.byte(Deed.said)
+            writer.byte(HappeningCode.said)
             writer.byte(disc.rawValue)
             writer.words(words)
         case .sat(let name):
-            writer.byte(Deed.sat)
+            writer.byte(HappeningCode.sat)
             writer.words(name)
-        case .left: writer.byte(Deed.left)
+        case .left: writer.byte(HappeningCode.left)
         case .brokenOff(let disc, let breach):
-            writer.byte(Deed.brokenOff)
+            writer.byte(HappeningCode.brokenOff)
             writer.byte(disc.rawValue)
             writer.byte(breach.rawValue)
         case .watched(let count):
-            writer.byte(Deed.watched)
+            writer.byte(HappeningCode.watched)
             writer.short(count)
         }
     }
 
     // MARK: Reading
 
-    /// What `bytes` say. Throws `garbage` for anything that is not exactly a message, and for a board that no game comes to.
+    /// Decodes a message. Throws `garbage` for bytes that are not exactly one message, and for a board that no game can
+    /// reach.
     package init(_ bytes: [UInt8]) throws(Breach) {
         var reader = ByteReader(bytes)
         guard try reader.byte() == Self.version else { throw .garbage }
@@ -198,27 +199,27 @@ package enum TableMessage: Hashable, Sendable {
 
     private static func happening(from reader: inout ByteReader) throws(Breach) -> Table.Happening {
         switch try reader.byte() {
-        case Deed.moved: .moved(try reader.disc(), try reader.column(), try reader.claim())
-        case Deed.resigned: .resigned(try reader.disc())
-        case Deed.rematch: .rematch(try reader.disc())
-        case Deed.said: .said(try reader.disc(), try reader.words())
-        case Deed.sat: .sat(try reader.words())
-        case Deed.left: .left
-        case Deed.brokenOff: .brokenOff(try reader.disc(), try reader.breach())
-        case Deed.watched: .watched(by: try reader.short())
+        case HappeningCode.moved: .moved(try reader.disc(), try reader.column(), try reader.claim())
+        case HappeningCode.resigned: .resigned(try reader.disc())
+        case HappeningCode.rematch: .rematch(try reader.disc())
+        case HappeningCode.said: .said(try reader.disc(), try reader.words())
+        case HappeningCode.sat: .sat(try reader.words())
+        case HappeningCode.left: .left
+        case HappeningCode.brokenOff: .brokenOff(try reader.disc(), try reader.breach())
+        case HappeningCode.watched: .watched(by: try reader.short())
         default: throw .garbage
         }
     }
 
     private static func action(from reader: inout ByteReader, claim: inout Claim) throws(Breach) -> Action {
         switch try reader.byte() {
-        case Deed.moved:
+        case HappeningCode.moved:
             let column = try reader.column()
             claim = try reader.claim()
             return .move(column)
-        case Deed.resigned: return .resign
-        case Deed.rematch: return .rematch
-        case Deed.said: return .say(try reader.words())
+        case HappeningCode.resigned: return .resign
+        case HappeningCode.rematch: return .rematch
+        case HappeningCode.said: return .say(try reader.words())
         default: throw .garbage
         }
     }

@@ -1,8 +1,8 @@
-/// What somebody at a table is told when something has happened there. The table as it is then comes beside it.
+/// Something that has happened at a table, to be shown to a person there. The new state of the table comes with it.
 public enum TableNews: Hashable, Sendable {
-    /// One is at the table now, with a seat or to watch.
+    /// The local player is at the table now, in the seat or as a watcher.
     case cameIn(seated: Bool)
-    /// A game begins; `number` 1 is the table's first.
+    /// A game begins. `number` is 1 for the first game of the table.
     case began(number: UInt32, starter: Disc)
     /// A disc was dropped.
     case moved(Disc, Cell)
@@ -12,14 +12,14 @@ public enum TableNews: Hashable, Sendable {
     case said(Disc, Words)
     /// Somebody sat down to play yellow.
     case guestCame(Words)
-    /// Whoever played yellow is gone.
+    /// The guest, who played yellow, is gone.
     case guestLeft(Words)
-    /// So many watch now.
+    /// The number of watchers has changed to this.
     case watched(by: Int)
 }
 
 extension Table {
-    /// What `happening` is to people, once it was applied to `before` and this came of it.
+    /// Returns the news of a happening, once it was applied to `before` and the result is this table.
     func news(of happening: Happening, before: Table) -> [TableNews] {
         var news: [TableNews] = []
         switch happening {

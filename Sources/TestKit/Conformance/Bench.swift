@@ -1,30 +1,30 @@
 import NighCore
 import NighMemory
 
-/// What a check works with: stations and sessions on a rig, waiting for things to happen, and a list of what broke the
-/// contract meanwhile.
+/// What a check works with: stations and sessions on a rig, ways to wait for events, and a list of contract violations.
 final class Bench: @unchecked Sendable {
-    /// Why a check failed, in words.
+    /// Why a check failed.
     struct Failure: Error {
         let words: String
     }
 
-    /// The check does not apply to the rig.
+    /// Why the check does not apply to the rig.
     struct Skip: Error {
         let words: String
     }
 
     let rig: TransportRig
     let monitor = Monitor()
-    /// What sessions send each other by `Talk`s, and what came of it; guarded by the monitor.
+    /// The messages that sessions send each other in `Talk`s, and their arrivals; guarded by the monitor.
     var ledger = MessageLedger()
-    /// Whose messages are the ledger's, by the numbers of receivers and then by the sender; guarded by the monitor.
+    /// The numbers of the senders whose messages the ledger checks, by the receiver's number and the sender's PeerID;
+    /// guarded by the monitor.
     var talks: [Int: [PeerID: Int]] = [:]
     private var stations: [Station] = []
     private var sessions: [SessionProbe] = []
-    /// Who has the ends of the wire, by number; guarded by the monitor.
+    /// The station or session at each end of the wire, by the end's number; guarded by the monitor.
     private var holders: [Int: ObjectIdentifier] = [:]
-    /// All transports made, and how to ask each for its last error.
+    /// All transports made, each with a closure that returns its last error.
     private var used: [(name: String, end: Int, lastError: () throws -> NighError?)] = []
     private var loops: [any EventLoop] = []
     private var callDepths: [ObjectIdentifier: CallDepth] = [:]
@@ -33,7 +33,7 @@ final class Bench: @unchecked Sendable {
 
     init(_ rig: TransportRig) { self.rig = rig }
 
-    /// The first few things seen that must not be, none twice.
+    /// The first violations, at most 5 and each only once.
     var violations: [String] { monitor.read { recordedViolations } }
 
     func violated(_ words: String) {
@@ -45,14 +45,15 @@ final class Bench: @unchecked Sendable {
 
     func knows(_ peer: PeerID) -> Bool { monitor.read { stations.contains { $0.peer == peer } } }
 
-    /// A loop of the rig's, which is stopped at the end.
+    /// Makes a loop with the rig. The bench stops it at the end.
     func makeLoop() -> any EventLoop {
         let loop = rig.makeLoop()
         if !loops.contains(where: { $0 === loop }) { loops.append(loop) }
         return loop
     }
 
-    /// Where tasks of a program that uses a session on `loop` run: elsewhere, in virtual time there.
+    /// Returns the loop for the tasks of a program that uses a session on `loop`: another loop, or `loop` itself in
+    /// virtual time.
     func taskLoop(besides loop: any EventLoop) -> any EventLoop {
         if case .virtual = rig.time { return loop }
         let taskLoop = taskLoop ?? ThreadEventLoop()
@@ -60,7 +61,7 @@ final class Bench: @unchecked Sendable {
         return taskLoop
     }
 
-    /// Has the session closed at the end.
+    /// Makes a session on a free end of the wire. The bench closes it at the end.
     func adopt(
         _ name: String, _ make: (_ number: Int, _ transport: any Transport) -> SessionProbe
     ) throws -> SessionProbe {
@@ -86,20 +87,21 @@ final class Bench: @unchecked Sendable {
         return end
     }
 
-    /// The transport of this station or session is shut down, and another can take its end of the wire.
+    /// Frees the end of the wire for another transport. The transport of this station or session is shut down.
     func release(_ holder: AnyObject) {
         monitor.change { holders = holders.filter { $0.value != ObjectIdentifier(holder) } }
     }
 
-    /// All transports made so far, with the last error of each.
+    /// Returns all transports made so far, each with its last error.
     func usedTransports() -> [ConformanceReport.UsedTransport] {
         used.map { .init(name: $0.name, end: $0.end, lastError: (try? $0.lastError()) ?? nil) }
     }
 
-    /// Starts another transport on the rig's network. Its pipes carry patterns that are checked, or `raw` bytes.
+    /// Starts another transport on the rig's network. Its pipes carry patterns that are checked or, if `raw`, any
+    /// bytes.
     func station(raw: Bool = false) throws -> Station {
         let loop = makeLoop()
-        // In a call to one of them nothing may be told by any other on the same loop either.
+        // While one transport is called, no other transport on the same loop may report anything either.
         let callDepth = callDepths[ObjectIdentifier(loop)] ?? CallDepth()
         callDepths[ObjectIdentifier(loop)] = callDepth
         let station = try monitor.change {
@@ -117,7 +119,7 @@ final class Bench: @unchecked Sendable {
         return station
     }
 
-    /// A station that listens.
+    /// Makes a station that listens.
     func listener(raw: Bool = false) throws -> Station {
         let station = try station(raw: raw)
         try station.advertise()
@@ -125,7 +127,7 @@ final class Bench: @unchecked Sendable {
         return station
     }
 
-    /// Opens a pipe from `client` to `server` and returns both ends.
+    /// Opens a pipe from `client` to `server`, and returns both ends.
     func connect(_ client: Station, _ server: Station) throws -> (dialled: PipeProbe, accepted: PipeProbe) {
         guard let address = server.listening.first else { throw Failure(words: "nobody listens") }
         let count = server.acceptedPipes.count
@@ -140,14 +142,14 @@ final class Bench: @unchecked Sendable {
         return (client.dialledPipe(dial)!, server.acceptedPipes[count])
     }
 
-    /// Two stations and a pipe between them.
+    /// Makes two stations and a pipe between them.
     func pair() throws -> (dialled: PipeProbe, accepted: PipeProbe) { try connect(station(), listener()) }
 
     func expect(_ condition: Bool, _ words: @autoclosure () -> String) throws {
         if !condition { throw Failure(words: words()) }
     }
 
-    /// Waits until `isTrue`, for the rig's patience; what breaks the contract meanwhile ends the wait.
+    /// Waits until `isTrue` returns true, for at most the rig's patience. A contract violation ends the wait.
     func wait(_ what: @autoclosure () -> String, until isTrue: () -> Bool) throws {
         let isDecided = { isTrue() || !self.recordedViolations.isEmpty }
         switch rig.time {
@@ -159,8 +161,8 @@ final class Bench: @unchecked Sendable {
         }
     }
 
-    /// The same for what takes long on a busy machine, such as many bytes: waits on for as long as `progress` changes within
-    /// the rig's patience.
+    /// Waits for something that takes long on a busy machine, such as many bytes: continues as long as `progress`
+    /// changes within the rig's patience.
     func wait<Progress: Equatable>(
         _ what: @autoclosure () -> String, while progress: () throws -> Progress, until isTrue: () -> Bool
     ) throws {
@@ -174,7 +176,7 @@ final class Bench: @unchecked Sendable {
         }
     }
 
-    /// Lets a quiet time pass, in which everything that is still under way should happen.
+    /// Lets the rig's quiet time pass, in which everything under way should happen.
     func settle() throws {
         switch rig.time {
         case .virtual(let loop): try loop.run(for: rig.quietTime)
@@ -192,7 +194,7 @@ final class Bench: @unchecked Sendable {
         }
     }
 
-    /// Runs `body` on `loop` and waits for it.
+    /// Runs `body` on `loop`, and waits for its result.
     func run<Result: Sendable>(on loop: any EventLoop, _ body: @escaping @Sendable () -> Result) throws
         -> Result
     {
@@ -207,7 +209,7 @@ final class Bench: @unchecked Sendable {
         return result
     }
 
-    /// Shuts down what still runs, and sees that it is quiet afterwards.
+    /// Shuts down everything that still runs, and checks that nothing is reported afterwards.
     func tearDown() {
         do {
             for probe in sessions {

@@ -1,13 +1,13 @@
-/// What a conformance check needs of a wire. A check that needs more than the rig has is skipped.
+/// What a conformance check needs of the wire. A check that needs more than the rig has is skipped.
 public struct ConformanceNeeds: Hashable, Sendable, CustomStringConvertible {
-    /// Transports on the wire at the same time. Checks use more of them where the rig has more.
+    /// The number of transports on the wire at the same time. Checks use more if the rig has more.
     public let ends: Int
-    /// Pipes at the same time from one transport to another.
+    /// The number of pipes at the same time from one transport to another.
     public let pipes: Int
-    /// Whether it needs an address at which nobody answers.
+    /// Whether the check needs an address at which nobody answers.
     public let silentAddress: Bool
 
-    /// Whether the pipes lead from each of two transports to the other.
+    /// Whether the pipes lead both ways between two transports, one each way.
     private let eachWay: Bool
 
     init(ends: Int = 2, pipes: Int = 1, eachWay: Bool = false, silentAddress: Bool = false) {
@@ -17,13 +17,13 @@ public struct ConformanceNeeds: Hashable, Sendable, CustomStringConvertible {
         self.silentAddress = silentAddress
     }
 
-    /// "2 ends, 1 pipe".
+    /// A short list such as "2 ends, 1 pipe".
     public var description: String {
         "\(ends) \(ends == 1 ? "end" : "ends"), \(pipes) \(pipes == 1 ? "pipe" : "pipes")"
             + (silentAddress ? ", a silent address" : "")
     }
 
-    /// What it needs that the rig does not have, to stand behind "it needs"; nil when the rig has everything.
+    /// Returns what the rig lacks, worded to follow "it needs"; nil if it lacks nothing.
     func shortage(in rig: TransportRig) -> String? {
         if ends > rig.endsAtOnce { return "more than \(rig.endsAtOnce) ends" }
         if pipes > rig.pipesAtOnce, !(eachWay && rig.allowsPipeEachWay) {

@@ -22,7 +22,7 @@ extension TransportConformance {
         ConformanceCheck(
             "dial-refused", "a dial to where nobody listens fails, with a cause that is no timeout"
         ) { bench in
-            // On a cable nobody can refuse before somebody is there.
+            // On a cable, nobody can refuse a dial before another transport is there.
             _ = try bench.station()
             let client = try bench.station()
             let dial = try client.dial(bench.rig.refusedAddress)

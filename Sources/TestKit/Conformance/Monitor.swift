@@ -1,9 +1,8 @@
 import Glibc
 
-/// A lock that one thread may take several times, and on which another waits until something it guards has changed.
+/// A recursive lock on which a thread can wait until something that the lock guards has changed.
 ///
-/// What stations and probes record on their loops is guarded by the bench's monitor, and read by the thread that runs
-/// the check.
+/// The bench's monitor guards what stations and probes record on their loops. The thread that runs the check reads it.
 package final class Monitor: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -37,7 +36,7 @@ package final class Monitor: @unchecked Sendable {
         return try body()
     }
 
-    /// Runs `body` with the lock held, then has waiting threads look again.
+    /// Runs `body` with the lock held, then wakes the waiting threads.
     package func change<Result, Failure: Error>(
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -49,8 +48,8 @@ package final class Monitor: @unchecked Sendable {
         return try body()
     }
 
-    /// Waits until `isTrue`, looked at with the lock held, for at most `duration`, as `Pace` counts: on a busy machine
-    /// longer. Returns whether it became true.
+    /// Waits until `isTrue` returns true, for at most `duration` as `Pace` measures it, which is longer on a busy
+    /// machine. Calls `isTrue` with the lock held. Returns whether it became true.
     package func wait(within duration: Duration, until isTrue: () -> Bool) -> Bool {
         let pace = Pace()
         pthread_mutex_lock(mutex)
@@ -63,7 +62,8 @@ package final class Monitor: @unchecked Sendable {
         }
     }
 
-    /// The same with the lock held, for at most `duration` of real time. Every change is looked at, and nothing else done for it.
+    /// Waits until `isTrue` returns true, with the lock held, for at most `duration` of real time. Calls `isTrue` after
+    /// every change, and does nothing else.
     private func wait(atMost duration: Duration, until isTrue: () -> Bool) -> Bool {
         var deadline = timespec()
         clock_gettime(CLOCK_MONOTONIC, &deadline)

@@ -1,24 +1,25 @@
 import Glibc
 
-/// How much of the time that passes a program has that wants to run all the while, for want of a processor of its own.
+/// Measures time by the share of a processor that a busy thread gets on a loaded machine.
 ///
-/// Deadlines and spans in which something must have happened are measured in this, so that they are the same demand on a
-/// machine that does nothing else as on one with two processors and twenty programs on them. Where there is a processor for
-/// everybody, it is the time on the clock; that it never is slower than an eighth of that, ends what will never happen.
+/// The deadlines and time limits of tests are measured in this. So they demand the same on an idle machine as on one
+/// with two processors and twenty running programs. While there is a processor for every thread, it is the time on the
+/// clock. It never runs slower than an eighth of the clock, so a wait for something that never happens ends.
 ///
 /// A test that waits calls `advance` repeatedly. Nigh itself never uses it, and measures time by the clock.
 package final class Pace {
     /// How many times as long as on an idle machine something may take.
     package static let slowest = 8
 
-    /// The time had so far.
+    /// The time measured so far.
     package private(set) var spent = Duration.zero
 
     private let wanted: () -> Int
     private let processors: Int
     private var before: ContinuousClock.Instant
 
-    /// Begins now. `wanted` says how many threads of all the machine want a processor now, whoever asks among them.
+    /// Starts measuring at `start`. `wanted` returns how many threads on the whole machine want a processor now,
+    /// including the calling one.
     package init(
         from start: ContinuousClock.Instant = .now,
         processors: Int = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))),
@@ -29,16 +30,17 @@ package final class Pace {
         self.wanted = wanted
     }
 
-    /// Takes in that it is `now`. The more often it is called, the truer is what it says.
+    /// Adds the time from the last call until `now`. The more often it is called, the more accurate is `spent`.
     package func advance(to now: ContinuousClock.Instant = .now) {
-        // Whoever asks waits for nobody.
+        // The calling thread is counted too, but only waits.
         let others = max(wanted() - 1, processors)
         let passed = now - before
         before = now
         spent += max(passed * processors / others, passed / Self.slowest)
     }
 
-    /// How many threads want a processor, by the fourth word of /proc/loadavg, as `3/412`; one where that cannot be read.
+    /// Returns how many threads want a processor: the number before the slash in the fourth word of /proc/loadavg, such
+    /// as `3/412`; 1 if that cannot be read.
     package static func runnable() -> Int {
         let descriptor = open("/proc/loadavg", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return 1 }

@@ -1,10 +1,10 @@
 import Glibc
 import NighCore
 
-/// The streams the suite sends: a tag byte, then bytes that tag and place decide.
+/// The streams that the suite sends: a tag byte, then bytes that follow from the tag and the position.
 ///
-/// The bytes come from one block that repeats with a period no buffer size divides; so any amount can be sent by
-/// reference, and compared fast, without ever being made.
+/// The bytes come from one block that repeats. No buffer size divides its period. So any amount can be sent by
+/// reference and compared fast, and the stream is never built.
 enum Pattern {
     private static let period = 65_521
 
@@ -18,14 +18,15 @@ enum Pattern {
         return ByteSlice(bytes)
     }()
 
-    /// At most `count` bytes of the stream `tag` from `position` on.
+    /// Returns at most `count` bytes of the stream `tag`, starting at `position`.
     static func slice(tag: UInt8, at position: Int, count: Int) -> ByteSlice {
         guard position > 0 else { return ByteSlice([tag]) }
         let start = start(tag, position)
         return block[start..<start + min(count, period)]
     }
 
-    /// Where in `bytes`, which stand at `position` of the stream `tag`, the first wrong one is; nil when all are right.
+    /// Compares `bytes`, which start at `position` of the stream `tag`. Returns the offset at which the first stretch
+    /// with a wrong byte begins; nil if all are right.
     static func firstMismatch(_ bytes: UnsafeRawBufferPointer, tag: UInt8, at position: Int) -> Int? {
         var offset = position == 0 ? 1 : 0
         while offset < bytes.count {

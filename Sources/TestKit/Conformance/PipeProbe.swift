@@ -1,10 +1,10 @@
 import NighCore
 
-/// A pipe under test: sends pattern streams, and checks what comes.
+/// The handler of a pipe under test: sends pattern streams, and checks the received ones.
 ///
-/// What it records is guarded by the monitor; sending is confined to the pipe's loop.
+/// The monitor guards what it records; sending is confined to the pipe's loop.
 final class PipeProbe: PipeHandler, @unchecked Sendable {
-    /// What was told, runs of bytes as one.
+    /// An event of the pipe. Consecutive events with bytes are recorded as one.
     enum Word: Equatable {
         case bytes
         case writable
@@ -29,10 +29,10 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
     private var tag: UInt8 = 0
     private var goal = 0
     private var pieceLimit = 1
-    private var minds = true
+    private var stopsWhenBackedUp = true
     private var random = SeededGenerator(seed: 1)
     private var sentCount = 0
-    private var wasHeldUp = false
+    private var wasBackedUp = false
 
     init(_ pipe: any Pipe, station: Station) {
         self.pipe = pipe
@@ -41,39 +41,39 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
     }
 
     var log: [Word] { monitor.read { recordedLog } }
-    /// How many bytes came.
+    /// The number of bytes received.
     var received: Int { monitor.read { recordedCount } }
-    /// The tag of the stream that comes; nil before its first byte.
+    /// The tag of the received stream; nil before its first byte.
     var receivedTag: UInt8? { monitor.read { recordedTag } }
-    /// How often the pipe said that it can be written again.
+    /// The number of `pipeBecameWritable` events.
     var writableCount: Int { monitor.read { recordedWritable } }
-    /// How many bytes were given to the pipe.
+    /// The number of bytes written to the pipe.
     var sent: Int { monitor.read { sentCount } }
-    /// Whether the pipe was found to be backed up.
-    var isHeldUp: Bool { monitor.read { wasHeldUp } }
-    /// What came, where the station is raw.
+    /// Whether the probe has found the pipe backed up.
+    var isHeldUp: Bool { monitor.read { wasBackedUp } }
+    /// The received bytes, if the station is raw.
     var bytes: [UInt8] { monitor.read { recordedBytes } }
-    /// Whether the other end has finished, one way or the other.
+    /// Whether the other end has finished writing or is gone.
     var isOver: Bool { monitor.read { isClosedThere || recordedLog.contains(.ended) } }
-    /// Whether the pipe said that it is drained.
+    /// Whether the pipe has reported that it is drained.
     var isDrained: Bool { monitor.read { recordedLog.contains(.drained) } }
-    /// Whether the other end is known to be gone altogether.
+    /// Whether the pipe has reported `pipeClosed`.
     var isClosed: Bool { monitor.read { isClosedThere } }
 
-    /// Sends the stream `tag` up to `goal` bytes, in writes of a random size up to `pieceLimit`; `minding` stops while the
-    /// pipe is backed up.
+    /// Sends the stream `tag` up to `goal` bytes, in writes of a random size up to `pieceLimit`. With `minding`, stops
+    /// while the pipe is backed up.
     func send(tag: UInt8, upTo goal: Int, pieceLimit: Int, minding: Bool = true) throws {
         try station.run { [self] in
             self.tag = tag
             self.goal = goal
             self.pieceLimit = pieceLimit
-            minds = minding
+            stopsWhenBackedUp = minding
             random = SeededGenerator(seed: UInt64(tag) &+ station.bench.rig.seed)
             pump()
         }
     }
 
-    /// Sends all that is left of the stream in one write, and closes the pipe in the same turn if asked to.
+    /// Sends the rest of the stream in one write and, if `manner` is given, closes the pipe in the same turn.
     func sendAtOnce(tag: UInt8, upTo goal: Int, thenClose manner: PipeCloseManner? = nil) throws {
         try station.run { [self] in
             var queue = ByteQueue()
@@ -86,7 +86,7 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
         }
     }
 
-    /// Sends these bytes, which are no pattern.
+    /// Sends these bytes, which are not a pattern.
     func send(_ bytes: [UInt8]) throws {
         try station.run { [self] in
             var queue = ByteQueue()
@@ -95,7 +95,7 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
         }
     }
 
-    /// Passes on to `other`, on the same loop, what came and what will come.
+    /// Forwards everything received, so far and later, to `other`, which is on the same loop.
     func relay(to other: PipeProbe) throws {
         try station.run { [self] in
             relay = other
@@ -109,7 +109,7 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
 
     func resume() throws { try call { $0.resumeReading() } }
 
-    /// False where the other end was known to be gone altogether.
+    /// Closes the pipe. Returns false if the pipe had already reported `pipeClosed`.
     @discardableResult
     func close(_ manner: PipeCloseManner) throws -> Bool {
         try station.run { [self] in
@@ -118,7 +118,7 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
         }
     }
 
-    /// Calls the pipe on the loop.
+    /// Runs `body` with the pipe on the loop, and returns its result.
     func call<Result: Sendable>(_ body: @escaping @Sendable (any Pipe) -> Result) throws -> Result {
         try station.run { [self] in body(pipe) }
     }
@@ -132,8 +132,8 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
 
     private func pump() {
         while sentCount < goal, !monitor.read({ isClosedHere || isClosedThere }) {
-            if minds, pipe.writableBytes <= 0 {
-                return monitor.change { wasHeldUp = true }
+            if stopsWhenBackedUp, pipe.writableBytes <= 0 {
+                return monitor.change { wasBackedUp = true }
             }
             var queue = ByteQueue()
             let size = min(goal - sentCount, Int.random(in: 1...pieceLimit, using: &random))

@@ -7,14 +7,14 @@ extension TransportConformance {
             "a reader that pauses holds up the writer at the dialled end, which is told when it may go on"
         ) { bench in
             let (dialled, accepted) = try bench.pair()
-            try holdUp(bench, writer: dialled, reader: accepted)
+            try checkBackPressure(bench, writer: dialled, reader: accepted)
         },
         ConformanceCheck(
             "pressure-accepted-writes",
             "a reader that pauses holds up the writer at the accepted end, which is told when it may go on"
         ) { bench in
             let (dialled, accepted) = try bench.pair()
-            try holdUp(bench, writer: accepted, reader: dialled)
+            try checkBackPressure(bench, writer: accepted, reader: dialled)
         },
         ConformanceCheck(
             "pause-and-resume", "a paused pipe is quiet; calls do not add up; the other direction goes on"
@@ -64,13 +64,13 @@ extension TransportConformance {
         },
     ]
 
-    /// Writes until the pipe is backed up because `reader` has paused.
+    /// Pauses `reader`, and writes until the pipe is backed up.
     static func fill(_ bench: Bench, writer: PipeProbe, reader: PipeProbe) throws {
         let mostHeld = 2 * bench.rig.bulkByteCount
         try reader.pause()
         try writer.send(tag: 1, upTo: mostHeld, pieceLimit: 64 * 1024)
         try bench.wait("writableBytes reaches zero for a reader that has paused") { writer.isHeldUp }
-        // What is under way may still make room; then the writer fills that too, until nothing moves.
+        // Bytes that are under way may still free some room. The writer then fills that too, until nothing moves.
         var sent = -1
         while sent != writer.sent {
             sent = writer.sent
@@ -79,7 +79,7 @@ extension TransportConformance {
         try bench.expect(sent < mostHeld, "\(mostHeld) bytes were taken for a reader that has paused")
     }
 
-    private static func holdUp(_ bench: Bench, writer: PipeProbe, reader: PipeProbe) throws {
+    private static func checkBackPressure(_ bench: Bench, writer: PipeProbe, reader: PipeProbe) throws {
         let before = ProcessGauge.residentBytes
         try fill(bench, writer: writer, reader: reader)
         let grown = ProcessGauge.residentBytes - before
@@ -88,9 +88,9 @@ extension TransportConformance {
         let held = writer.sent
         let waiting = try writer.call { $0.counters.bytesWaiting }
         try bench.expect(waiting <= held - reader.received, "bytesWaiting is \(waiting), more than can wait")
-        let told = writer.writableCount
+        let seen = writer.writableCount
         try reader.resume()
-        try bench.wait("pipeBecameWritable once the reader reads again") { writer.writableCount > told }
+        try bench.wait("pipeBecameWritable once the reader reads again") { writer.writableCount > seen }
         try bench.wait("all that was written") {
             reader.received >= held
         }

@@ -1,8 +1,8 @@
 import Glibc
 
-/// What this process uses, as Linux counts it.
+/// The resources that this process uses, as Linux counts them.
 package enum ProcessGauge {
-    /// How many descriptors are open.
+    /// The number of open descriptors, plus 3 that are always counted. Only differences are meaningful.
     package static var descriptorCount: Int {
         guard let directory = opendir("/proc/self/fd") else { return 0 }
         defer { closedir(directory) }
@@ -11,8 +11,8 @@ package enum ProcessGauge {
         return count
     }
 
-    /// How many bytes of memory are resident. Always the same under a sanitizer, which keeps freed memory or notes of
-    /// its own, so that it says nothing there.
+    /// The number of resident bytes of memory. Always 0 under a sanitizer: it keeps freed memory or data of its own, so
+    /// the number would mean nothing.
     package static var residentBytes: Int {
         guard !isSanitized else { return 0 }
         let descriptor = open("/proc/self/statm", O_RDONLY)

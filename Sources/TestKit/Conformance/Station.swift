@@ -1,11 +1,11 @@
 import NighCore
 
-/// A transport under test on its loop: calls it there, and records what it tells. A ``CheckedTransport`` around it sees to it
-/// that it tells that by the contract.
+/// A transport under test: calls it on its loop, and records its events. A ``CheckedTransport`` around it enforces the
+/// contract.
 ///
-/// What it records is guarded by the monitor; hence `@unchecked Sendable`.
+/// The monitor guards what it records; hence `@unchecked Sendable`.
 final class Station: TransportEvents, @unchecked Sendable {
-    /// What was told about routes of other stations.
+    /// An event about a route to another station.
     enum RouteWord: Equatable {
         case found(Sighting)
         case changed(Sighting)
@@ -16,9 +16,10 @@ final class Station: TransportEvents, @unchecked Sendable {
     let peer: PeerID
     let transport: CheckedTransport
     let loop: any EventLoop
-    /// Kept, since a transport that breaks the contract may tell something at any time. The bench lets go of its stations.
+    /// Held strongly, because a transport that breaks the contract may report something at any time. The bench releases
+    /// its stations at the end.
     let bench: Bench
-    /// Whether its pipes carry any bytes rather than patterns.
+    /// Whether its pipes carry any bytes instead of patterns.
     let isRaw: Bool
 
     private let monitor: Monitor
@@ -48,26 +49,26 @@ final class Station: TransportEvents, @unchecked Sendable {
         peer = PeerID(bytes: (0..<PeerID.byteCount).map { _ in UInt8(truncatingIfNeeded: random.next()) })!
     }
 
-    /// Where it listens.
+    /// The addresses at which it listens.
     var listening: [TransportAddress] { monitor.read { recordedListening } }
-    /// How often it said where.
+    /// The number of `listeningChanged` events.
     var listeningChanges: Int { monitor.read { listeningCount } }
-    /// What it told about routes.
+    /// The events about routes so far.
     var routes: [RouteWord] { monitor.read { recordedRoutes } }
-    /// What it sees now.
+    /// The current sightings.
     var sightings: [Sighting] { monitor.read { Array(visible.values) } }
     /// The pipes that came in.
     var acceptedPipes: [PipeProbe] { monitor.read { accepted } }
-    /// Failures of advertising and browsing.
+    /// The errors with which advertising or browsing failed, or the transport went down.
     var failures: [NighError] { monitor.read { recordedFailures } }
 
-    /// The last error that the transport or a pipe of it told.
+    /// The last error that the transport or one of its pipes reported.
     var lastError: NighError? { monitor.read { recordedError } }
 
     func dialledPipe(_ dial: DialID) -> PipeProbe? { monitor.read { dialled[dial] } }
     func failure(_ dial: DialID) -> (error: NighError, after: Moment.Span)? { monitor.read { failed[dial] } }
 
-    /// The one sighting of `station` that this one has now.
+    /// Returns the current sighting of `station`; nil if there is none.
     func sighting(of station: Station) -> Sighting? {
         sightings.first { $0.advertisement.peer == station.peer }
     }
@@ -78,7 +79,7 @@ final class Station: TransportEvents, @unchecked Sendable {
             info: info)
     }
 
-    /// Runs `body` on the loop and waits for it.
+    /// Runs `body` on the loop, and waits for its result.
     func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) throws -> Result {
         try bench.run(on: loop, body)
     }
@@ -96,7 +97,7 @@ final class Station: TransportEvents, @unchecked Sendable {
     func browse() throws {
         let service = bench.rig.service
         try run { [self] in
-            // A new search finds anew.
+            // A new search reports all routes again.
             monitor.change { visible = [:] }
             transport.browse(service)
         }
@@ -110,7 +111,7 @@ final class Station: TransportEvents, @unchecked Sendable {
     }
 
     func dial(_ address: TransportAddress, timeout: Duration? = nil) throws -> DialID {
-        // Less than is waited for, so that a check which waits for the pipe says why there is none.
+        // Shorter than the bench waits, so that a check that waits for the pipe reports why there is none.
         let timeout = timeout ?? bench.rig.patience * 0.9
         return try run { [self] in
             let dial = beginDial(address)
@@ -119,7 +120,7 @@ final class Station: TransportEvents, @unchecked Sendable {
         }
     }
 
-    /// Dials and takes it back in the same turn.
+    /// Dials, and cancels the dial in the same turn.
     func dialAndCancel(_ address: TransportAddress) throws {
         let timeout = bench.rig.patience
         try run { [self] in
@@ -144,7 +145,7 @@ final class Station: TransportEvents, @unchecked Sendable {
         }
     }
 
-    /// Lets go of the pipes seen so far.
+    /// Releases the pipes seen so far.
     func forgetPipes() {
         monitor.change {
             accepted = []
@@ -177,7 +178,7 @@ final class Station: TransportEvents, @unchecked Sendable {
     func routeChanged(_ sighting: Sighting, by transport: any Transport) { saw(sighting, .changed(sighting)) }
 
     private func saw(_ sighting: Sighting, _ word: RouteWord) {
-        // Oneself, and strangers on the same network, are nobody's concern.
+        // Ignores this station itself, and strangers on the same network.
         guard sighting.advertisement.peer != peer, bench.knows(sighting.advertisement.peer) else { return }
         monitor.change {
             visible[sighting.address] = sighting

@@ -1,12 +1,12 @@
 import NighCore
 
-/// Holds a transport to the contract that stands in `Transport` and `Pipe`: every check of ``TransportConformance``, each
+/// Checks a transport against the contract in `Transport` and `Pipe`. Runs the checks of ``TransportConformance``, each
 /// on a rig of its own.
 ///
-/// In a test it is one line, `#expect(checkTransportConformance { … }.isPassed)`; it needs no test framework, so that
-/// a command can run it too. It blocks the calling thread until all is done.
+/// In a test it is one line, `#expect(checkTransportConformance { … }.isPassed)`. It needs no test framework, so a
+/// command can run it too. It blocks the calling thread until all checks are done.
 ///
-/// - Parameter names: the checks to run; all when nil.
+/// - Parameter names: the checks to run; all if nil.
 public func checkTransportConformance(
     only names: [String]? = nil, _ makeRig: () throws -> TransportRig
 ) -> ConformanceReport {
@@ -14,20 +14,20 @@ public func checkTransportConformance(
     return ConformanceReport(outcomes: checks.map { $0.run(makeRig) })
 }
 
-/// The checks there are.
+/// The conformance checks for transports.
 public enum TransportConformance {
-    /// All, in the order in which it makes sense to look at failures.
+    /// All checks, in the order in which failures are best investigated.
     public static let checks: [ConformanceCheck] =
         diallingChecks + streamChecks + pressureChecks + closingChecks + discoveryChecks + wholeChecks
 }
 
-/// One thing a transport has to get right.
+/// One check of a conformance suite, for one requirement.
 public struct ConformanceCheck: Sendable, CustomStringConvertible {
-    /// In a few words with hyphens.
+    /// The name: a few words with hyphens.
     public let name: String
-    /// What must hold.
+    /// The requirement that must hold.
     public let summary: String
-    /// What it needs of a wire.
+    /// What the check needs of the wire.
     public let needs: ConformanceNeeds
 
     private let body: @Sendable (Bench) throws -> Void
@@ -42,10 +42,10 @@ public struct ConformanceCheck: Sendable, CustomStringConvertible {
         self.body = body
     }
 
-    /// Its name.
+    /// The check's name.
     public var description: String { name }
 
-    /// Runs it on a new rig; blocks until it is done.
+    /// Runs the check on a new rig. Blocks until it is done.
     public func run(_ makeRig: () throws -> TransportRig) -> ConformanceReport.Outcome {
         let clock = ContinuousClock()
         let start = clock.now
@@ -55,7 +55,7 @@ public struct ConformanceCheck: Sendable, CustomStringConvertible {
             duration: clock.now - start)
     }
 
-    /// How it went, and which transports were made if it failed.
+    /// Returns the verdict and, if the check failed, the transports that it made.
     private func verdict(
         _ makeRig: () throws -> TransportRig
     ) -> (ConformanceReport.Verdict, [ConformanceReport.UsedTransport]) {
@@ -80,50 +80,50 @@ public struct ConformanceCheck: Sendable, CustomStringConvertible {
     }
 }
 
-/// How a transport did.
+/// The results of the checks that were run.
 public struct ConformanceReport: Sendable, CustomStringConvertible {
-    /// How one check went.
+    /// The result of one check.
     public enum Verdict: Hashable, Sendable {
-        /// The transport holds it.
+        /// The requirement holds.
         case passed
-        /// It does not, in these words.
+        /// The requirement does not hold, for this reason.
         case failed(String)
-        /// It does not apply, for this reason.
+        /// The check does not apply, for this reason.
         case skipped(String)
     }
 
     /// A transport that a check made.
     public struct UsedTransport: Hashable, Sendable, CustomStringConvertible {
-        /// Which it was among all, and what it was for: "transport 1", "session 2, Host".
+        /// Its number among all and its purpose: "transport 1", "session 2, Host".
         public let name: String
-        /// The end of the wire it was made on, from 0.
+        /// The end of the wire that it was made on; ends count from 0.
         public let end: Int
-        /// The last error it told; nil if it told none.
+        /// The last error that it reported; nil if it reported none.
         public let lastError: NighError?
 
-        /// One line.
+        /// One line with the name, the end and the last error.
         public var description: String {
             "\(name), on end \(end): " + (lastError.map { "its last error: \($0)" } ?? "it told no error")
         }
     }
 
-    /// One check and how it went.
+    /// One check and its result.
     public struct Outcome: Hashable, Sendable, CustomStringConvertible {
         /// The check's name.
         public let name: String
         /// What must hold.
         public let summary: String
-        /// How it went.
+        /// The result of the check.
         public let verdict: Verdict
-        /// The transports that it made, in that order, if it failed.
+        /// The transports that the check made, in that order, if it failed; otherwise none.
         public let transports: [UsedTransport]
-        /// How long it took, in real time.
+        /// The duration of the check, in real time.
         public let duration: Duration
 
-        /// Whether nothing is wrong.
+        /// Whether the check passed or was skipped.
         public var isPassed: Bool { if case .failed = verdict { false } else { true } }
 
-        /// One line, and one more for each transport of a check that failed.
+        /// One line, plus one for each transport of a check that failed.
         public var description: String {
             let milliseconds = Moment.Span(duration).nanoseconds / 1_000_000
             return switch verdict {
@@ -136,12 +136,12 @@ public struct ConformanceReport: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Every check that was run, in order.
+    /// The outcomes of all checks that were run, in order.
     public let outcomes: [Outcome]
 
-    /// Whether no check failed and one was run at all.
+    /// Whether at least one check was run and none failed.
     public var isPassed: Bool { !outcomes.isEmpty && outcomes.allSatisfy(\.isPassed) }
 
-    /// A line for each check.
+    /// The descriptions of all outcomes, one below the other.
     public var description: String { outcomes.map(\.description).joined(separator: "\n") }
 }

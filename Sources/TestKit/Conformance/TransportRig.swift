@@ -1,42 +1,44 @@
 import NighCore
 import NighMemory
 
-/// What the conformance suite needs to put a transport to the test: how to make transports that can reach each other, and
-/// the loops to run them on.
+/// What the conformance suites need to test a transport: how to make transports that can reach each other, and the
+/// loops to run them on.
 ///
-/// Every check asks for a new rig, and so for a new network: on two rigs at once nobody should find or reach anybody
-/// of the other, or the rigs should differ in `seed`.
+/// The *wire* is what connects the transports of a rig: a network, a cable, a hub in memory. Every check asks for a new
+/// rig, and so for a new wire. Peers of two rigs that exist at the same time should not find or reach each other; if
+/// they can, give the rigs different `seed`s.
 public struct TransportRig {
     /// How time passes.
     enum Time {
-        /// Everything is on this loop, which the suite runs.
+        /// All transports are on this loop, which the suite runs.
         case virtual(VirtualEventLoop)
-        /// Loops run by themselves.
+        /// The loops run by themselves.
         case real
     }
 
-    /// What is tested, for reports.
+    /// The name of what is tested, for reports.
     public let name: String
-    /// The service that is advertised.
+    /// The service that the transports advertise.
     public var service: ServiceName = "conformance"
-    /// For how long an outcome is waited for before it counts as missing.
+    /// How long the suite waits for an outcome before it counts the outcome as missing.
     public var patience = Duration.seconds(10)
-    /// For how long nothing must happen before it counts as nothing.
+    /// How long the suite waits before it concludes that nothing happens.
     public var quietTime = Duration.milliseconds(30)
-    /// How much is written at once where it has to be a lot. A reader that pauses may cost at most twice as much.
+    /// How many bytes a check writes at once where it needs many. While a reader pauses, a pipe must take less than
+    /// twice as many.
     public var bulkByteCount = 32 * 1024 * 1024
-    /// How many pipes there can be at once from one transport to another. Some wires carry one.
+    /// How many pipes can be open at once from one transport to another. Some wires carry only one.
     public var pipesAtOnce = 20
-    /// Whether two transports can have a pipe each way at the same time, also where `pipesAtOnce` is 1: the second pipe to the same
-    /// place is what such a wire refuses.
+    /// Whether two transports can have one pipe each way at the same time, even if `pipesAtOnce` is 1. Such a wire
+    /// refuses only a second pipe to the same place.
     public var allowsPipeEachWay = false
-    /// How many transports there can be at once on the wire. A cable has two ends.
+    /// How many transports can be on the wire at once. A cable has two ends.
     public var endsAtOnce = 20
-    /// Decides peers and the cutting of writes.
+    /// The seed for PeerIDs and for the sizes of writes.
     public var seed: UInt64 = 1
-    /// Where nobody listens.
+    /// An address where nobody listens.
     public var refusedAddress: TransportAddress
-    /// Where nobody answers; nil if the transport has no such place. The check of dial timeouts is skipped then.
+    /// An address where nobody answers; nil if the transport has none. The check of dial timeouts is then skipped.
     public var silentAddress: TransportAddress?
 
     let time: Time
@@ -44,11 +46,13 @@ public struct TransportRig {
     let stopLoop: (any EventLoop) -> Void
     let makeTransport: (_ end: Int) -> any Transport
 
-    /// Transports on loops that run by themselves, one for each transport, where the ends of the wire differ: a cable has a device
-    /// at each, and an adapter does not hear itself.
+    /// Creates a rig in real time for a wire whose ends differ. Each transport has a loop that runs by itself.
     ///
-    /// - Parameter makeEnd: makes a transport on the end of that number. Ends count from 0, and each new transport gets the
-    ///   first that no other transport has.
+    /// The ends of a cable differ, because there is a device at each. So do those of a radio link, because an adapter
+    /// does not hear itself.
+    ///
+    /// - Parameter makeEnd: makes a transport on the end with the given number. Ends count from 0; each new transport
+    ///   gets the first end that no other transport has.
     public init(
         _ name: String, refusedAddress: TransportAddress, silentAddress: TransportAddress? = nil,
         makeLoop: @escaping () -> any EventLoop, stopLoop: @escaping (any EventLoop) -> Void,
@@ -63,7 +67,7 @@ public struct TransportRig {
         time = .real
     }
 
-    /// Transports on loops that run by themselves, one for each transport; `stopLoop` ends what `makeLoop` made.
+    /// Creates a rig in real time. Each transport has a loop that runs by itself; `stopLoop` ends what `makeLoop` made.
     public init(
         _ name: String, refusedAddress: TransportAddress, silentAddress: TransportAddress? = nil,
         makeLoop: @escaping () -> any EventLoop, stopLoop: @escaping (any EventLoop) -> Void,
@@ -74,10 +78,10 @@ public struct TransportRig {
             stopLoop: stopLoop, makeEnd: { _ in makeTransport() })
     }
 
-    /// Transports that all are on `loop`, in virtual time, where the ends of the wire differ.
+    /// Creates a rig in virtual time, with all transports on `loop`, for a wire whose ends differ.
     ///
-    /// - Parameter makeEnd: makes a transport on the end of that number. Ends count from 0, and each new transport gets the
-    ///   first that no other transport has.
+    /// - Parameter makeEnd: makes a transport on the end with the given number. Ends count from 0; each new transport
+    ///   gets the first end that no other transport has.
     public init(
         _ name: String, on loop: VirtualEventLoop, refusedAddress: TransportAddress,
         silentAddress: TransportAddress? = nil, makeEnd: @escaping (Int) -> any Transport
@@ -92,7 +96,7 @@ public struct TransportRig {
         quietTime = .milliseconds(500)
     }
 
-    /// Transports that all are on `loop`, in virtual time.
+    /// Creates a rig in virtual time, with all transports on `loop`.
     public init(
         _ name: String, on loop: VirtualEventLoop, refusedAddress: TransportAddress,
         silentAddress: TransportAddress? = nil, makeTransport: @escaping () -> any Transport
@@ -102,8 +106,8 @@ public struct TransportRig {
             makeEnd: { _ in makeTransport() })
     }
 
-    /// The memory transport on a hub of its own, with its transports changed by `wrap`; in virtual time or on a
-    /// `ThreadEventLoop` for each.
+    /// Creates a rig of memory transports on a hub of its own, in virtual time or with a `ThreadEventLoop` for each.
+    /// `wrap` changes each transport.
     public static func memory(
         isVirtual: Bool, wrap: @escaping (any Transport) -> any Transport = { $0 }
     ) -> TransportRig {

@@ -1,7 +1,7 @@
 import NighCore
 
 extension TransportConformance {
-    /// How many pipes are opened and closed in a round.
+    /// The number of pipes that are opened and closed in a round.
     private static let cycleCount = 200
 
     static let wholeChecks = [
@@ -11,7 +11,8 @@ extension TransportConformance {
             let server = try bench.listener()
             let client = try bench.station()
             var problem = ""
-            // Other work in this process may disturb a round, a leak shows in every one. The first only warms up.
+            // Other work in this process may disturb a round, but a leak shows in every round. The first round only
+            // warms up.
             for round in 0..<20 {
                 let before = (descriptors: ProcessGauge.descriptorCount, memory: ProcessGauge.residentBytes)
                 let pipes = try openAndClose(bench, client, server)
@@ -30,7 +31,7 @@ extension TransportConformance {
         ConformanceCheck(
             "never-inside-a-call", "what a call brings about is told in a later turn, on the loop"
         ) { bench in
-            // The checker notices an event inside a call. This check makes many calls whose answers could come at once.
+            // The checker reports events inside a call. This check makes many calls whose answers could come at once.
             let first = try bench.listener()
             let second = try bench.listener()
             try first.browse()

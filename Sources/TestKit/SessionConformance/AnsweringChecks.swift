@@ -1,6 +1,6 @@
 import NighCore
 
-// Invitations and what can come of them.
+// Invitations and their outcomes.
 
 extension SessionConformance {
     static let answeringChecks = [
@@ -53,7 +53,7 @@ extension SessionConformance {
             try bench.wait("the invitation ends over there") {
                 host.endedInvitations.count == host.invitations.count
             }
-            // A late answer does no harm.
+            // A late answer must do no harm.
             for invitation in host.invitations { host.session.accept(invitation) }
             try bench.settle()
             try bench.expect(host.state(of: caller.id) != .connected, "a late answer connected")
@@ -115,7 +115,7 @@ extension SessionConformance {
             var random = SeededGenerator(seed: bench.rig.seed)
             for round in 0..<30 {
                 let connections = [first, second].map { $0.events.count }
-                // Half the rounds at any distance, half as close together as it gets.
+                // In half of the rounds the invitations are up to 3 ms apart, in the other half up to 0.1 ms.
                 let spread: Int64 = round % 2 == 0 ? 3_000_000 : 100_000
                 let delays = [first, second].map { _ in Int64.random(in: 0...spread, using: &random) }
                 let answers = [
@@ -149,7 +149,7 @@ extension SessionConformance {
 }
 
 extension Bench {
-    /// Has `caller` invite a peer some nanoseconds later.
+    /// Lets `caller` invite a peer after `delay` nanoseconds.
     fileprivate func invite(_ caller: SessionProbe, _ peer: PeerID, after delay: Int64) -> Answer<PeerID> {
         let answer = Answer<PeerID>("the invitation by session \(caller.number)", on: self)
         let timeout = rig.patience * 10

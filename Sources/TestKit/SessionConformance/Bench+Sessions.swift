@@ -3,26 +3,26 @@ import NighMemory
 
 // Sessions on a rig: how checks make them, call them and wait for them.
 
-/// What came of one call of a program, which must be told exactly once.
+/// The outcome of one call of a program, which must be reported exactly once.
 final class Answer<Value: Sendable>: @unchecked Sendable {
     private let bench: Bench
     private let what: String
     // Guarded by the bench's monitor.
-    private var told: Result<Value, NighError>?
+    private var storedResult: Result<Value, NighError>?
 
     init(_ what: String, on bench: Bench) {
         self.what = what
         self.bench = bench
     }
 
-    var result: Result<Value, NighError>? { bench.monitor.read { told } }
+    var result: Result<Value, NighError>? { bench.monitor.read { storedResult } }
 
     func take(_ result: Result<Value, NighError>) {
         if self.result != nil { bench.violated("\(what) was answered twice") }
-        bench.monitor.change { told = result }
+        bench.monitor.change { storedResult = result }
     }
 
-    /// Waits for it to go well.
+    /// Waits for the outcome, which must be a success.
     @discardableResult
     func value() throws -> Value {
         try bench.wait("\(what) is answered") { self.result != nil }
@@ -33,7 +33,7 @@ final class Answer<Value: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Waits for it to go wrong.
+    /// Waits for the outcome, which must be a failure.
     func error() throws -> NighError {
         try bench.wait("\(what) is answered") { self.result != nil }
         guard case .failure(let error)? = result else {
@@ -44,7 +44,7 @@ final class Answer<Value: Sendable>: @unchecked Sendable {
 }
 
 extension Bench {
-    /// Starts a session on the rig's network; what it is told is judged by what always holds.
+    /// Starts a session on the rig's network. Its events and messages are checked against the rules that always hold.
     func join(
         _ name: String, role: SessionRole = .server, identity: UInt64? = nil,
         reading: SessionProbe.Reading = .handler, accepting: Bool = true, plan: FaultPlan = .none,
@@ -74,7 +74,7 @@ extension Bench {
         return probe
     }
 
-    /// Two sessions in conversation; `first` called `second` by its address, nobody looks for anybody.
+    /// Makes two sessions in conversation: `first` called `second` by its address, and neither browses.
     func talkers(
         _ reading: SessionProbe.Reading = .handler, plan: FaultPlan = .none,
         adjust: (inout SessionConfiguration) -> Void = { _ in }
@@ -85,20 +85,20 @@ extension Bench {
         return (first, second)
     }
 
-    /// Has `caller` call `host` by its address, and waits until both are connected.
+    /// Lets `caller` invite `host` by its address, and waits until both are connected.
     func connect(_ caller: SessionProbe, _ host: SessionProbe) throws {
         try call(caller, host).value()
         try waitFor(.connected, caller, host)
     }
 
-    /// Waits until each of the two says that of the other.
+    /// Waits until each of the two has reported this state of the other.
     func waitFor(_ state: PeerState, _ first: SessionProbe, _ second: SessionProbe) throws {
         try wait("session \(first.number) and session \(second.number) are both told \(state)") {
             first.state(of: second.id) == state && second.state(of: first.id) == state
         }
     }
 
-    /// Has `caller` invite whoever listens where `host` does.
+    /// Lets `caller` invite the session that listens where `host` does.
     func call(
         _ caller: SessionProbe, _ host: SessionProbe, context: [UInt8] = [], timeout: Duration? = nil
     ) throws -> Answer<PeerID> {
@@ -116,7 +116,7 @@ extension Bench {
         return answer
     }
 
-    /// Has `caller` invite a peer it has found.
+    /// Lets `caller` invite a peer that it has found.
     func invite(
         _ caller: SessionProbe, _ peer: PeerID, context: [UInt8] = [], timeout: Duration? = nil
     ) -> Answer<PeerID> {
@@ -133,7 +133,7 @@ extension Bench {
         return answer
     }
 
-    /// Begins to close a session; it may tell nothing once that is answered.
+    /// Begins to close a session. Once that is answered, the session may report nothing.
     func beginClosing(_ probe: SessionProbe) -> Answer<PeerID> {
         let answer = Answer<PeerID>("the close of session \(probe.number)", on: self)
         probe.session.close { [unowned self] in
@@ -153,23 +153,23 @@ extension Bench {
         release(probe)
     }
 
-    /// Does something to the transport of a session, on its loop.
+    /// Controls the faults on a session's transport, on its loop.
     func disturb(_ probe: SessionProbe, _ body: @escaping @Sendable (FaultControl) -> Void) throws {
         try run(on: probe.session.loop) { body(probe.faults) }
     }
 
-    /// Waits for something that no event tells, by looking at the session on its loop from time to time.
+    /// Waits for something that no event reports, by looking at the session on its loop from time to time.
     func wait(
         _ what: @autoclosure () -> String, at probe: SessionProbe,
         until isTrue: @escaping @Sendable (Session) -> Bool
     ) throws {
-        let look = Look(probe.session, on: self, isTrue)
-        probe.session.loop.execute { look.again() }
-        defer { look.end() }
-        try wait(what()) { look.isTrue }
+        let poll = StatePoll(probe.session, on: self, isTrue)
+        probe.session.loop.execute { poll.check() }
+        defer { poll.end() }
+        try wait(what()) { poll.isTrue }
     }
 
-    /// Waits until the session has as many pipes as that, and no dial under way.
+    /// Waits until the session has `count` links, and no dial under way.
     func waitForLinks(_ count: Int, at probe: SessionProbe) throws {
         try wait("session \(probe.number) has \(count) links", at: probe) { session in
             let inside = session.inspection
@@ -183,12 +183,12 @@ extension Bench {
         return try answer.value()
     }
 
-    /// Runs a task of a program that uses `probe`: in real time on a loop of its own, in virtual time on the only loop.
+    /// Runs a task of a program that uses `probe`: in real time on another loop, in virtual time on the only one.
     func launch(for probe: SessionProbe, _ body: @escaping @Sendable () async -> Void) {
         Task(executorPreference: taskLoop(besides: probe.session.loop), operation: body)
     }
 
-    private final class Look: @unchecked Sendable {
+    private final class StatePoll: @unchecked Sendable {
         // `isOver` and `found` are guarded by the monitor.
         private let session: Session
         private let bench: Bench
@@ -206,11 +206,11 @@ extension Bench {
 
         func end() { bench.monitor.change { isOver = true } }
 
-        func again() {
+        func check() {
             guard !bench.monitor.read({ isOver }) else { return }
             if condition(session) { return bench.monitor.change { found = true } }
             let loop = session.loop
-            loop.schedule(at: loop.now + .milliseconds(2)) { self.again() }
+            loop.schedule(at: loop.now + .milliseconds(2)) { self.check() }
         }
     }
 }

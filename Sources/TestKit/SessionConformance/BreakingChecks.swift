@@ -1,7 +1,7 @@
 import NighCore
 import NighMemory
 
-// Links that break under a conversation.
+// Links that break during a conversation.
 
 extension SessionConformance {
     static let breakingChecks = [
@@ -113,10 +113,10 @@ extension SessionConformance {
 }
 
 extension Bench {
-    /// Has two sessions talk both ways on both lanes, and cuts their link so many times while they do.
+    /// Lets two sessions send to each other on both lanes, and meanwhile cuts their link `cuts` times.
     fileprivate func talkWhileCutting(_ first: SessionProbe, _ second: SessionProbe, cuts: Int) throws {
         var random = SeededGenerator(seed: rig.seed)
-        // Enough for something to be under way at every cut.
+        // Enough messages for some to be under way at every cut.
         let count = 100 + 50 * cuts
         let lengths = (0..<count).map { number in
             number % 25 == 0 ? Int.random(in: 50_000...200_000, using: &random) : number % 8 * 333
@@ -144,7 +144,7 @@ extension Bench {
 }
 
 extension SessionProbe {
-    /// How many times the link to the peer broke under a conversation.
+    /// Returns how many times the link to the peer broke during a conversation.
     fileprivate func reconnections(with peer: PeerID) -> Int {
         moves(of: peer).filter { $0 == .reconnecting }.count
     }

@@ -8,7 +8,7 @@ extension SessionConformance {
             "leave",
             "what was sent before leaving arrives before the other side is told; then nothing can be sent"
         ) { bench in
-            // How long a leave may take is not what this is about.
+            // This check is not about how long leaving may take.
             let (first, second) = try bench.talkers { $0.timings.linger = bench.rig.patience }
             let talk = Talk(bench, from: first, to: second, lengths: lengths)
             try bench.wait("all was taken") { talk.isOver }
@@ -74,7 +74,7 @@ extension SessionConformance {
         ConformanceCheck(
             "close", "everything accepted before a close arrives at every peer, and each is told who left"
         ) { bench in
-            // On a slow wire what was accepted takes longer than a program would wait for.
+            // On a slow wire, sending all that was accepted takes longer than a program would wait.
             let host = try bench.join("Host") { $0.timings.linger = bench.rig.patience }
             let guests = try (1...min(3, bench.rig.endsAtOnce - 1)).map { try bench.join("Guest \($0)") }
             for guest in guests { try bench.connect(guest, host) }
@@ -95,7 +95,7 @@ extension SessionConformance {
             needs: ConformanceNeeds(ends: 6)
         ) { bench in
             let host = try bench.join("Host", role: .peer) { $0.timings.linger = .milliseconds(200) }
-            // Who is without a link when the host goes hears no goodbye.
+            // A guest that has no link when the host leaves receives no goodbye.
             let guests = try (1...3).map { number in
                 try bench.join("Guest \(number)") { $0.timings.grace = .milliseconds(500) }
             }
@@ -124,7 +124,7 @@ extension SessionConformance {
             }
             try bench.disturb(guests[1]) { $0.cut() }
             try bench.close(host)
-            let told = host.events.count
+            let eventCount = host.events.count
             try bench.wait("every call is answered") {
                 calling.result != nil && dialling.result != nil && pings.allSatisfy { $0.result != nil }
             }
@@ -135,14 +135,14 @@ extension SessionConformance {
             host.session.invite(guests[0].id) { late.take($0) }
             try bench.expect(try late.error().cause == .closed, "one can call after the close")
             try bench.settle()
-            try bench.expect(host.events.count == told, "events were told after the close")
+            try bench.expect(host.events.count == eventCount, "events were told after the close")
         },
     ]
 }
 
-/// Counts what of a talk has not arrived, at a moment.
+/// Records how many messages of a talk have not arrived at a given moment.
 private final class Missing: @unchecked Sendable {
-    // Written on one loop, read when that is known to be over.
+    // Written on one loop, and read when that is known to be over.
     private let talk: Talk
     private(set) var noted: Int?
 

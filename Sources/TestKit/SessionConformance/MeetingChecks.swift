@@ -77,7 +77,7 @@ extension SessionConformance {
                 try bench.waitForLinks(0, at: alone)
                 try bench.kill(alone)
             }
-            // On a cable nobody can refuse before somebody is there.
+            // On a cable, nobody can refuse a call before another session is there.
             _ = try bench.join("Bystander", role: .client)
             let caller = try bench.join("Caller")
             let refused = try bench.call(caller, at: bench.rig.refusedAddress).error()
@@ -118,7 +118,8 @@ extension SessionConformance {
                 try bench.expect(host.session.connectedPeers == [guest.id], "the guest is not one peer")
                 if let gone = silent { try bench.kill(gone) }
                 silent = nil
-                // Every other goes without a sign: its pipes stay, and say nothing. It keeps its end of the wire.
+                // Every second life disappears without a sign: its pipes stay open and carry nothing. It keeps its end
+                // of the wire.
                 if life % 2 == 0, bench.rig.endsAtOnce > 2 {
                     try bench.disturb(guest) { $0.block() }
                     guest.session.setAdvertising(false)

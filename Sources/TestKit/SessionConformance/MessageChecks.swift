@@ -1,10 +1,10 @@
 import NighCore
 import NighMemory
 
-// Messages on a link that does as it should.
+// Messages on links that do not break.
 
 extension SessionConformance {
-    /// Round the sizes at which something changes: nothing, a frame, a piece, the window, and large.
+    /// Lengths around the sizes at which something changes: zero, a frame, a piece, the window, and large messages.
     static let lengths = [
         0, 1, 2, 15, 16, 17, 63, 64, 65, 1_000, 4_095, 4_096, 8_191, 8_192, 16_368, 16_383, 16_384, 16_385,
         32_768,
@@ -112,7 +112,7 @@ extension SessionConformance {
             let large = ByteSlice([UInt8](repeating: 7, count: 16 << 20))
             try first.session.trySend(large, to: second.id, .reliable(.bulk))
             try first.session.trySend([1], to: second.id)
-            // In steps of 64 KiB, which keep-alive alone does not make.
+            // Counted in steps of 64 KiB, so that keep-alive alone is no progress.
             try bench.wait(
                 "the large message arrives",
                 while: { (try bench.statistics(of: second).peers[first.id]?.link?.bytesReceived ?? 0) >> 16 }

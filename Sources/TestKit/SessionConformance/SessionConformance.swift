@@ -1,12 +1,13 @@
 import NighCore
 
-/// Holds sessions over a transport to what sessions promise, whatever carries them: every check of
+/// Checks sessions over a transport against what sessions promise over any transport. Runs the checks of
 /// ``SessionConformance``, each on a rig of its own.
 ///
-/// Run it where `checkTransportConformance` passes. The transports are wrapped in `FaultyTransport`, so that links can be cut,
-/// stalled and blocked. It needs no test framework, and blocks the calling thread until all is done.
+/// Run it on a transport that passes `checkTransportConformance`. The suite wraps the transports in `FaultyTransport`,
+/// so that it can cut, stall and block links. It needs no test framework, and blocks the calling thread until all
+/// checks are done.
 ///
-/// - Parameter names: the checks to run; all when nil.
+/// - Parameter names: the checks to run; all if nil.
 public func checkSessionConformance(
     only names: [String]? = nil, _ makeRig: () throws -> TransportRig
 ) -> ConformanceReport {
@@ -14,9 +15,9 @@ public func checkSessionConformance(
     return ConformanceReport(outcomes: checks.map { $0.run(makeRig) })
 }
 
-/// The checks there are.
+/// The conformance checks for sessions.
 public enum SessionConformance {
-    /// All, in the order in which it makes sense to look at failures.
+    /// All checks, in the order in which failures are best investigated.
     public static let checks: [ConformanceCheck] =
         meetingChecks + answeringChecks + messageChecks + slownessChecks + breakingChecks + leavingChecks
         + strangerChecks

@@ -2,7 +2,8 @@ import NighCore
 import NighMemory
 
 extension SessionTimings {
-    /// For sessions on real threads: no bound that a machine too busy to give them a turn for minutes could reach.
+    /// Timings for sessions on real threads. No limit expires even if a busy machine does not run the threads for
+    /// minutes.
     package static var patient: SessionTimings {
         var timings = SessionTimings()
         timings.askAfter = .seconds(600)
@@ -15,27 +16,27 @@ extension SessionTimings {
     }
 }
 
-/// One session with what it was told. Its handlers only write down; whoever holds it acts from outside, or sets a
+/// A session with a record of its events and messages. Its handlers only record; a test acts from outside, or sets a
 /// reaction.
 ///
-/// What it records is guarded by a monitor, so that it can be read while the session runs on another thread.
+/// A monitor guards the record, so that it can be read while the session runs on another thread.
 package final class SessionProbe: @unchecked Sendable {
-    /// Who reads the messages.
+    /// How the messages are read.
     package enum Reading: Sendable {
-        /// The handler does, at once.
+        /// By the handler, at once.
         case handler
-        /// Nobody does, until the session's `messages` are asked.
+        /// Not before a test reads the session's `messages`.
         case inbox
     }
 
-    /// A message that was kept.
+    /// A recorded message.
     package typealias Received = (origin: MessageOrigin, bytes: [UInt8])
 
-    /// Counts the sessions of a place from 1.
+    /// The session's number; a test counts its sessions from 1.
     package let number: Int
     /// The session.
     package let session: Session
-    /// The faults on its transport.
+    /// Controls the faults on its transport.
     package let faults: FaultControl
 
     private let monitor: Monitor
@@ -43,14 +44,14 @@ package final class SessionProbe: @unchecked Sendable {
     private var recordedMessages: [Received] = []
     private var recordedOutcomes: [Result<PeerID, NighError>] = []
     private var recordedListening: [TransportAddress] = []
-    private var toldStates: [PeerID: PeerState] = [:]
+    private var reportedStates: [PeerID: PeerState] = [:]
     private var eventReaction: ((SessionEvent, Session) -> Void)?
     private var messageAnswer: (([UInt8], MessageOrigin, Session) -> Void)?
     private var sessionIsClosed = false
 
-    /// Told what no session may do, and what its transport did that none may. Set before the start.
+    /// Called with each violation by the session or its transport. Set before the start.
     package var violated: (String) -> Void = { _ in }
-    /// Judges a message in place; false when it is to be kept. Set before the start.
+    /// Checks a message in place. Returns false if the message is to be recorded. Set before the start.
     var judge: (UnsafeRawBufferPointer, MessageOrigin) -> Bool = { _, _ in false }
 
     init(number: Int, session: Session, faults: FaultControl, monitor: Monitor) {
@@ -60,12 +61,12 @@ package final class SessionProbe: @unchecked Sendable {
         self.monitor = monitor
     }
 
-    /// A probe of its own, `number` in its place, of a session that has not been started.
+    /// Creates a probe with a monitor of its own, for a session that has not been started.
     package convenience init(number: Int, session: Session, faults: FaultControl) {
         self.init(number: number, session: session, faults: faults, monitor: Monitor())
     }
 
-    /// Starts the session; with `accepting` it says yes to every invitation.
+    /// Starts the session. With `accepting`, it accepts every invitation.
     package func start(reading: Reading, accepting: Bool) {
         if accepting {
             reaction = { event, session in
@@ -76,54 +77,55 @@ package final class SessionProbe: @unchecked Sendable {
             bytes.withUnsafeBytes { self?.received($0, origin) }
         }
         session.start(
-            onEvent: { [weak self] in self?.took($0) }, onMessage: reading == .handler ? onMessage : nil)
+            onEvent: { [weak self] in self?.record($0) }, onMessage: reading == .handler ? onMessage : nil)
     }
 
-    /// Who the session is.
+    /// The session's PeerID.
     package var id: PeerID { session.id }
-    /// All it was told, in order.
+    /// All events of the session, in order.
     package var events: [SessionEvent] { monitor.read { recordedEvents } }
-    /// What it received and was not judged in place.
+    /// The received messages that were not checked in place.
     package var messages: [Received] { monitor.read { recordedMessages } }
-    /// Those as text.
+    /// The same messages as text.
     package var texts: [String] { messages.map { String(decoding: $0.bytes, as: UTF8.self) } }
-    /// What came of calls, for whoever puts it here.
+    /// The results of calls; tests add them.
     package var outcomes: [Result<PeerID, NighError>] {
         get { monitor.read { recordedOutcomes } }
         set { monitor.change { recordedOutcomes = newValue } }
     }
-    /// Where it listens.
+    /// The addresses at which the session listens.
     package var listening: [TransportAddress] { monitor.read { recordedListening } }
-    /// Whether it is known to be closed.
+    /// Whether the session is known to be closed.
     package var isClosed: Bool { monitor.read { sessionIsClosed } }
 
-    /// What it does about an event, on its loop.
+    /// Called for each event, on the session's loop.
     package var reaction: ((SessionEvent, Session) -> Void)? {
         get { monitor.read { eventReaction } }
         set { monitor.change { eventReaction = newValue } }
     }
-    /// What it does about a message that is kept, on its loop.
+    /// Called for each recorded message, on the session's loop.
     package var messageReaction: (([UInt8], MessageOrigin, Session) -> Void)? {
         get { monitor.read { messageAnswer } }
         set { monitor.change { messageAnswer = newValue } }
     }
 
-    /// How it stands with a peer, as it was told.
-    package func state(of peer: PeerID) -> PeerState { monitor.read { toldStates[peer] ?? .unavailable } }
+    /// Returns the state of a peer as last reported.
+    package func state(of peer: PeerID) -> PeerState { monitor.read { reportedStates[peer] ?? .unavailable } }
 
-    /// Waits in real time until something of what it was told is so; whether that came.
+    /// Waits in real time until `isTrue` returns true, for at most 20 s as `Pace` measures it. Returns whether it
+    /// became true.
     package func wait(_ isTrue: (SessionProbe) -> Bool) -> Bool {
         monitor.wait(within: .seconds(20)) { isTrue(self) }
     }
 
-    /// The states a peer went through here, in order.
+    /// Returns the states that were reported of a peer, in order.
     package func moves(of peer: PeerID) -> [PeerState] {
         events.compactMap {
             if case .stateChanged(let changed, _, _) = $0, changed.id == peer { changed.state } else { nil }
         }
     }
 
-    /// Why the peer came into its latest state.
+    /// Returns the last cause that was reported with a state of the peer.
     package func lastCause(of peer: PeerID) -> NighError? {
         for case .stateChanged(let changed, _, let cause) in events.reversed()
         where changed.id == peer && cause != nil {
@@ -132,7 +134,7 @@ package final class SessionProbe: @unchecked Sendable {
         return nil
     }
 
-    /// Why conversations with the peer ended, in order.
+    /// Returns why conversations with the peer ended, in order.
     func endings(with peer: PeerID) -> [NighError.Cause] {
         events.compactMap {
             if case .stateChanged(let changed, _, let cause?) = $0, changed.id == peer,
@@ -145,7 +147,7 @@ package final class SessionProbe: @unchecked Sendable {
         }
     }
 
-    /// The peer as it was last told.
+    /// Returns the peer as last reported.
     package func peer(_ id: PeerID) -> Peer? {
         for event in events.reversed() {
             switch event {
@@ -159,12 +161,12 @@ package final class SessionProbe: @unchecked Sendable {
         return nil
     }
 
-    /// The invitations it got.
+    /// The received invitations.
     package var invitations: [Invitation] {
         events.compactMap { if case .invited(let invitation) = $0 { invitation } else { nil } }
     }
 
-    /// Which of them ended unanswered, and why.
+    /// The invitations that ended unanswered, and why.
     package var endedInvitations: [(invitation: Invitation, cause: NighError.Cause)] {
         events.compactMap {
             if case .invitationEnded(let invitation, let cause) = $0 {
@@ -175,7 +177,7 @@ package final class SessionProbe: @unchecked Sendable {
         }
     }
 
-    /// Reads what waits in the inbox as if a handler were told of it; returns how many messages that were.
+    /// Reads the messages that wait in the inbox as if a handler had received them. Returns how many there were.
     @discardableResult
     func readInbox() -> Int {
         var count = 0
@@ -186,19 +188,19 @@ package final class SessionProbe: @unchecked Sendable {
         return count
     }
 
-    /// The session is closed; from here on it may tell nothing.
+    /// Records that the session is closed. From then on it may report nothing.
     func noteClosed() { monitor.change { sessionIsClosed = true } }
 
-    private func took(_ event: SessionEvent) {
+    private func record(_ event: SessionEvent) {
         if isClosed { violated("session \(number) told \(event) after its close") }
         monitor.change {
             recordedEvents.append(event)
             switch event {
             case .stateChanged(let peer, let before, _):
-                if toldStates[peer.id] ?? .unavailable != before || !before.mayMove(to: peer.state) {
+                if reportedStates[peer.id] ?? .unavailable != before || !before.mayMove(to: peer.state) {
                     violated("session \(number) told of a move from \(before) to \(peer.state)")
                 }
-                toldStates[peer.id] = peer.state
+                reportedStates[peer.id] = peer.state
             case .listening(_, let addresses): recordedListening = addresses
             case .transportChanged(_, .down(let error)):
                 if case .contractBroken = error.cause { violated("session \(number): \(error)") }

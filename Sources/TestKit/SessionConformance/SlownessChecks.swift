@@ -16,7 +16,7 @@ extension SessionConformance {
                     refusal.cause == .bufferFull(limit: limits.sendBuffer), "it was held up by: \(refusal)")
                 try bench.expect(
                     refusal.description.contains(second.id.short), "the error does not say whom: \(refusal)")
-                // One message more for each of the two, and what each costs beside its bytes.
+                // One message more for each of the two, and the overhead of each.
                 let most = (limits.sendBuffer + limits.receiveWindow) / Bench.blockSize + 4
                 try bench.expect(accepted <= most, "\(accepted) blocks were taken, \(most) are allowed")
                 let unread = try bench.statistics(of: second).peers[first.id]?.bytesUnread ?? 0
@@ -84,8 +84,8 @@ extension SessionConformance {
 extension Bench {
     static let blockSize = 20_000
 
-    /// Sends blocks until no more are taken, also when a quiet time has passed; returns how many were, and what the last was
-    /// refused with.
+    /// Sends blocks until the session accepts no more, even after a quiet time. Returns how many it accepted, and the
+    /// error of the last refusal.
     fileprivate func fill(
         _ sender: SessionProbe, _ receiver: SessionProbe, on lane: Lane
     ) throws -> (accepted: Int, refusal: NighError) {
@@ -109,7 +109,7 @@ extension Bench {
         return (accepted, refusal)
     }
 
-    /// Reads a session's inbox until so many messages have come out of it.
+    /// Reads a session's inbox until `count` messages have been read.
     fileprivate func readUntil(_ probe: SessionProbe, has count: Int) throws {
         let reading = Reading(probe, on: self)
         defer { reading.end() }
@@ -118,7 +118,7 @@ extension Bench {
     }
 }
 
-/// Reads the inbox of a session on its loop, from time to time, until it is told to end.
+/// Reads the inbox of a session on its loop, from time to time, until `end` is called.
 final class Reading: @unchecked Sendable {
     private let probe: SessionProbe
     private let bench: Bench

@@ -1,6 +1,6 @@
 import NighCore
 
-// Pipes on which nobody says what a session says.
+// Pipes whose other end never completes a handshake.
 
 extension SessionConformance {
     static let strangerChecks = [
@@ -9,7 +9,7 @@ extension SessionConformance {
             "pipes without a word are taken up to the limit, hurt nobody, and make room when they go",
             needs: ConformanceNeeds(ends: 7)
         ) { bench in
-            // Where a wire carries few pipes from one to another, fewer are let in.
+            // On a wire that carries few pipes from one end to another, the host admits fewer.
             let size = 4
             let most = size * bench.rig.pipesAtOnce
             let usual = SessionLimits().unauthenticatedPipes
@@ -47,7 +47,7 @@ extension SessionConformance {
             "garbage", "bytes that mean nothing close their pipe and nothing else"
         ) { bench in
             let host = try bench.join("Host")
-            // On a wire of two ends there is nobody else to be hurt, and the guest comes afterwards.
+            // On a wire with two ends there is no other session to harm, and the guest joins afterwards.
             let hasRoom = bench.rig.endsAtOnce > 2
             var guests: [SessionProbe] = []
             if hasRoom {
@@ -85,7 +85,7 @@ extension SessionConformance {
             "cut-greeting", "a greeting that is true but ends early leaves nothing behind, wherever it ends",
             needs: ConformanceNeeds(ends: 3)
         ) { bench in
-            // Long enough for who is whole, on a busy machine too.
+            // Long enough for a complete handshake, on a busy machine too.
             let host = try bench.join("Host") { $0.timings.handshake = .seconds(3) }
             let flight = try bench.recordGreeting(to: host)
             try bench.expect(flight.count > 16, "a greeting of \(flight.count) bytes")
@@ -112,7 +112,8 @@ extension SessionConformance {
 }
 
 extension Bench {
-    /// Has a session greet `host` by way of a station in between, and returns what it sent up to its conversation.
+    /// Lets a session connect to `host` through a relaying station, and returns the bytes that it sent until it was
+    /// connected.
     fileprivate func recordGreeting(to host: SessionProbe) throws -> [UInt8] {
         let relay = try listener(raw: true)
         let caller = try join("Caller")

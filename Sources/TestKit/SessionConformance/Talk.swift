@@ -1,9 +1,9 @@
 import NighCore
 
-/// What one session sends another: messages of chosen lengths on lanes of a conversation, one task a lane that waits
-/// for room. The bench's ledger keeps account of what arrives.
+/// The messages that one session sends another: of given lengths, on lanes of a conversation, with one task per lane
+/// that waits for room. The bench's ledger accounts for what arrives.
 final class Talk: @unchecked Sendable {
-    // What changes is guarded by the bench's monitor.
+    // The bench's monitor guards what changes.
     private let bench: Bench
     private let stream: Int
     private let sender: SessionProbe
@@ -12,7 +12,7 @@ final class Talk: @unchecked Sendable {
     private var taken = 0
     private var problem: NighError?
 
-    /// Begins to send.
+    /// Starts to send.
     init(
         _ bench: Bench, from sender: SessionProbe, to receiver: SessionProbe, lengths: [Int],
         on lanes: [Lane] = Lane.allCases
@@ -33,7 +33,7 @@ final class Talk: @unchecked Sendable {
     private func send(_ lengths: [Int], on lane: Lane) async {
         let row = lane == .main ? MessageLedger.Row.main : .bulk
         for length in lengths {
-            // Entered before it is sent, since it may arrive before the call returns.
+            // Recorded before it is sent, since it may arrive before the call returns.
             let bytes = bench.monitor.change {
                 let bytes = bench.ledger.nextMessage(in: stream, row: row, length: length)
                 bench.ledger.accept(stream, row: row, length: bytes.count)
@@ -53,17 +53,17 @@ final class Talk: @unchecked Sendable {
         bench.monitor.change { lanesLeft -= 1 }
     }
 
-    /// How many messages the session has taken.
+    /// The number of messages that the session has accepted.
     var sent: Int { bench.monitor.read { taken } }
-    /// Whether all were taken, or no more can be.
+    /// Whether every lane has sent all its messages, or failed.
     var isOver: Bool { bench.monitor.read { lanesLeft == 0 } }
-    /// What ended it early.
+    /// The error that ended it early.
     var error: NighError? { bench.monitor.read { problem } }
-    /// How many messages the session has taken, or is about to take, that have not arrived.
+    /// The number of messages that the session has accepted, or is about to, and that have not arrived.
     var missing: Int { bench.monitor.read { bench.ledger.missing(in: stream) } }
 
-    /// Waits until everything was sent and has arrived, for as long as something arrives within the rig's patience: on a busy
-    /// machine much of it takes longer.
+    /// Waits until everything was sent and has arrived. Continues as long as something arrives within the rig's
+    /// patience, because much of it takes longer on a busy machine.
     func finish() throws {
         try bench.wait(
             "session \(receiver.number) has all that session \(sender.number) sends, \(missing) are missing",
@@ -74,7 +74,7 @@ final class Talk: @unchecked Sendable {
 }
 
 extension Bench {
-    /// Enters a message that came in the ledger; false if it is none of a talk's.
+    /// Checks an arrived message against the ledger. Returns false if it belongs to no talk.
     func judge(_ bytes: UnsafeRawBufferPointer, _ origin: MessageOrigin, at receiver: SessionProbe) -> Bool {
         monitor.change {
             guard origin.isReliable, let sender = talks[receiver.number]?[origin.peer] else { return false }
@@ -87,11 +87,11 @@ extension Bench {
         }
     }
 
-    /// From here on what `receiver` gets from `sender` is judged.
+    /// From now on, checks what `receiver` gets from `sender`.
     fileprivate func expectTalk(from sender: SessionProbe, at receiver: SessionProbe) {
         monitor.change { talks[receiver.number, default: [:]][sender.id] = sender.number }
     }
 
-    /// Waits for several talks at once.
+    /// Waits for several talks.
     func finish(_ talks: [Talk]) throws { for talk in talks { try talk.finish() } }
 }

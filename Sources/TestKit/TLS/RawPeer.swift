@@ -2,15 +2,15 @@ import COpenSSL
 
 import NighCore
 
-/// A peer made of libssl alone, which breaks Nigh's rules as a test wants.
+/// A TLS peer made of libssl alone. It can break Nigh's rules where a test needs that.
 package final class RawPeer {
-    /// A key and a certificate, as a test wants them.
+    /// A key and its certificate, with the issuer, signer and dates that a test needs.
     package final class Credentials {
         let key: OpaquePointer
         package let certificate: OpaquePointer
 
-        /// A certificate for `key` in the name of "raw", signed in the name of `issuer` with `signer` or, where that is nil,
-        /// with the key itself.
+        /// Makes a certificate for `key` with the subject "raw" and the issuer `issuer`. It is signed with `signer`, or
+        /// with `key` if `signer` is nil.
         package init(
             _ key: OpaquePointer = RawPeer.key(EVP_PKEY_ED25519), signer: OpaquePointer? = nil,
             issuer: String = "raw", from: String = "20000101000000Z", until: String = "20990101000000Z"
@@ -36,10 +36,10 @@ package final class RawPeer {
             EVP_PKEY_free(key)
         }
 
-        /// Shows `other` as its key from now on, whose private half it has not.
+        /// Replaces the certificate's key by `other`, although this peer does not have the private half.
         package func claim(_ other: OpaquePointer) { X509_set_pubkey(certificate, other) }
 
-        /// Who shows it; nil for a key of another kind than Ed25519.
+        /// The PeerID of the key; nil if it is not an Ed25519 key.
         package var peerID: PeerID? {
             var bytes = [UInt8](repeating: 0, count: 32)
             var count = bytes.count
@@ -47,7 +47,7 @@ package final class RawPeer {
             return PeerID(publicKey: bytes.prefix(count))
         }
 
-        /// The certificate and its key, as programs read them from a file.
+        /// The certificate and its key, in the format that programs read from a file.
         package var pem: String {
             let sink = BIO_new(BIO_s_mem())
             defer { BIO_free(sink) }
@@ -59,7 +59,7 @@ package final class RawPeer {
         }
     }
 
-    /// A new key of a kind such as `EVP_PKEY_RSA`, owned by the caller.
+    /// Makes a new key of a kind such as `EVP_PKEY_RSA`. The caller owns it.
     package static func key(_ kind: Int32) -> OpaquePointer {
         let context = EVP_PKEY_CTX_new_id(kind, nil)
         defer { EVP_PKEY_CTX_free(context) }
@@ -74,11 +74,11 @@ package final class RawPeer {
     package let ssl: OpaquePointer
     private let incoming = BIO_new(BIO_s_mem())!
     private let outgoing = BIO_new(BIO_s_mem())!
-    /// Why it gave up, in libssl's words.
+    /// The first error, in libssl's words; nil while there is none.
     package private(set) var failure: String?
     package private(set) var received: [UInt8] = []
 
-    /// A peer that shows `credentials`, offers `protocols` and believes anybody.
+    /// Makes a peer that shows `credentials`, offers `protocols` and accepts any certificate.
     package init(
         _ side: LinkSide, _ credentials: Credentials? = Credentials(),
         protocols: [String] = ["nigh/1"], configure: (OpaquePointer) -> Void = { _ in }
@@ -113,13 +113,13 @@ package final class RawPeer {
         SSL_CTX_free(context)
     }
 
-    /// Whether it thinks that the handshake is done.
+    /// Whether the handshake is done for this side.
     package var isEstablished: Bool { SSL_is_init_finished(ssl) == 1 }
 
-    /// Whether the other side has shown it a certificate.
+    /// Whether the other side has sent a certificate.
     package var sawCertificate: Bool { SSL_get0_peer_certificate(ssl) != nil }
 
-    /// Takes `bytes`, and does with them what it can; what it writes in turn.
+    /// Processes `bytes` as far as possible, and returns what this peer sends in response.
     package func exchange(_ bytes: [UInt8]) -> [UInt8] {
         if !bytes.isEmpty { BIO_write(incoming, bytes, Int32(bytes.count)) }
         ERR_clear_error()
@@ -137,7 +137,7 @@ package final class RawPeer {
         return takeOutput()
     }
 
-    /// What it puts on the pipe for `bytes`.
+    /// Encrypts `bytes`, and returns what goes onto the pipe.
     package func seal(_ bytes: [UInt8]) -> [UInt8] {
         SSL_write(ssl, bytes, Int32(bytes.count))
         return takeOutput()

@@ -1,64 +1,65 @@
 import NighCore
 
-/// Something that must never be: which rule was broken, when, and how.
+/// A broken rule: which one, when, and how.
 public struct Finding: Error, CustomStringConvertible, Sendable {
-    /// What always holds.
+    /// The rules that must always hold in a world.
     public enum Rule: String, Sendable, CaseIterable {
         /// A reliable message arrives once.
         case exactlyOnce = "exactly once"
         /// A lane's messages arrive in order, without a gap, unchanged.
         case order
-        /// What a session accepted arrives unless the conversation ends.
+        /// A message that a session accepted arrives unless the conversation ends.
         case delivery
-        /// Where everything is encrypted, nothing that was changed on the way is taken for what a peer said.
+        /// In an encrypted world, no session accepts data that was changed on the way.
         case authentic = "nothing changed gets in"
         /// An unreliable message arrives unchanged, at most once.
         case unreliable
-        /// States change by the moves allowed, each from the one told before, with a cause where something failed.
+        /// Peers change their state only as allowed: from the state reported last, and with a cause if something
+        /// failed.
         case moves
-        /// Both ends agree in the end, and nobody is left half-way.
+        /// Both ends agree in the end, and nobody stays in an intermediate state.
         case agreement
-        /// One link a pair.
+        /// There is one link per pair of peers.
         case oneLink = "one link"
-        /// Who is gone is seen nowhere, who is there is seen once.
+        /// A peer that is gone is seen nowhere; a peer that is present is seen once.
         case ghosts
-        /// Every limit holds.
+        /// Every limit is kept.
         case bounds
-        /// Every call of the program is answered, once, in time.
+        /// Every call of the program is answered once, and in time.
         case calls
-        /// Nothing is called back after the session closed.
+        /// A session calls nothing back after it has closed.
         case silence
-        /// A conversation uses the best way there is.
+        /// A conversation uses the best available transport.
         case ways
-        /// Conversations survive what they are said to survive.
+        /// Conversations survive the faults that they promise to survive.
         case endurance
         /// The network comes to rest.
         case progress
-        /// Nobody is paired but by two people who have confirmed the same digits.
+        /// Two peers are paired only after both users have confirmed the same digits.
         case pairing
-        /// Nothing stays behind.
+        /// Nothing is left over.
         case leaks
-        /// What a session keeps agrees with itself, and what its conversations count with what the other end counts.
+        /// The state of a session is consistent, and the counts at the two ends of a conversation fit together.
         case consistency
     }
 
-    /// The world it happened in.
+    /// The seed of the world.
     public let seed: UInt64
-    /// The rule.
+    /// The broken rule.
     public let rule: Rule
     /// How it was broken.
     public let words: String
-    /// When, in virtual time.
+    /// The moment, in virtual time.
     public let moment: Moment
-    /// How to see it again, for a person.
+    /// How a person can reproduce it.
     public internal(set) var replay: String
-    /// What happened just before, a line each.
+    /// The last log lines before the rule was broken.
     public internal(set) var log: [String] = []
 
-    /// Keeps the rest only, for where the whole log was shown.
+    /// Removes the log lines, for callers that show the whole log themselves.
     public mutating func forgetLog() { log = [] }
 
-    /// All of it, with how to see it again.
+    /// The finding, how to reproduce it, and its log lines.
     public var description: String {
         var text = "seed \(seed): \(rule.rawValue): \(words) (at \(moment))\n  replay: \(replay)"
         for line in log { text += "\n  | \(line)" }
@@ -66,9 +67,9 @@ public struct Finding: Error, CustomStringConvertible, Sendable {
     }
 }
 
-/// A broken rule, before it is known in which world.
+/// A broken rule, without the world in which it was broken.
 package struct Fault: Equatable, Sendable {
-    /// The rule.
+    /// The broken rule.
     package let rule: Finding.Rule
     /// How it was broken.
     package let words: String
@@ -79,63 +80,63 @@ package struct Fault: Equatable, Sendable {
     }
 }
 
-/// What happened in one world or many: shows that the rules were really put to the test.
+/// What happened in one world or several. It shows that the rules were really tested.
 public struct WorldCounts: Sendable, Equatable {
-    /// Worlds.
+    /// The number of worlds.
     public var worlds = 0
-    /// Sessions started, restarts included.
+    /// Sessions started, including restarts.
     public var sessions = 0
-    /// Virtual time that passed, in milliseconds.
+    /// The virtual time that has passed, in milliseconds.
     public var milliseconds = 0
-    /// Pieces of work the loops did.
+    /// Pieces of work that the loops have done.
     public var work = 0
     /// Invitations made.
     public var invitations = 0
-    /// Conversations begun, counted at each end.
+    /// Conversations that began, counted at each end.
     public var conversations = 0
-    /// Links lost and conversations carried on over another, counted at each end.
+    /// Conversations that lost their link and resumed on another, counted at each end.
     public var reconnects = 0
     /// Links lost, counted at each end.
     public var interruptions = 0
     /// Reliable messages accepted.
     public var messagesSent = 0
-    /// Reliable messages arrived.
+    /// Reliable messages that arrived.
     public var messagesReceived = 0
-    /// Payload bytes arrived.
+    /// Payload bytes of the reliable messages that arrived.
     public var bytesReceived = 0
-    /// Messages a session had to send again on another link.
+    /// Messages that a session had to send again on another link.
     public var messagesResent = 0
-    /// Unreliable messages handed over.
+    /// Unreliable messages that sessions accepted.
     public var unreliableSent = 0
-    /// Unreliable messages arrived.
+    /// Unreliable messages that arrived.
     public var unreliableReceived = 0
     /// Sends refused because the buffer was full.
     public var refusedSends = 0
-    /// Conversations that changed their transport with nobody losing anybody, counted at each end.
+    /// Conversations that moved to another transport without a change of state, counted at each end.
     public var moves = 0
     /// Peers paired, counted at each end.
     public var pairings = 0
-    /// Links that ended because bits on them were wrong, counted at the end that found out.
+    /// Links that ended because of wrong bits, counted at the end that noticed.
     public var damagedLinks = 0
     /// Pipes cut on purpose.
     public var cuts = 0
-    /// Blocks and stalls, partitions apart.
+    /// Blocks and stalls, without partitions.
     public var blocks = 0
     /// Partitions.
     public var partitions = 0
-    /// Strangers that announced themselves as inhabitants.
+    /// Strangers that announced an inhabitant's PeerID.
     public var impostors = 0
     /// Sessions killed.
     public var kills = 0
-    /// Sessions started anew after a kill or close.
+    /// Sessions started again after a kill or a close.
     public var restarts = 0
-    /// Pings answered with a time.
+    /// Pings that were answered.
     public var pings = 0
 
-    /// All zero.
+    /// Creates counts that are all zero.
     public init() {}
 
-    /// Adds up.
+    /// Adds each count of `right` to the same count of `left`.
     public static func += (left: inout WorldCounts, right: WorldCounts) {
         let fields: [WritableKeyPath<WorldCounts, Int>] = [
             \.worlds, \.sessions, \.milliseconds, \.work, \.invitations, \.conversations, \.reconnects,
@@ -147,16 +148,16 @@ public struct WorldCounts: Sendable, Equatable {
     }
 }
 
-/// How a world went.
+/// The result of a world.
 public struct WorldReport: Sendable {
-    /// Its seed.
+    /// The seed of the world.
     public let seed: UInt64
     /// What happened in it.
     public let counts: WorldCounts
-    /// The same for every run of the seed.
+    /// A hash of everything that happened; the same for every run of the seed.
     public let hash: UInt64
-    /// The first rule broken; nil when all held.
+    /// The first broken rule; nil if all rules held.
     public let finding: Finding?
-    /// What happened, a line each, where that was asked for.
+    /// The log lines, if requested.
     public let log: [String]
 }

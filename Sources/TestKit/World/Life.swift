@@ -1,18 +1,18 @@
 import NighCore
 import NighMemory
 
-/// Who lives in a world: one identity, in one life after another.
+/// A member of a world: one identity, in one life after another.
 final class Inhabitant {
     let index: Int
     let identity: Identity
     let member: WorldPlan.Member
-    /// What it knows of the others' keys, in all its lives.
+    /// What it knows of the others' keys, across all its lives.
     let trust = TrustStore.ephemeral()
     var lives: [Life] = []
     var addressCount = 0
 
     var life: Life? { lives.last.flatMap { $0.session == nil ? nil : $0 } }
-    /// The life in which it can do something now.
+    /// The current life, if it can act now.
     var awake: Life? { life.flatMap { $0.isClosing ? nil : $0 } }
 
     init(index: Int, identity: Identity, member: WorldPlan.Member) {
@@ -22,27 +22,27 @@ final class Inhabitant {
     }
 }
 
-/// One run of a session, from its start to its end, with everything it was told and asked, checked as it comes.
+/// One run of a session, from start to end, with all its events and calls, which are checked as they come.
 ///
 /// `@unchecked Sendable`: confined to the thread that runs the world.
 final class Life: @unchecked Sendable {
-    /// What all of them offer and look for.
+    /// The service that all lives offer and look for.
     static let service: ServiceName = "world"
 
     struct Call {
         let what: String
         let deadline: Moment
-        /// Made when the session had closed already; it is answered at once.
+        /// Whether the call was made after the session had closed. Such a call is answered at once.
         let isLate: Bool
     }
 
-    /// A stream of messages to a peer, while the conversation lasts.
+    /// A stream of messages to a peer, as long as the conversation lasts.
     struct Line {
         let stream: Int
         let receiver: Life?
-        /// What the machines call the conversation; the same at both ends.
+        /// The number of the conversation in the session machines; the same at both ends.
         let conversation: UInt64
-        /// Taken by a task that sends on the bulk lane, waiting for room.
+        /// Whether a task that waits for room is sending on the bulk lane.
         var bulkIsTaken = false
     }
 
@@ -51,32 +51,33 @@ final class Life: @unchecked Sendable {
     let number: Int
     let address: TransportAddress
     let transport: FaultyTransport
-    /// The worse of two ways; nil where there is but one.
+    /// The worse of two transports; nil if there is only one.
     let spare: FaultyTransport?
-    /// Everything under which others see it.
+    /// All addresses at which others see it.
     let addresses: Set<TransportAddress>
     let incarnation: UInt64
-    /// The digits its user sees, and with whom.
+    /// The digits that its user sees, and the peer with whom.
     var shownDigits: (other: Int, code: PairingCode)?
     private(set) var session: Session?
-    /// Whether what it leaves behind is let go in the end.
+    /// The session, for as long as anything holds it. Shows whether it is released in the end.
     private(set) weak var remains: Session?
 
     var states = StateWatch()
-    /// How many conversations with each inhabitant this life was told of.
+    /// How many conversations with each inhabitant this life was notified of.
     private var conversations: [Int: Int] = [:]
     var lines: [Int: Line] = [:]
-    /// What carries the conversation with a peer, as it was told.
+    /// The transport that carries the conversation with each peer, as last reported.
     private var carriers: [PeerID: String] = [:]
-    /// From whom this life has withdrawn at some time: left, taken an invitation back, or let one fail.
+    /// The inhabitants from which this life has withdrawn at some time: it left, cancelled an invitation, or had one
+    /// fail.
     var withdrawn: Set<Int> = []
-    /// Streams whose arrival was confirmed by a `disconnect` that succeeded.
+    /// The streams whose arrival was confirmed by a successful `disconnect`.
     private(set) var promised: [Line] = []
     private var invitations: Set<UInt64> = []
     private var endedInvitations: Set<UInt64> = []
     private(set) var calls: [Int: Call] = [:]
     private var callCount = 0
-    /// Tasks that wait for room, and hold the session while they do.
+    /// Tasks that wait for room, and hold the session meanwhile.
     var tasks: [Task<Void, Never>] = []
     var isAdvertising: Bool
     var isBrowsing: Bool
@@ -84,7 +85,7 @@ final class Life: @unchecked Sendable {
     private(set) var isClosing = false
     private(set) var hasClosed = false
     private(set) var wasKilled = false
-    private var toldClosed = false
+    private var sawClosed = false
 
     var index: Int { owner.index }
     var faults: FaultControl { transport.control }
@@ -139,14 +140,14 @@ final class Life: @unchecked Sendable {
         RelabelledTransport(spare, scheme: spareScheme, priority: 100)
     }
 
-    /// Pipes that are open, on all its transports.
+    /// The number of open pipes on all its transports.
     var pipeCount: Int { faults.pipes.count + (spare?.control.pipes.count ?? 0) }
 
     func start() {
         let onMessage: MessageHandler = { [self] bytes, origin in
             bytes.withUnsafeBytes { received($0, origin) }
         }
-        session?.start(onEvent: { [self] in told($0) }, onMessage: readsLater ? nil : onMessage)
+        session?.start(onEvent: { [self] in handle($0) }, onMessage: readsLater ? nil : onMessage)
     }
 
     func found(_ rule: Finding.Rule, _ words: String) { world.found(Fault(rule, "\(label): \(words)")) }
@@ -158,9 +159,9 @@ final class Life: @unchecked Sendable {
 
     // MARK: Events
 
-    private func told(_ event: SessionEvent) {
+    private func handle(_ event: SessionEvent) {
         guard !wasKilled else { return }
-        guard !hasClosed, !toldClosed else { return found(.silence, "is told \(event) after it closed") }
+        guard !hasClosed, !sawClosed else { return found(.silence, "is told \(event) after it closed") }
         switch event {
         case .stateChanged(let peer, let last, let cause):
             guard let other = world.index(of: peer.id) else {
@@ -197,14 +198,14 @@ final class Life: @unchecked Sendable {
             world.invited(self, invitation)
         case .invitationEnded(let invitation, let cause):
             note(.invitation, world.index(of: invitation.peer.id) ?? -1, 2, "invitation ended: \(cause)")
-            // It may have been answered just before, in the handler that was told of it.
+            // The handler that was notified of it may have answered it just before.
             let isNew = endedInvitations.insert(invitation.number).inserted
             if !isNew || !invitations.contains(invitation.number) {
                 found(.calls, "an invitation ends that has ended before, or was never told: \(cause)")
             }
         case .closed:
             note(.event, 0, 2, "closed")
-            toldClosed = true
+            sawClosed = true
         case .suspected(let peer, let isSuspected):
             note(.event, world.index(of: peer) ?? -1, isSuspected ? 3 : 4, "suspected \(isSuspected)")
         case .transportFailed(let error): note(.event, 0, 5, "\(error)")
@@ -245,7 +246,7 @@ final class Life: @unchecked Sendable {
 
     private func received(_ bytes: UnsafeRawBufferPointer, _ origin: MessageOrigin) {
         guard !wasKilled else { return }
-        guard !hasClosed, !toldClosed else { return found(.silence, "receives a message after it closed") }
+        guard !hasClosed, !sawClosed else { return found(.silence, "receives a message after it closed") }
         guard let sender = world.index(of: origin.peer) else { return found(.ghosts, "hears \(origin.peer)") }
         let state = states.state(of: origin.peer)
         if !readsLater, state != .connected, state != .reconnecting {
@@ -263,7 +264,7 @@ final class Life: @unchecked Sendable {
         if !readsLater { world.heard(self, from: sender, origin.peer) }
     }
 
-    /// Reads at most so many messages from the inbox; returns how many there were.
+    /// Reads up to `count` messages from the inbox. Returns how many there were.
     @discardableResult
     func read(_ count: Int) -> Int {
         guard let session else { return 0 }
@@ -275,16 +276,16 @@ final class Life: @unchecked Sendable {
     }
 
     private func read(_ bytes: UnsafeRawBufferPointer, _ origin: MessageOrigin) {
-        // What came before the session closed may be read for as long as one likes.
-        let (closed, told) = (hasClosed, toldClosed)
-        (hasClosed, toldClosed) = (false, false)
+        // What arrived before the session closed may be read at any time afterwards.
+        let (closed, reported) = (hasClosed, sawClosed)
+        (hasClosed, sawClosed) = (false, false)
         received(bytes, origin)
-        (hasClosed, toldClosed) = (closed, told)
+        (hasClosed, sawClosed) = (closed, reported)
     }
 
     // MARK: Calls
 
-    /// Notes a call that must be answered once, by `deadline`.
+    /// Registers a call that must be answered once, within `limit`.
     func call(_ what: String, within limit: Duration) -> Int {
         callCount += 1
         calls[callCount] = Call(
@@ -293,7 +294,7 @@ final class Life: @unchecked Sendable {
         return callCount
     }
 
-    /// It is answered.
+    /// Records the answer to a call.
     func answered(_ call: Int, _ words: @autoclosure () -> String, error: NighError? = nil) {
         guard let known = calls.removeValue(forKey: call) else {
             return found(.calls, "call \(call) is answered twice: \(words())")
@@ -316,12 +317,12 @@ final class Life: @unchecked Sendable {
         let call = call("close", within: timings.linger + .milliseconds(1_200))
         session.close { [self] in
             answered(call, "done")
-            if !toldClosed, !wasKilled { found(.silence, "has closed and was not told so") }
+            if !sawClosed, !wasKilled { found(.silence, "has closed and was not told so") }
             hasClosed = true
         }
     }
 
-    /// The session ends without a word, as when a process dies.
+    /// Ends the session without a goodbye, as when its process dies.
     func kill() {
         note(.life, 0, 3, "is killed")
         isClosing = true

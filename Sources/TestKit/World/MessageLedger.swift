@@ -1,10 +1,10 @@
-/// Keeps account of all messages of a world: what was accepted for sending, what arrived, and whether that is exactly
-/// once, in order and intact.
+/// Accounts for all messages of a world: which were accepted for sending, which arrived, and whether they arrived
+/// exactly once, in order and intact.
 ///
-/// A *stream* is what one life of a sender sends to a peer in one conversation, as the sender was told of it. It has a
-/// row for each lane, and one for what is unreliable.
+/// A *stream* is what one life of a sender sends to a peer in one conversation, as the sender was notified of it. It
+/// has a row for each lane, and one for unreliable messages.
 package struct MessageLedger {
-    /// What is counted apart within a stream.
+    /// The messages that are counted separately within a stream.
     package enum Row: Int, CaseIterable, Sendable {
         /// The main lane.
         case main
@@ -14,17 +14,17 @@ package struct MessageLedger {
         case unreliable
     }
 
-    /// Who receives: which inhabitant, in which of its lives, in which of the conversations it was told of (nil where it
-    /// reads later and cannot know).
+    /// A receiver: an inhabitant, one of its lives, and one of the conversations of which that life was notified. The
+    /// conversation is nil if the life reads from its inbox, because it then cannot know the conversation.
     package struct Reader: Hashable {
-        /// The inhabitant.
+        /// The index of the inhabitant.
         package var who: Int
-        /// Its life.
+        /// The number of its life.
         package var life: Int
-        /// The conversation.
+        /// The number of the conversation.
         package var conversation: Int?
 
-        /// A reader.
+        /// Creates a reader.
         package init(who: Int, life: Int, conversation: Int?) {
             self.who = who
             self.life = life
@@ -35,7 +35,7 @@ package struct MessageLedger {
     private struct RowAccount {
         var lengths: [Int] = []
         var received = 0
-        /// For what is unreliable: which have come.
+        /// The numbers of the unreliable messages that have arrived.
         var seen: Set<Int> = []
     }
 
@@ -56,25 +56,28 @@ package struct MessageLedger {
 
     private var streams: [Stream] = []
     private var currentStream: [Place: Int] = [:]
-    /// Reliable messages accepted, and arrived.
+    /// The number of reliable messages that sessions accepted.
     package private(set) var accepted = 0
+    /// The number of reliable messages that arrived.
     package private(set) var received = 0
-    /// Payload bytes of those that arrived.
+    /// The payload bytes of the reliable messages that arrived.
     package private(set) var bytesReceived = 0
-    /// Unreliable messages handed over, and arrived.
+    /// The number of unreliable messages that sessions accepted.
     package private(set) var unreliableSent = 0
+    /// The number of unreliable messages that arrived.
     package private(set) var unreliableReceived = 0
 
-    /// An empty ledger.
+    /// Creates an empty ledger.
     package init() {}
 
-    /// A conversation begins for a sender. Returns the stream's number.
+    /// Opens a stream when a conversation begins for a sender. Returns the stream's number.
     package mutating func open(from sender: Int, life: Int, to receiver: Int) -> Int {
         streams.append(Stream(from: sender, life: life, to: receiver))
         return streams.count - 1
     }
 
-    /// The next message of a row, with `length` bytes, or more where that is too short to begin a row with.
+    /// Returns the next message of a row, with `length` bytes. The first message of a lane and every unreliable message
+    /// have at least the length of a header.
     package func nextMessage(in stream: Int, row: Row, length: Int) -> [UInt8] {
         let number = streams[stream].rows[row.rawValue].lengths.count
         let isBare = row != .unreliable && number > 0
@@ -83,24 +86,25 @@ package struct MessageLedger {
             length: isBare ? length : max(length, WorldMessage.headerLength))
     }
 
-    /// The session took the message that `nextMessage` gave.
+    /// Records that the session accepted the message which `nextMessage` returned.
     package mutating func accept(_ stream: Int, row: Row, length: Int) {
         streams[stream].rows[row.rawValue].lengths.append(length)
         if row == .unreliable { unreliableSent += 1 } else { accepted += 1 }
     }
 
-    /// The last message was not taken after all: for who must enter it before the session has said so.
+    /// Removes the last message again, because the session did not accept it. For senders that must record a message
+    /// before the session has answered.
     package mutating func withdraw(_ stream: Int, row: Row) {
         streams[stream].rows[row.rawValue].lengths.removeLast()
         accepted -= 1
     }
 
-    /// How many messages of a stream's lanes have not arrived.
+    /// Returns how many messages of a stream's lanes have not arrived.
     package func missing(in stream: Int) -> Int {
         streams[stream].rows.prefix(2).reduce(0) { $0 + $1.lengths.count - $1.received }
     }
 
-    /// Enters an arrival. Returns what is wrong with it.
+    /// Records an arrival. Returns what is wrong with it; nil if nothing is.
     package mutating func arrived(
         _ bytes: UnsafeRawBufferPointer, at reader: Reader, from sender: Int, row: Row
     ) -> Fault? {

@@ -1,19 +1,19 @@
 import NighCore
 
-/// Follows what one session tells about the states of its peers, and holds it to the moves allowed.
+/// Follows the states of a session's peers as the session reports them, and checks that each change is allowed.
 package struct StateWatch {
     private var states: [PeerID: PeerState] = [:]
 
-    /// Nothing was told yet: everybody is unavailable.
+    /// Starts with all peers unavailable, as before the first report.
     package init() {}
 
-    /// The state told last.
+    /// Returns the last reported state of a peer.
     package func state(of peer: PeerID) -> PeerState { states[peer] ?? .unavailable }
 
-    /// Everybody of whom something was told, by PeerID.
+    /// All peers of which a state was reported, sorted by PeerID.
     package var peers: [PeerID] { states.keys.sorted() }
 
-    /// A change was told. Returns what is wrong with it.
+    /// Takes in a reported change. Returns what is wrong with it; nil if nothing is.
     package mutating func told(
         _ peer: PeerID, _ next: PeerState, from last: PeerState, cause: NighError?
     ) -> Fault? {

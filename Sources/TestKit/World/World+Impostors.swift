@@ -1,7 +1,7 @@
 import NighCore
 
-// In some worlds strangers announce the inhabitants' PeerIDs at addresses of their own, and prove nothing. They make meeting take longer,
-// and nothing else: all rules hold as in any other world.
+// In some worlds strangers announce the inhabitants' PeerIDs at addresses of their own, and prove nothing. They make
+// meeting take longer, and do nothing else: all rules hold as in any other world.
 
 extension World {
     func scheduleImpostors() {
@@ -13,7 +13,7 @@ extension World {
         }
     }
 
-    /// Adds an impostor. When the plan's number of them is there, removes one instead.
+    /// Adds an impostor. If there are as many as the plan allows, removes one instead.
     private func changeImpostors() {
         guard impostors.count < plan.impostors else {
             let gone = impostors.remove(at: generator.number(0...impostors.count - 1))

@@ -1,7 +1,7 @@
 import NighCore
 import NighMemory
 
-// What is held against a world: now and then while it runs, at rest, when everybody has closed.
+// The checks on a world: from time to time while it runs, at rest, and after all sessions have closed.
 
 extension World {
     // MARK: While it runs
@@ -13,26 +13,28 @@ extension World {
         }
     }
 
-    /// A conversation ended as one side was told: in milder worlds not everything may be the reason, and nothing where
-    /// nobody leaves and nothing breaks.
+    /// Checks the cause with which a conversation ended at one side. In worlds milder than a storm only some causes are
+    /// allowed, and none if nobody leaves and nothing breaks.
     func conversationEnded(_ life: Life, _ other: Int, _ line: Life.Line, _ error: NighError) {
         let hasEndedThere = !toldEnded.insert(line.conversation).inserted
         if isMended {
             return life.found(.endurance, "the conversation with \(other) ended in a mended world: \(error)")
         }
-        // Of a link, a preface that was changed says the same; conversations are carried by what was authenticated alone.
+        // A link may end with this cause because its preface was changed. But only links with authenticated prefaces
+        // carry conversations.
         if plan.security != .none, case .protocolViolation = error.cause {
             return life.found(.authentic, "the conversation with \(other) ended: \(error)")
         }
         guard plan.kind != .storm else { return }
         switch error.cause {
         case .left: break
-        // A yes may cross the end of the invitation it answers, or of the one that gave way to it.
+        // An acceptance may cross the end of the invitation that it answers, or of the one that gave way to that
+        // invitation.
         case .peerLeft
         where hasEndedThere || life.withdrawn.contains(other)
             || line.receiver?.withdrawn.contains(life.index) ?? true:
             break
-        // The link was cut, or spoilt, under a goodbye, or after one side had said yes and before the other knew.
+        // The link was cut or damaged during a goodbye, or after one side had accepted and before the other knew of it.
         case .unknownConversation, .linkLost, .insecure:
             guard !hasEndedThere, toldConnected[line.conversation] != 1 else { return }
             life.found(.endurance, "the conversation with \(other) ended: \(error)")
@@ -40,7 +42,8 @@ extension World {
         }
     }
 
-    /// Looks into one session after the other, each time between two turns; true from the first finding on.
+    /// Checks the state of one session after the other, each time between two turns. Returns true from the first
+    /// finding on.
     func findsInconsistency() -> Bool {
         turns &+= 1
         guard finding == nil else { return true }
@@ -54,8 +57,8 @@ extension World {
         return finding != nil
     }
 
-    /// What the two ends of a conversation count: nothing is acknowledged that has not come, and nothing comes that was not
-    /// sent.
+    /// Compares the counts at the two ends of a conversation: no message is acknowledged before it has arrived, and
+    /// none arrives that was not sent.
     private func compare(_ peer: SessionInspection.PeerView, of life: Life) {
         guard peer.conversation != nil, let other = index(of: peer.id),
             let partner = inhabitants[other].life, !partner.hasClosed,
@@ -125,7 +128,8 @@ extension World {
 
     // MARK: At rest
 
-    /// Everything was mended a while ago: both ends agree, nothing is half-way, nothing is left over.
+    /// Checks the world some time after all faults have ended: both ends agree, no state is intermediate, nothing is
+    /// left over.
     func judgeRest() {
         judgePairing()
         let lives = inhabitants.compactMap(\.life)
@@ -162,14 +166,15 @@ extension World {
         }
     }
 
-    /// All ways have been open for a while: every conversation is on the best that one of the two sees.
+    /// Checks that every conversation uses the best transport over which one of the two sees the other. All transports
+    /// have been open for a while.
     func judgeWays() {
         guard plan.hasSpareWays else { return }
         for life in awake {
             for peer in life.session?.inspection.peers ?? [] where peer.transport == Life.spareScheme {
                 guard let other = index(of: peer.id), let partner = inhabitants[other].awake else { continue }
                 let back = partner.session?.inspection(of: id(life.index))
-                // An address given by hand may be one where nobody is to be reached any more.
+                // An address that was entered by hand may be one where nobody can be reached any more.
                 if partner.isAdvertising && peer.routes.contains(partner.address)
                     || life.isAdvertising && back?.routes.contains(life.address) ?? false
                 {
@@ -208,7 +213,7 @@ extension World {
         }
     }
 
-    /// Who browses sees everybody who advertises, once and as they are now, and nobody else.
+    /// Checks that a browsing session sees every advertising session once and as it is now, and nobody else.
     private func judgeSight(_ life: Life, _ inside: SessionInspection) {
         guard !plan.isNarrow, !life.isClosing else { return }
         for inhabitant in inhabitants where inhabitant.index != life.index {
@@ -232,7 +237,8 @@ extension World {
         }
     }
 
-    /// The world works: whoever sees somebody can connect, every link carries messages and pings.
+    /// Checks that the world works: a session can connect to the peers that it sees, and every link carries messages
+    /// and pings.
     func prove() {
         guard finding == nil else { return }
         note(.phase, "proof")
@@ -265,7 +271,7 @@ extension World {
         judgeRest()
     }
 
-    /// With nothing to do, the loop has little to do: links are kept alive, and that is all.
+    /// Checks that the loop has little to do at rest: it only keeps links alive.
     func rest() {
         guard finding == nil else { return }
         note(.phase, "rest")

@@ -1,12 +1,13 @@
 import NighCore
 
-// What users do about pairing, and what is held against it: nobody is paired whom two people have not confirmed.
+// What users do about pairing, and the rule that is checked: two peers are paired only after both users have confirmed
+// the same digits.
 
 extension World {
-    /// For how long two users may look at digits.
+    /// How long two users may compare digits.
     static let pairingTime = Duration.seconds(6)
 
-    /// The user of a life asks somebody to be paired.
+    /// Lets the user of a life ask some peer to pair.
     func pair(_ life: Life) {
         guard let other = peer(of: life, in: [.available, .connecting, .connected, .reconnecting]) else {
             return
@@ -20,8 +21,8 @@ extension World {
         }
     }
 
-    /// A user sees digits, and mostly confirms them after a while, sometimes denies them, sometimes does nothing. The digits are
-    /// not in the log: they are nobody's seed's.
+    /// Shows digits to a user, who mostly confirms them after a while, sometimes denies them, sometimes does nothing.
+    /// The log does not have the digits, because no seed decides them.
     func digitsShown(_ code: PairingCode, with peer: Peer, to life: Life) {
         guard let other = index(of: peer.id) else {
             return life.found(.ghosts, "is paired with \(peer.id.short)")
@@ -64,7 +65,8 @@ extension World {
         if life.shownDigits?.other == index(of: peer.id) { life.shownDigits = nil }
     }
 
-    /// At rest nobody sees digits any more, and whom somebody takes for paired has confirmed that once.
+    /// Checks at rest that nobody sees digits any more, and that both users have confirmed the same digits wherever one
+    /// trusts the other as paired.
     func judgePairing() {
         for inhabitant in inhabitants {
             if let life = inhabitant.life, let shown = life.shownDigits {

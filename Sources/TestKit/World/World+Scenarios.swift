@@ -1,11 +1,11 @@
 import NighCore
 import NighMemory
 
-// Worlds in which one thing happens, over and over or to everybody, instead of anything.
+// Worlds in which one kind of event happens, repeatedly or to all sessions, instead of everything at random.
 
 extension World {
-    /// Two peers invite each other at about the same time, over lines of any delay: in the end there is one link, and both
-    /// know it; each was told once that it is connected, and that its invitation succeeded.
+    /// Lets two peers invite each other at about the same time, over lines of any delay. In the end there must be one
+    /// link, and both must know it. Each must be notified once that it is connected, and that its invitation succeeded.
     public static func doubleInvitation(seed: UInt64, keepingLog: Bool = false) -> WorldReport {
         report(keepingLog, replay: "World.doubleInvitation(seed: \(seed), keepingLog: true)") { keepingLog in
             var generator = SeededGenerator(seed: seed)
@@ -32,7 +32,7 @@ extension World {
         run(for: .seconds(1))
         let lives = awake
         for life in lives {
-            // Often in the very same moment.
+            // Often at the very same moment.
             let delay = generator.chance(30) ? 0 : generator.number(0...max(4 * longest, 3))
             later(.milliseconds(delay)) { [self] in
                 invite(1 - life.index, by: life, within: .seconds(10)) { error in
@@ -56,7 +56,7 @@ extension World {
         end()
     }
 
-    /// Everybody sends something to everybody it is connected to, and all of it arrives.
+    /// Lets every session send messages to all peers that it is connected to, and checks that all of them arrive.
     private func exchange(_ count: Int = 2, within time: Duration = .seconds(4)) {
         for life in awake {
             for other in life.lines.keys.sorted() {
@@ -72,8 +72,8 @@ extension World {
         }
     }
 
-    /// One peer of three is killed and started again, over and over, at the same or another address, with or without
-    /// anybody noticing at once: it is always one peer, it is found again, nothing arrives twice.
+    /// Kills and restarts one of three peers, again and again, at the same or another address, noticed by the others at
+    /// once or not. It must always be one peer, it must be found again, and nothing may arrive twice.
     public static func restarts(seed: UInt64, cycles: Int = 50, keepingLog: Bool = false) -> WorldReport {
         report(keepingLog, replay: "World.restarts(seed: \(seed), keepingLog: true)") { keepingLog in
             let member = WorldPlan.Member()
@@ -93,7 +93,7 @@ extension World {
         for cycle in 0..<cycles where finding == nil {
             connect(victim, cycle)
             exchange()
-            // Some of these are under way when it dies, or wait for it.
+            // Some of these messages are under way when the victim dies, or wait for it.
             for life in awake {
                 for other in life.lines.keys.sorted() { send(life, to: other, length: 40_000) }
             }
@@ -124,7 +124,7 @@ extension World {
         life.kill()
     }
 
-    /// The victim and the others get connected, sometimes by its own wish, sometimes by theirs.
+    /// Connects the victim to the others. Sometimes the victim invites, sometimes the other peer.
     private func connect(_ victim: Inhabitant, _ cycle: Int) {
         for other in inhabitants.prefix(2) {
             guard let life = other.awake, let back = victim.awake else { return }
@@ -143,7 +143,7 @@ extension World {
         }
     }
 
-    /// So many sessions, all connected to all, each of which sends so many messages to every other.
+    /// Connects `count` sessions, each to all others. Each sends `messages` messages to every other.
     public static func mesh(
         of count: Int, messages: Int = 3, seed: UInt64 = 1, keepingLog: Bool = false
     ) -> WorldReport {

@@ -16,7 +16,7 @@ extension World {
 
     private func partner(of life: Life) -> Int? { generator.pick(life.lines.keys.sorted()) }
 
-    /// Sends some messages to one peer, or one to several.
+    /// Sends messages to one peer: `times` of them, or fewer if the session refuses one.
     func talk(_ life: Life, times: Int, to other: Int? = nil, isInHandler: Bool = false) {
         guard let other = other ?? partner(of: life) else { return }
         for _ in 0..<times {
@@ -24,7 +24,7 @@ extension World {
         }
     }
 
-    /// Sends messages of one size until there is no more room, or enough.
+    /// Sends messages of one size until the session refuses one, or enough have been sent.
     func burst(_ life: Life) {
         guard let other = partner(of: life) else { return }
         let length = generator.chance(60) ? generator.number(0...300) : length()
@@ -35,7 +35,7 @@ extension World {
         }
     }
 
-    /// Sends one message; false when the session does not take it.
+    /// Sends one message. Returns false if the session refuses it.
     @discardableResult
     func send(
         _ life: Life, to other: Int, length: Int, lane: Lane? = nil, isInHandler: Bool = false
@@ -75,7 +75,7 @@ extension World {
         }
     }
 
-    /// Sends unreliably.
+    /// Sends unreliable messages.
     func murmur(_ life: Life) {
         guard let other = partner(of: life), let line = life.lines[other], let session = life.session else {
             return
@@ -92,14 +92,14 @@ extension World {
         }
     }
 
-    /// A task sends on the bulk lane and waits for room; nobody else uses that lane meanwhile.
+    /// Starts a task that sends on the bulk lane and waits for room. Nobody else uses that lane meanwhile.
     func sendWaiting(_ life: Life) {
         guard let other = partner(of: life), life.lines[other]?.bulkIsTaken == false,
             let session = life.session,
             let stream = life.lines[other]?.stream
         else { return }
         life.lines[other]?.bulkIsTaken = true
-        // Not more than passes through the narrowest window before the world is judged.
+        // No more than passes through the narrowest window before the world is checked.
         let length = length()
         let task = WaitingSender(
             world: self, life: life, other: other, stream: stream,
@@ -114,7 +114,7 @@ extension World {
             })
     }
 
-    /// Sends one message from a thread that is not the loop's, which ends before anything else happens.
+    /// Sends a few messages, each from a new thread that ends before anything else happens.
     func sendFromAnotherThread(_ life: Life) {
         guard let other = partner(of: life), let line = life.lines[other], let session = life.session else {
             return
@@ -136,7 +136,7 @@ extension World {
     }
 }
 
-/// What a task that waits for room sends. Confined to the world's thread, on whose loop the task runs.
+/// The messages of a task that waits for room. Confined to the world's thread, on whose loop the task runs.
 private final class WaitingSender: @unchecked Sendable {
     let world: World
     let life: Life
@@ -160,7 +160,7 @@ private final class WaitingSender: @unchecked Sendable {
         for _ in 0..<count {
             guard let session, life.lines[other]?.stream == stream else { return }
             let bytes = world.ledger.nextMessage(in: stream, row: .bulk, length: length)
-            // It may arrive before this task runs again.
+            // The message may arrive before this task runs again.
             world.ledger.accept(stream, row: .bulk, length: bytes.count)
             do {
                 try await session.send(bytes, to: peer, on: .bulk)
@@ -175,10 +175,10 @@ private final class WaitingSender: @unchecked Sendable {
     }
 }
 
-/// Runs something on a thread made for it, and waits: to be another thread and still happen at one certain point.
+/// Runs work on a new thread and waits for it. So the work is on another thread, and still happens at a definite point.
 enum OtherThread {
-    private final class Errand: @unchecked Sendable {
-        // Written by the one thread, read by the other after it has ended.
+    private final class WorkBox: @unchecked Sendable {
+        // The new thread reads it. The calling thread writes it only before that thread starts and after it has ended.
         var work: () -> Void
         init(_ work: @escaping () -> Void) { self.work = work }
     }
@@ -186,17 +186,17 @@ enum OtherThread {
     static func run<Result>(_ work: () -> Result) -> Result {
         var result: Result?
         withoutActuallyEscaping({ result = work() }) { work in
-            let errand = Errand(work)
+            let box = WorkBox(work)
             var thread = pthread_t()
             let status = pthread_create(
                 &thread, nil,
                 { context in
-                    if let context { Unmanaged<Errand>.fromOpaque(context).takeUnretainedValue().work() }
+                    if let context { Unmanaged<WorkBox>.fromOpaque(context).takeUnretainedValue().work() }
                     return nil
-                }, Unmanaged.passUnretained(errand).toOpaque())
+                }, Unmanaged.passUnretained(box).toOpaque())
             precondition(status == 0, "no thread could be made: error \(status)")
             pthread_join(thread, nil)
-            errand.work = {}
+            box.work = {}
         }
         guard let result else { preconditionFailure("the thread did nothing") }
         return result

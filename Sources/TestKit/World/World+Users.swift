@@ -1,11 +1,11 @@
 import NighCore
 
-// What the users of a world do, and how they answer.
+// What the users of a world do, and how they respond.
 
 extension World {
-    // MARK: By themselves
+    // MARK: Own actions
 
-    /// The user of a life does something now and then, and reads where it reads later.
+    /// Lets the user of a life act now and then, and read its inbox if it has one.
     func scheduleUser(_ life: Life) {
         userActs(life)
         if case .inbox(let messages, let milliseconds) = life.owner.member.reading {
@@ -59,7 +59,7 @@ extension World {
         case 85..<88: updateInfo(life)
         case 88..<92 where plan.kind == .storm: toggle(life)
         case 92 where plan.kind == .storm && generator.chance(30): leave(life)
-        case 93 where life.isClosing: callInVain(life)
+        case 93 where life.isClosing: callAfterClose(life)
         case 93..<98 where plan.security != .none: pair(life)
         default: break
         }
@@ -99,8 +99,8 @@ extension World {
         }
     }
 
-    /// What a closed session answers.
-    private func callInVain(_ life: Life) {
+    /// Checks that a closed session refuses to send.
+    private func callAfterClose(_ life: Life) {
         guard life.hasClosed, !life.wasKilled else { return }
         do throws(NighError) {
             try life.session?.trySend([1], to: id(0))
@@ -160,7 +160,7 @@ extension World {
 
     func disconnect(_ other: Int, by life: Life) {
         guard let session = life.session else { return }
-        // From inside a handler the conversation may be over already, and the program about to be told so.
+        // In a handler, the conversation may already be over, and the program about to be notified of that.
         let conversation = session.inspection(of: id(other))?.conversation
         let line = life.lines[other].flatMap { $0.conversation == conversation ? $0 : nil }
         life.withdrawn.insert(other)
@@ -191,9 +191,9 @@ extension World {
         }
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
-    /// An invitation came.
+    /// Responds to an invitation.
     func invited(_ life: Life, _ invitation: Invitation) {
         let kindness = isQuiet ? 100 : life.owner.member.kindness
         if generator.chance(kindness) { return accept(life, invitation) }
@@ -218,7 +218,7 @@ extension World {
         session.accept(invitation)
     }
 
-    /// A peer's state changed.
+    /// Responds to the changed state of a peer.
     func reacts(_ life: Life, to peer: Peer, from last: PeerState) {
         guard !isQuiet, !life.isClosing, let other = index(of: peer.id) else { return }
         switch peer.state {
@@ -242,7 +242,7 @@ extension World {
         }
     }
 
-    /// A message came to a life that reads at once.
+    /// Responds to a message that a life has read at once.
     func heard(_ life: Life, from other: Int, _ peer: PeerID) {
         guard !isQuiet, !life.isClosing, finding == nil else { return }
         switch generator.number(0...999) {

@@ -1,7 +1,8 @@
 import NighCore
 import NighMemory
 
-// What befalls a world: links break, lines fall silent, groups are cut off from each other, sessions die and come back.
+// The faults of a world: links break, lines fall silent, groups are cut off from each other, sessions die and come
+// back.
 
 extension World {
     func scheduleWeather() {
@@ -9,12 +10,13 @@ extension World {
         let pace = plan.weatherPace
         later(generator.milliseconds(pace / 4...pace * 2)) { [self] in
             guard !isQuiet else { return }
-            strike()
+            injectFault()
             scheduleWeather()
         }
     }
 
-    /// Until now conversations began on the worse way, and nothing is lost when they leave it.
+    /// Opens the better transports. Until then conversations begin on the worse ones, and nothing may be lost when they
+    /// move.
     func scheduleBetterWays() {
         later(.milliseconds(plan.betterWaysOpenAt)) { [self] in
             guard !betterWaysAreOpen else { return }
@@ -24,7 +26,7 @@ extension World {
         }
     }
 
-    private func strike() {
+    private func injectFault() {
         guard let life = generator.pick(awake) else { return }
         guard plan.kind == .storm else { return cut(life) }
         if let spare = life.spare, generator.chance(20) {
@@ -33,9 +35,9 @@ extension World {
         }
         switch generator.number(0...99) {
         case 0..<40: cut(life)
-        case 40..<55: hinder(life)
-        case 55..<65: hold(life)
-        case 65..<75: divide()
+        case 40..<55: blockForAWhile(life)
+        case 55..<65: stallForAWhile(life)
+        case 65..<75: partitionForAWhile()
         case 75..<83:
             life.faults.plan = WorldPlan.faults(
                 plan.kind, isEncrypted: plan.security == .encrypted, &generator)
@@ -65,8 +67,8 @@ extension World {
 
     private var direction: FaultPlan.Direction { generator.pick(FaultPlan.Direction.allCases) ?? .both }
 
-    /// Bytes vanish for a while.
-    private func hinder(_ life: Life) {
+    /// Drops bytes for a while.
+    private func blockForAWhile(_ life: Life) {
         guard let other = other(than: life) else { return }
         let target = FaultControl.Target.address(other.address)
         let direction = direction
@@ -79,8 +81,8 @@ extension World {
         }
     }
 
-    /// Bytes are held for a while.
-    private func hold(_ life: Life) {
+    /// Holds bytes back for a while.
+    private func stallForAWhile(_ life: Life) {
         let target = target(for: life)
         let direction = direction
         life.note(.weather, 4, 0, "stalls \(target) \(direction)")
@@ -92,8 +94,8 @@ extension World {
         }
     }
 
-    /// Two groups cannot reach each other for a while.
-    private func divide() {
+    /// Cuts two groups off from each other for a while.
+    private func partitionForAWhile() {
         let lives = awake
         let group = lives.filter { _ in generator.chance(50) }
         let rest = lives.filter { life in !group.contains { $0 === life } }
@@ -118,13 +120,13 @@ extension World {
         }
     }
 
-    /// A session dies without a word; perhaps it comes back.
+    /// Kills a session without a goodbye. It may come back.
     private func kill(_ life: Life) {
         counts.kills += 1
         switch generator.number(0...2) {
         case 0: life.faults.cut()
         case 1:
-            // Nobody learns of it but by silence.
+            // The others notice it only by silence.
             let others = inhabitants.compactMap(\.life).filter { $0 !== life }
             for other in others { other.faults.block(.address(life.address), .incoming) }
             later(generator.milliseconds(1_000...15_000)) {

@@ -1,29 +1,29 @@
 import NighCore
 import NighMemory
 
-/// A neighbourhood of real sessions in virtual time, in which one seed decides everything: who is there, how good the
-/// lines are, what breaks when, and what the users do. In the end everything is mended, the world comes to rest, and what
-/// must always hold is checked; much of it also as it happens.
+/// A neighborhood of real sessions in virtual time, in which one seed decides everything: which peers there are, how
+/// good their lines are, what breaks when, and what the users do. In the end all faults are removed, the world comes to
+/// rest, and the promises are checked; many of them are also checked while it runs.
 ///
-/// Worlds are independent of each other; each runs on the thread that calls `run`, and on no other, hence `@unchecked
-/// Sendable`: sessions insist that what they call back is.
+/// Worlds are independent of each other. Each runs on the thread that calls `run`, and on no other. It is
+/// `@unchecked Sendable` because sessions require that of everything their handlers capture.
 public final class World: @unchecked Sendable {
-    /// The longest any user waits for an invitation, in milliseconds.
+    /// The longest timeout of a user's invitation, in milliseconds.
     static let longestTimeout = 12_000
-    /// In one world of so many, everything is encrypted.
+    /// One world in this many encrypts everything.
     private static let encryptedEvery: UInt64 = 4
-    /// One world in this many has strangers that announce themselves as inhabitants.
+    /// One world in this many has impostors: strangers that announce inhabitants' PeerIDs.
     private static let impostorsEvery: UInt64 = 5
-    /// In one of so many, everybody can be reached in two ways.
-    private static let spareWaysEvery: UInt64 = 3
-    /// How many lines a finding brings along.
+    /// In one world in this many, all peers reach each other over two transports.
+    private static let spareTransportsEvery: UInt64 = 3
+    /// The number of log lines in a finding.
     private static let tail = 60
 
     let seed: UInt64
     let plan: WorldPlan
     let loop: VirtualEventLoop
     let hub = MemoryHub()
-    /// Where the second ways lead.
+    /// The hub of the second transports.
     let spareHub = MemoryHub()
     let inhabitants: [Inhabitant]
     var generator: SeededGenerator
@@ -31,23 +31,23 @@ public final class World: @unchecked Sendable {
     var ledger = MessageLedger()
     var counts = WorldCounts()
     var impostors: [Impostor] = []
-    /// The better of two ways can be dialled.
+    /// Whether the better of the two transports can be dialled.
     var betterWaysAreOpen: Bool
-    /// The users have stopped doing things by themselves, and nothing breaks any more.
+    /// Whether the users have stopped acting by themselves, and nothing breaks any more.
     var isQuiet = false
-    /// The world has come to rest, and nobody leaves yet: every conversation there is or begins now must last.
+    /// Whether the world has come to rest, and nobody leaves yet. Every conversation, existing or new, must then last.
     var isMended = false
-    /// Digits that a user has confirmed, by whose they were and with whom.
+    /// The digits that users have confirmed, by the index of the user and that of the other peer.
     var confirmedDigits: [[Int]: Set<PairingCode>] = [:]
-    /// How many ends were told of a conversation.
+    /// How many ends were notified of each conversation.
     var toldConnected: [UInt64: Int] = [:]
-    /// Conversations that have ended for one end at least.
+    /// The conversations that have ended for at least one end.
     var toldEnded: Set<UInt64> = []
     private(set) var finding: Finding?
     /// Turns of the loop so far.
     var turns = 0
-    /// One session is looked into every so many turns, which makes a world a third slower. Looking into every session after
-    /// every turn would make it four times as slow.
+    /// One session is checked for consistency every this many turns, which makes a world a third slower. Checking every
+    /// session after every turn would make it four times as slow.
     static let turnsPerLook = 4
     private var agenda = TimerQueue<() -> Void>()
     private var indexByPeer: [PeerID: Int] = [:]
@@ -55,15 +55,15 @@ public final class World: @unchecked Sendable {
 
     private convenience init(seed: UInt64, keepingLog: Bool) {
         var generator = SeededGenerator(seed: seed)
-        // Handshakes cost more than all the rest of a world: not every one needs them.
+        // Handshakes cost more than everything else in a world, so not every world has them.
         var plan = WorldPlan(
             &generator, security: seed.isMultiple(of: Self.encryptedEvery) ? .encrypted : .none)
-        if seed % Self.spareWaysEvery == 1 { plan.addSpareWays(&generator) }
+        if seed % Self.spareTransportsEvery == 1 { plan.addSpareWays(&generator) }
         if seed % Self.impostorsEvery == 2 { plan.addImpostors(&generator) }
         self.init(seed: seed, plan: plan, generator: generator, keepingLog: keepingLog)
     }
 
-    /// A world by a plan of somebody else's, in which nothing happens by itself.
+    /// Creates a world from a given plan. Nothing happens in it by itself.
     init(
         seed: UInt64, plan: WorldPlan, generator: SeededGenerator, keepingLog: Bool, workLimit: Int = 400_000
     ) {
@@ -73,7 +73,7 @@ public final class World: @unchecked Sendable {
         betterWaysAreOpen = plan.betterWaysOpenAt == 0
         loop = VirtualEventLoop(workLimit: workLimit)
         log = WorldLog(keepsLines: keepingLog)
-        // Whose PeerID is the greater must not be the same in every world.
+        // Which of two PeerIDs is the greater must not be the same in every world.
         let shuffle = generator.number(0...63)
         inhabitants = plan.members.enumerated().map { index, member in
             Inhabitant(index: index, identity: Self.identity(shuffle << 10 | index), member: member)
@@ -84,13 +84,13 @@ public final class World: @unchecked Sendable {
 
     private static func identity(_ number: Int) -> Identity { .ephemeral(seed: UInt64(number)) }
 
-    /// Runs the world of `seed` from beginning to end. Where a rule is broken, the report has the lines of the log that
-    /// lead to it; with `keepingLog` it has all lines in any case.
+    /// Runs the world of `seed` from beginning to end. If a rule is broken, the report has the log lines that lead to
+    /// it. With `keepingLog` it has all lines in any case.
     public static func run(seed: UInt64, keepingLog: Bool = false) -> WorldReport {
         run(seed: seed, keepingLog: keepingLog) { _ in }
     }
 
-    /// The same, after `prepare` has put something into the world.
+    /// Runs the world of `seed` after `prepare` has changed it.
     static func run(
         seed: UInt64, keepingLog: Bool = false, prepare: (World) -> Void
     ) -> WorldReport {
@@ -102,7 +102,8 @@ public final class World: @unchecked Sendable {
         }
     }
 
-    /// What became of the world that `live` makes and runs; made once more with a log where a rule was broken.
+    /// Returns the report of the world that `live` makes and runs. If a rule was broken and no log was kept, runs it
+    /// again with a log.
     static func report(_ keepingLog: Bool, replay: String, _ live: (Bool) -> World) -> WorldReport {
         let world = live(keepingLog)
         guard world.finding != nil else { return world.report() }
@@ -127,7 +128,7 @@ public final class World: @unchecked Sendable {
             log: log.lines)
     }
 
-    // MARK: Who is who
+    // MARK: Lookup
 
     func index(of peer: PeerID) -> Int? { indexByPeer[peer] }
     func life(of incarnation: UInt64) -> Life? { lifeByIncarnation[incarnation] }
@@ -146,12 +147,12 @@ public final class World: @unchecked Sendable {
 
     // MARK: Time
 
-    /// Does `act` so much later, outside of any turn of the loop.
+    /// Calls `act` after `delay`, outside of any turn of the loop.
     func later(_ delay: Duration, _ act: @escaping () -> Void) {
         agenda.add(act, at: loop.now + Moment.Span(delay))
     }
 
-    /// Lets time pass.
+    /// Lets time pass, and carries out what is planned for it. Stops at the first finding.
     func run(for duration: Duration) {
         let end = loop.now + Moment.Span(duration)
         while finding == nil {
@@ -182,11 +183,11 @@ public final class World: @unchecked Sendable {
         scheduleChecks()
         run(for: plan.active)
         guard finding == nil else { return end() }
-        heal()
+        endFaults()
         run(for: plan.settling)
         drain()
         guard finding == nil else { return end() }
-        // A pipe whose bytes had vanished waits for this to really close.
+        // A pipe whose bytes have vanished needs this before it can really close.
         for inhabitant in inhabitants { inhabitant.life?.faults.unblock() }
         run(for: .seconds(1))
         judgeRest()
@@ -197,7 +198,8 @@ public final class World: @unchecked Sendable {
         end()
     }
 
-    /// Where lines are slow and readers slower, what was sent last needs longer than anything needs to mend.
+    /// Waits until no sent bytes wait any more, for at most 60 s. With slow lines and slower readers, that takes longer
+    /// than any recovery from faults.
     private func drain() {
         for _ in 0..<12 where finding == nil {
             let waiting = inhabitants.reduce(0) { sum, inhabitant in
@@ -210,7 +212,7 @@ public final class World: @unchecked Sendable {
 
     // MARK: Lives
 
-    /// A new life begins; at the address of the last one, or elsewhere.
+    /// Starts a new life of an inhabitant, at the address of its last life or elsewhere.
     func begin(_ inhabitant: Inhabitant, elsewhere: Bool = false) {
         guard inhabitant.life == nil else { return }
         if elsewhere { inhabitant.addressCount += 1 }
@@ -228,8 +230,8 @@ public final class World: @unchecked Sendable {
         scheduleUser(life)
     }
 
-    /// Everything is mended, users become calm; who is gone stays gone.
-    private func heal() {
+    /// Ends all faults, and makes the users passive. Inhabitants that are away stay away.
+    private func endFaults() {
         isQuiet = true
         note(.phase, "everything is mended")
         removeImpostors()
@@ -243,7 +245,7 @@ public final class World: @unchecked Sendable {
         }
     }
 
-    /// Everybody closes, and nothing may be left over.
+    /// Closes all sessions, and checks that nothing is left over.
     func closeAll() {
         guard finding == nil else { return }
         note(.phase, "everybody closes")
@@ -264,7 +266,7 @@ public final class World: @unchecked Sendable {
         judgeLeftovers()
     }
 
-    /// Lets go of everything that would keep the world alive.
+    /// Releases everything that would keep the world in memory.
     func end() {
         for inhabitant in inhabitants { if inhabitant.life != nil { inhabitant.life?.kill() } }
         removeImpostors()

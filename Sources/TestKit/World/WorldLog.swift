@@ -1,8 +1,8 @@
 import NighCore
 
-/// What happened in a world, in order: always as a hash, as lines of text where somebody wants to read them.
+/// What happened in a world, in order: always as a hash and, if requested, as lines of text.
 ///
-/// Two runs of one seed must give the same hash; a run with lines costs many times one without.
+/// Two runs of one seed must give the same hash. A run with lines costs many times as much as one without.
 struct WorldLog {
     private(set) var lines: [String] = []
     private(set) var hash: UInt64 = 0xcbf2_9ce4_8422_2325
@@ -10,7 +10,8 @@ struct WorldLog {
 
     init(keepsLines: Bool) { self.keepsLines = keepsLines }
 
-    /// Notes something: `what` in numbers for the hash, in words for the reader.
+    /// Logs an event. The hash takes in `moment`, `what`, `first` and `second`; the line of text has `moment`, `who`
+    /// and `words`.
     mutating func note(
         at moment: Moment, _ who: @autoclosure () -> String, _ what: Kind, _ first: Int = 0,
         _ second: Int = 0,
@@ -35,7 +36,7 @@ struct WorldLog {
         return "\(microseconds / 1_000_000).\(rest)"
     }
 
-    /// What a line is about; part of the hash.
+    /// The kind of an event; part of the hash.
     enum Kind: UInt64 {
         case phase = 1
         case weather, life, call, outcome, sent, received, state, invitation, event
@@ -43,16 +44,16 @@ struct WorldLog {
 }
 
 extension SeededGenerator {
-    /// A number of `range`, each as likely.
+    /// Returns a random number of `range`, each equally likely.
     mutating func number(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &self) }
 
-    /// True in so many of a hundred cases.
+    /// Returns true in `percent` of a hundred cases.
     mutating func chance(_ percent: Int) -> Bool { number(0...99) < percent }
 
-    /// So many milliseconds.
+    /// Returns a random number of milliseconds.
     mutating func milliseconds(_ range: ClosedRange<Int>) -> Duration { .milliseconds(number(range)) }
 
-    /// One of them; nil when there is none.
+    /// Returns a random element; nil if there is none.
     mutating func pick<Element>(_ elements: [Element]) -> Element? {
         elements.isEmpty ? nil : elements[number(0...elements.count - 1)]
     }

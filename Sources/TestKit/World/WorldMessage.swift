@@ -1,16 +1,16 @@
 import Glibc
 
-/// What simulated users send each other: bytes that say what they are, so that whoever receives them can tell whether
-/// they are the right ones, whole and in place.
+/// The messages of simulated users. Their bytes identify them, so that a receiver can tell whether they are the right
+/// ones, complete and in place.
 ///
-/// A message of 16 bytes or more begins with its stream, its row, its number and its length; all others, and all bytes
-/// behind, are taken from a fixed table at a place that follows from these.
+/// A message of 16 bytes or more begins with its stream, row, number and length. All bytes after that, and all bytes of
+/// shorter messages, come from a fixed table, at an offset that follows from stream, row and number.
 enum WorldMessage {
-    /// From this length on a message says itself what it is.
+    /// The length from which a message has a header.
     static let headerLength = 16
-    /// The most that users of a world send.
+    /// The length of the longest messages that users of a world send.
     static let longest = 200 << 10
-    /// The most there can be.
+    /// The greatest length that is possible.
     static let limit = 1 << 20
 
     private static let table: [UInt8] = {
@@ -24,7 +24,7 @@ enum WorldMessage {
     }()
     private static let spread = 61_603
 
-    /// What a header says.
+    /// The content of a header.
     struct Header: Equatable {
         var stream: Int
         var row: MessageLedger.Row
@@ -49,7 +49,7 @@ enum WorldMessage {
         return bytes
     }
 
-    /// What the bytes say they are; nil when they are too short to say it, or say nonsense.
+    /// Returns the header of `bytes`; nil if they are too short to have one, or if its row is invalid.
     static func header(of bytes: UnsafeRawBufferPointer) -> Header? {
         guard bytes.count >= headerLength else { return nil }
         guard
@@ -62,7 +62,7 @@ enum WorldMessage {
             length: Int(bytes.loadUnaligned(fromByteOffset: 12, as: UInt32.self)))
     }
 
-    /// Whether the bytes behind the header are those that were sent.
+    /// Returns whether the bytes after the header are those that were sent.
     static func isIntact(
         _ bytes: UnsafeRawBufferPointer, stream: Int, row: MessageLedger.Row, number: Int
     ) -> Bool {

@@ -1,23 +1,23 @@
 import NighCore
 import NighMemory
 
-/// What a seed makes of a world before anything happens in it: how rough it is, who lives there and with which habits.
+/// What a seed decides about a world before it starts: how rough it is, who its members are, and how they behave.
 struct WorldPlan {
-    /// How rough it is, and with that what may be asked of it.
+    /// How rough the world is, and so what may be demanded of it.
     enum Kind: String, CaseIterable {
-        /// Delays only: no link may ever be lost.
+        /// There are only delays: no link may ever be lost.
         case calm
-        /// Links are cut, but a way back stays open: no conversation may end unless somebody leaves.
+        /// Links are cut, but peers can always reconnect: no conversation may end unless somebody leaves.
         case cuts
-        /// Everything happens.
+        /// Every kind of fault happens.
         case storm
     }
 
-    /// How somebody reads.
+    /// How a member reads its messages.
     enum Reading: Equatable {
-        /// At once, by the handler.
+        /// At once, in the handler.
         case handler
-        /// Now and then from the inbox: so many messages every so often.
+        /// From the inbox: up to `messages` messages every `milliseconds` ms.
         case inbox(messages: Int, milliseconds: Int)
     }
 
@@ -27,35 +27,38 @@ struct WorldPlan {
         var limits = SessionLimits()
         var timings = SessionTimings()
         var faults = FaultPlan.none
-        /// Comes into the world so many milliseconds after its beginning.
+        /// When it joins, in milliseconds after the world's beginning.
         var joinsAt = 0
-        /// In how many of a hundred cases it invites whom it sees.
+        /// The probability, in percent, that it invites a peer that becomes visible.
         var eagerness = 0
-        /// In how many of a hundred cases it says at once yes to an invitation; else later, no, or nothing.
+        /// The probability, in percent, that it accepts an invitation at once. Otherwise it accepts later, declines,
+        /// invites the peer itself, or does nothing.
         var kindness = 100
-        /// So many milliseconds at most lie between two things its user does.
+        /// The pace of its user, in milliseconds: a tenth of this to twice this passes between two actions.
         var pace = 1_000
     }
 
     let kind: Kind
     private(set) var members: [Member]
-    /// How long users and weather are active, and how long the world then has to come to rest.
+    /// How long users and faults are active.
     let active: Duration
+    /// How long the world then has to come to rest.
     private(set) var settling: Duration
-    /// Between two strokes of bad weather, at most, in milliseconds.
+    /// The pace of the faults, in milliseconds: a quarter of this to twice this passes between two faults.
     let weatherPace: Int
-    /// How its sessions make sure of each other.
+    /// The security of its sessions.
     var security = SessionSecurity.none
-    /// Whether its sessions reach each other in a second way, a worse one that breaks seldom.
+    /// Whether its sessions reach each other over a second transport, which is worse and seldom breaks.
     var hasSpareWays = false
-    /// In a calm world with spare ways: so many milliseconds after its beginning the better one can be dialled.
+    /// When the better transport can be dialled, in milliseconds after the world's beginning. 0 except in some calm
+    /// worlds with two transports.
     var betterWaysOpenAt = 0
-    /// How many strangers at most announce themselves as inhabitants.
+    /// The greatest number of impostors at the same time.
     var impostors = 0
-    /// Whether limits are so narrow that not everybody can be connected, or known, to everybody.
+    /// Whether limits are so narrow that not all sessions can be connected to, or know, all others.
     let isNarrow: Bool
 
-    /// A plan for a world in which nothing happens by itself.
+    /// Creates a plan for a world in which nothing happens by itself.
     init(_ members: [Member]) {
         kind = .storm
         self.members = members
@@ -78,7 +81,8 @@ struct WorldPlan {
         }
         active = generator.milliseconds(8_000...30_000)
         weatherPace = (kind == .storm ? generator.pick([700, 2_000, 5_000]) : nil) ?? 5_000
-        // A link that went dead unnoticed is lost, its conversation given up, an invitation or greeting runs out.
+        // In this time, a link that died unnoticed is lost, its conversation is given up, and an invitation or a
+        // handshake times out.
         let longest = members.reduce(Moment.Span.zero) { longest, member in
             let timings = member.timings
             return max(
@@ -89,14 +93,15 @@ struct WorldPlan {
         settling = (longest + .milliseconds(Int64(World.longestTimeout)) + .seconds(3)).duration
     }
 
-    /// Gives everybody a second way to everybody.
+    /// Gives every member a second transport to all others.
     mutating func addSpareWays(_ generator: inout SeededGenerator) {
         hasSpareWays = true
         if kind == .calm, generator.chance(70) { betterWaysOpenAt = generator.number(3_000...8_000) }
         var longest = Moment.Span.zero
         for index in members.indices {
             var timings = members[index].timings
-            // Longer than any answer takes: who gives up a move that the other side has made loses both links for a moment.
+            // Longer than any answer takes: a side that gives up a move which the other side has made loses both links
+            // for a moment.
             timings.nextRoute = generator.milliseconds(1_500...3_500)
             timings.betterRoute = generator.milliseconds(300...2_000)
             timings.longestBetterRoute = generator.milliseconds(2_000...6_000)
@@ -104,13 +109,14 @@ struct WorldPlan {
             let patience = Moment.Span(timings.longestBetterRoute)
             longest = max(
                 longest,
-                // A move that was begun before all was mended, and the wait after it on the side that waits longer.
+                // A move that began before all faults ended, and the wait after it on the side that waits longer.
                 Moment.Span(timings.dial) + Moment.Span(timings.handshake) + patience + patience + patience)
         }
         settling += (longest + .seconds(5)).duration
     }
 
-    /// Where conversations must last there is one at a time, so that it cannot use up the time that a way back may take.
+    /// Adds impostors. In worlds where conversations must last there is one at a time, so that it cannot use up the
+    /// time for a resume.
     mutating func addImpostors(_ generator: inout SeededGenerator) {
         impostors = kind == .storm ? generator.number(1...4) : 1
     }
@@ -161,7 +167,7 @@ struct WorldPlan {
         return timings
     }
 
-    /// How a member's line is: never so bad that a link would seem dead to a patient peer.
+    /// Returns the faults of a member's line. They are never so bad that a link would seem dead to a patient peer.
     static func faults(
         _ kind: Kind, isEncrypted: Bool, _ generator: inout SeededGenerator
     ) -> FaultPlan {
@@ -177,8 +183,8 @@ struct WorldPlan {
             plan.refuse = FaultPlan.Odds(1, outOf: generator.number((kind == .cuts ? 8 : 3)...10))
         }
         if generator.chance(10) { plan.cutAfter = generator.milliseconds(4_000...15_000) }
-        // Where nothing is encrypted, a bit that is wrong is as good as one that is right. Where conversations must last, what
-        // is sent again on a new link must have a fair chance to come through.
+        // Without encryption, a wrong bit cannot be told from a right one. In worlds where conversations must last,
+        // what is sent again on a new link must have a fair chance to arrive.
         if isEncrypted, generator.chance(30) {
             plan.flip = FaultPlan.Odds(
                 1, outOf: generator.number(kind == .cuts ? 500_000...2_000_000 : 2_000...100_000))
@@ -194,7 +200,7 @@ struct WorldPlan {
         return plan
     }
 
-    /// The same line once everything is well again.
+    /// Returns the plan of the same line after all faults have ended.
     static func healed(_ plan: FaultPlan) -> FaultPlan {
         var healed = FaultPlan()
         healed.seed = plan.seed

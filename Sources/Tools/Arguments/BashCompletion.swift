@@ -1,7 +1,8 @@
-/// Completion for bash: one function that finds out where on the command line it is, and offers what can be there.
+/// The completion script for bash: one function that finds its position on the command line, and offers what can stand
+/// there.
 ///
-/// Words to be offered never pass through anything that would expand them (`compgen -W` does), and are quoted before they
-/// reach the command line: they may come from strangers.
+/// Offered words never pass through anything that would expand them (`compgen -W` does), and are quoted before they
+/// reach the command line, because they may come from strangers.
 struct BashCompletion {
     private let root: Outline
     private let function: String
@@ -162,7 +163,7 @@ struct BashCompletion {
         ShellText.quoted("\(command.title) --\(option.name)")
     }
 
-    /// The branches of a `case`; where there is none, one that never comes.
+    /// Returns the branches of a `case`; if there are none, one that never matches.
     private func branches(_ lines: [String]) -> String {
         (lines.isEmpty ? ["'') ;;"] : lines).map { "                \($0)" }.joined(separator: "\n")
     }

@@ -1,14 +1,14 @@
-/// What a shell offers where a value is to be typed.
+/// What a shell offers to complete a value.
 public enum Candidates: Hashable, Sendable {
-    /// Nothing: only a person knows.
+    /// Nothing: only a person knows the value.
     case none
-    /// One of these.
+    /// One of these words.
     case words([String])
-    /// A file's path.
+    /// The path of a file.
     case files
-    /// A directory's path.
+    /// The path of a directory.
     case directories
-    /// The lines that this shell command prints, which the shell runs when somebody presses Tab. What they say is
-    /// quoted before it reaches the command line, so it may come from strangers.
+    /// The lines that this shell command prints. The shell runs it when the user presses Tab. The lines are quoted
+    /// before they reach the command line, so they may come from strangers.
     case lines(of: String)
 }

@@ -1,7 +1,7 @@
-/// One command of a program: what it is called, what it takes, and what is made of that.
+/// A command of a program: its name, what it accepts, and what is made of that.
 ///
-/// `Action` is whatever the program wants to know: an enumeration with a case for each command, or a value that can be
-/// run. A command is a value, declared beside the code that carries it out.
+/// `Action` is whatever the program needs: an enumeration with a case for each command, or a value that can be run. A
+/// command is a value, declared beside the code that carries it out.
 public struct Command<Action: Sendable>: Sendable {
     let name: String
     let summary: String
@@ -12,18 +12,18 @@ public struct Command<Action: Sendable>: Sendable {
     let isHidden: Bool
     let make: (@Sendable (Given) throws(Misuse) -> Action)?
 
-    /// A command that does something.
+    /// Creates a command that does something.
     ///
     /// - Parameters:
-    ///   - name: What is typed.
-    ///   - summary: What it does, in one line that begins like a sentence and has no full stop.
-    ///   - text: What else there is to know. Empty lines separate paragraphs, a line that begins with a space stays as it is.
+    ///   - name: The word that the user types.
+    ///   - summary: What the command does, in one line that begins like a sentence and has no full stop.
+    ///   - text: Further information. Empty lines separate paragraphs; a line that begins with a space stays as it is.
     ///   - parameters: Its options, operands and groups of options.
-    ///   - examples: Command lines for its help.
-    ///   - subcommands: Commands below it, which its first word may name instead.
-    ///   - isHidden: Whether it is left out of help and completion.
-    ///   - make: Makes the action of the parameters' values, in their order. It is called while a command line is parsed;
-    ///     what it throws is told as a misuse.
+    ///   - examples: Example command lines for its help.
+    ///   - subcommands: The commands below it, which its first word may name instead.
+    ///   - isHidden: Whether help and completion leave it out.
+    ///   - make: Makes the action from the parameters' values, in their order. It is called while a command line is
+    ///     parsed; an error that it throws is reported as a misuse.
     public init<each Part: Parameter>(
         _ name: String, _ summary: String, text: String = "", _ parameters: repeat each Part,
         examples: [Example] = [], subcommands: [Command] = [], isHidden: Bool = false,
@@ -47,7 +47,7 @@ public struct Command<Action: Sendable>: Sendable {
         }
     }
 
-    /// A command that only has others below it.
+    /// Creates a command that only has subcommands.
     public init(
         _ name: String, _ summary: String, text: String = "", examples: [Example] = [],
         subcommands: [Command],

@@ -1,23 +1,23 @@
-/// A worked command line in a command's help.
+/// An example command line in a command's help.
 public struct Example: Hashable, Sendable {
-    /// What comes after the command's own name.
+    /// What follows the command's own name.
     let line: String
     let summary: String
 
-    /// An example.
+    /// Creates an example.
     ///
     /// - Parameters:
-    ///   - line: What comes after the command's name, as one types it; single quotes hold a word together.
-    ///   - summary: What it does.
+    ///   - line: What follows the command's name, as a user types it; single quotes hold a word together.
+    ///   - summary: What the example does.
     public init(_ line: String, _ summary: String) {
         self.line = line
         self.summary = summary
     }
 
-    /// The whole command line.
+    /// Returns the whole command line.
     func written(for command: Outline) -> String { line.isEmpty ? command.title : "\(command.title) \(line)" }
 
-    /// The line's words as a shell would hand them over.
+    /// The words of the line, as a shell would pass them to the program.
     var arguments: [String] {
         var words: [String] = []
         var word: String?

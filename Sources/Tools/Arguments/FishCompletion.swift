@@ -1,4 +1,5 @@
-/// Completion for fish: a line for each command, option and operand, and a function that says which of them apply.
+/// The completion script for fish: a line for each command, option and operand, and a function that says which of them
+/// apply.
 struct FishCompletion {
     private let root: Outline
     private let function: String
@@ -119,7 +120,7 @@ struct FishCompletion {
         Self.quoted([function, Self.quoted(title), operands].compactMap { $0 }.joined(separator: " "))
     }
 
-    /// In single quotes fish knows a backslash before a quotation mark and before a backslash, and nothing else.
+    /// In single quotes, fish interprets a backslash only before a quotation mark or another backslash.
     private static func quoted(_ text: String) -> String { "'\(ShellText.escaped(text, ["\\", "'"]))'" }
 
     private func list(_ words: [String]) -> String {

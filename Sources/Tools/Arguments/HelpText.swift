@@ -1,18 +1,18 @@
-/// What `--help` shows of a command.
+/// The text that `--help` shows for a command.
 struct HelpText {
-    /// Narrower than this nothing can be read.
+    /// The least width; narrower text is unreadable.
     private static let leastWidth = 40
-    /// How many lines the full list of options may take in the usage.
+    /// The most lines that the full list of options may take in the usage.
     private static let longestUsage = 4
-    /// Where summaries begin at most; a longer term has a line of its own.
+    /// The greatest width of a term beside its summary; a longer term gets a line of its own.
     private static let widestTerm = 28
 
     private let width: Int
-    /// Where summaries begin.
+    /// The column at which summaries begin.
     private var column = 0
     private var lines: [String] = []
 
-    /// A heading and what is listed under it.
+    /// A heading and the rows under it.
     private struct Table {
         let title: String
         let rows: [(term: String, summary: String)]
@@ -63,7 +63,7 @@ struct HelpText {
         var result: [String] = []
         for way in ways {
             let start = (result.isEmpty ? "usage: " : "       ") + command.title
-            // Behind a long name there may be too little room, even for one.
+            // After a long name there may be too little room, even for one word.
             let room = width - start.count - 1
             let isTight = room < width / 2 || way.contains { $0.count > room }
             let indent = isTight ? 8 : start.count + 1

@@ -72,22 +72,22 @@ struct ManualPage {
         }
     }
 
-    /// A line of text, that no macro is read from.
+    /// Returns a line of text that cannot be read as a macro.
     private static func line(_ words: String) -> String { guarded(text(words)) }
 
-    /// Keeps the three dots at the end of a word from ending a sentence.
+    /// Keeps three dots at the end of a word from ending a sentence.
     private static let noEnd = "\\&"
 
     private static func guarded(_ line: String) -> String {
         line.hasPrefix(".") || line.hasPrefix("'") ? "\\&\(line)" : line
     }
 
-    /// One argument of a macro.
+    /// Returns `words` as one argument of a macro.
     private static func word(_ words: String) -> String {
         "\"" + text(words).map { $0 == "\"" ? "\\(dq" : String($0) }.joined() + "\""
     }
 
-    /// With all that the formatter would understand made what it looks like, and in ASCII.
+    /// Returns `words` in ASCII, with everything escaped that the formatter would interpret.
     private static func text(_ words: String) -> String {
         words.unicodeScalars.map { scalar in
             switch scalar {
@@ -111,6 +111,6 @@ struct ManualPage {
 }
 
 extension String {
-    /// With spaces at which no line is broken.
+    /// The string with spaces at which no line is broken.
     fileprivate var replacingSpaces: String { map { $0 == " " ? "\\ " : String($0) }.joined() }
 }

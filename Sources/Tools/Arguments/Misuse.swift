@@ -1,17 +1,19 @@
-/// The command line asks for what there is not, or leaves out what is needed.
+/// An invalid command line: it asks for something that does not exist, or leaves out something required.
 ///
-/// Thrown by `Program.parse`, by a program's own `Notation` for a value that is none, and by whatever a command's
-/// closure finds wrong with several values together.
+/// Thrown by `Program.parse`, by a program's own `Notation` for an invalid value, and by a command's closure if several
+/// values do not fit together.
 public struct Misuse: Error, Hashable, Sendable, CustomStringConvertible {
     /// One sentence without a full stop: what is wrong, and what to do instead.
     public let description: String
 
-    /// With which status a program ends after a misuse.
+    /// The exit status of a program after a misuse.
     public static let status: Int32 = 2
 
-    /// A misuse told in these words. They may repeat what somebody typed: what would move a terminal's cursor is replaced.
+    /// Creates a misuse with this description. The description may repeat what the user typed: characters that would
+    /// move a terminal's cursor are replaced.
     public init(_ description: String) { self.description = Wording.harmless(description) }
 
-    /// The same with a place to read more, as in `nigh ping --help`. `Program.parse` has called this on what it throws.
+    /// Returns the misuse with a reference to more help, such as `nigh ping --help`. The errors that `Program.parse`
+    /// throws already have it.
     public func pointing(to command: String) -> Misuse { Misuse("\(description) (see \(command))") }
 }

@@ -16,12 +16,12 @@ extension Notation where Value == Int {
         }
     }
 
-    /// A number of bytes, as in `500`, `64KiB`, `1M` or `1.5MB`. `K`, `M` and `G` alone are `KiB`, `MiB` and `GiB`.
+    /// A number of bytes, such as `500`, `64KiB`, `1M` or `1.5MB`. `K`, `M` and `G` alone are `KiB`, `MiB` and `GiB`.
     public static func size(_ placeholder: String = "SIZE", in range: ClosedRange<Int> = 0 ... .max) -> Self {
         quantity(placeholder, "size", "500, 64KiB or 1MB", sizes, range)
     }
 
-    /// A number of bits a second, as in `64kbit/s`, `1Mbit/s`, `1M` for the same, or, of bytes, `8KiB/s`.
+    /// A number of bits per second, such as `64kbit/s`, `1Mbit/s`, `1M` for the same, or, in bytes, `8KiB/s`.
     public static func rate(_ placeholder: String = "RATE", in range: ClosedRange<Int> = 0 ... .max) -> Self {
         quantity(placeholder, "rate", "64kbit/s, 1Mbit/s or 8KiB/s", rates, range)
     }
@@ -40,7 +40,8 @@ extension Notation where Value == Int {
 }
 
 extension Notation where Value == Duration {
-    /// A span of time to the nanosecond, as in `200ms`, `5s`, `1.5s`, `2m` or `1h`; no time at all is `0` without a unit too.
+    /// A duration with a precision of nanoseconds, such as `200ms`, `5s`, `1.5s`, `2m` or `1h`. Zero may also be `0`
+    /// without a unit.
     public static func duration(
         _ placeholder: String = "DURATION",
         in range: ClosedRange<Duration> = .zero ... .nanoseconds(Int64.max)
@@ -56,7 +57,7 @@ extension Notation where Value == Duration {
         }
     }
 
-    /// A number of seconds without a unit, as in `5` or `0.5`, to the millisecond.
+    /// A number of seconds without a unit, such as `5` or `0.5`, with a precision of milliseconds.
     public static func seconds(_ placeholder: String = "SECONDS", in range: ClosedRange<Duration>) -> Self {
         let bounds = "\(writeSeconds(range.lowerBound)) to \(writeSeconds(range.upperBound))"
         return Notation(placeholder, remark: bounds, write: writeSeconds) { text in
@@ -79,7 +80,7 @@ extension Notation where Value == Duration {
 }
 
 extension Notation where Value: Comparable {
-    /// Nil where there are no bounds worth telling.
+    /// Returns the bounds in words; nil if there are none to show.
     fileprivate static func words(
         for range: ClosedRange<Value>, everything: ClosedRange<Value>, _ write: (Value) -> String
     ) -> String? {

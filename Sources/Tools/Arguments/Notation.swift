@@ -1,6 +1,6 @@
-/// How a value is written on the command line: read from text, shown in help, completed by a shell.
+/// The notation of a value on the command line: how it is read from text, shown in help, and completed by a shell.
 ///
-/// A program makes one for a type of its own:
+/// A program makes a notation for a type of its own:
 ///
 ///     static let name = Notation<DisplayName>("NAME") { text in
 ///         guard let name = DisplayName(exactly: text) else { throw Misuse("a name has 1 to 63 bytes") }
@@ -13,14 +13,14 @@ public struct Notation<Value: Sendable>: Sendable {
     let write: @Sendable (Value) -> String
     private let read: @Sendable (String) throws -> Value
 
-    /// A notation of a program's own.
+    /// Creates a notation.
     ///
     /// - Parameters:
-    ///   - placeholder: What stands for the value in help, in capitals.
+    ///   - placeholder: The word that stands for the value in help, in capitals.
     ///   - remark: What help adds in parentheses, such as the bounds of a number.
-    ///   - candidates: What a shell offers.
-    ///   - write: How help shows a default; what it gives, `read` understands.
-    ///   - read: Makes the value of text that is never empty, or throws an error whose description says in words what is
+    ///   - candidates: What a shell offers to complete the value.
+    ///   - write: Formats a default for help. `read` understands the result.
+    ///   - read: Makes the value from text that is never empty, or throws an error whose description says what is
     ///     wrong. It is called while the command line is parsed, and does nothing else.
     public init(
         _ placeholder: String, remark: String? = nil, candidates: Candidates = .none,
@@ -34,7 +34,7 @@ public struct Notation<Value: Sendable>: Sendable {
         self.read = read
     }
 
-    /// The value of `text`; `subject` is the option or operand that it is for.
+    /// Returns the value of `text`. `subject` is the option or operand that the value is for.
     func value(of text: String, for subject: String) throws(Misuse) -> Value {
         guard !text.isEmpty else { throw Misuse("\(subject) needs a value that is not empty") }
         do { return try read(text) } catch { throw Misuse("\(subject): \(error)") }
@@ -42,20 +42,20 @@ public struct Notation<Value: Sendable>: Sendable {
 }
 
 extension Notation where Value == String {
-    /// Any text but an empty one.
+    /// Any text except an empty one.
     public static func text(_ placeholder: String = "TEXT", candidates: Candidates = .none) -> Self {
         Notation(placeholder, candidates: candidates) { $0 }
     }
 
-    /// The path of a file, which a shell completes. Nobody looks whether it is there.
+    /// The path of a file, which a shell completes. Nothing checks whether the file exists.
     public static func file(_ placeholder: String = "FILE") -> Self { .text(placeholder, candidates: .files) }
 
-    /// The path of a directory, which a shell completes. Nobody looks whether it is there.
+    /// The path of a directory, which a shell completes. Nothing checks whether the directory exists.
     public static func directory(_ placeholder: String = "DIRECTORY") -> Self {
         .text(placeholder, candidates: .directories)
     }
 
-    /// One of these words. Without a placeholder, help shows them in its place: `tcp|bluetooth`.
+    /// One of these words. Without a placeholder, help shows the words in its place: `tcp|bluetooth`.
     public static func choice(_ words: [String], _ placeholder: String? = nil) -> Self {
         Notation(
             placeholder ?? words.joined(separator: "|"),
@@ -69,7 +69,7 @@ extension Notation where Value == String {
 }
 
 extension Notation where Value: CaseIterable & RawRepresentable, Value.RawValue == String {
-    /// One of the type's cases, by its raw value. Without a placeholder, help shows them all in its place.
+    /// One of the type's cases, by its raw value. Without a placeholder, help shows all of them in its place.
     public static func choice(of type: Value.Type, _ placeholder: String? = nil) -> Self {
         let words = type.allCases.map(\.rawValue)
         return Notation(
@@ -84,7 +84,7 @@ extension Notation where Value: CaseIterable & RawRepresentable, Value.RawValue 
 }
 
 extension Notation {
-    /// Several values of `element`, with commas between them; at least one.
+    /// One or more values of `element`, separated by commas.
     public static func list<Element>(of element: Notation<Element>, atMost limit: Int) -> Notation
     where Value == [Element] {
         Notation(

@@ -1,20 +1,20 @@
-/// An operand of a command: what it is told by place, not by name.
+/// An operand of a command: a value that is given by its position, not by a name.
 ///
-/// As with an `Option`, the initializer decides the value's type. Operands take the words of a command line in the
-/// order of their declaration: first those get theirs that must have one, then the others from left to right.
+/// As with an `Option`, the initializer decides the type of the value. Operands take the words of a command line in the
+/// order of their declaration: first each required operand gets a word, then the others get theirs from left to right.
 public struct Operand<Value: Sendable>: Parameter {
     let declaration: OperandDeclaration
     private let read: @Sendable ([String]) throws(Misuse) -> Value
 
-    /// What help, completion and the parser know of it.
+    /// The operand as help, completion and the parser see it.
     public var declarations: [Declaration] { [Declaration(subject: .operand(declaration))] }
 
-    /// Its value on this command line.
+    /// Returns the operand's value on this command line.
     public func value(in given: Given) throws(Misuse) -> Value {
         try read(given.operands[declaration.name] ?? [])
     }
 
-    /// An operand that must be there. `name` is in capitals, as help and errors show it.
+    /// Creates a required operand. `name` is in capitals, as help and errors show it.
     public init(_ name: String, _ notation: Notation<Value>, _ summary: String) {
         let declaration = OperandDeclaration(name, notation, summary, isRequired: true)
         self.declaration = declaration
@@ -24,7 +24,7 @@ public struct Operand<Value: Sendable>: Parameter {
         }
     }
 
-    /// An operand that may be left out: then its value is nil.
+    /// Creates an operand that may be left out. Its value is then nil.
     public init<Written>(optional name: String, _ notation: Notation<Written>, _ summary: String)
     where Value == Written? {
         declaration = OperandDeclaration(name, notation, summary)
@@ -34,7 +34,7 @@ public struct Operand<Value: Sendable>: Parameter {
         }
     }
 
-    /// An operand that may be left out: then its value is the default, which help tells.
+    /// Creates an operand that may be left out. Its value is then the default, which help shows.
     public init(
         optional name: String, _ notation: Notation<Value>, default absent: Value, _ summary: String
     ) {
@@ -46,7 +46,7 @@ public struct Operand<Value: Sendable>: Parameter {
         }
     }
 
-    /// An operand that stands for any number of words, or for at least one where it is required.
+    /// Creates an operand that takes any number of words, or at least one if it is required.
     public init<Written>(
         repeated name: String, isRequired: Bool = false, _ notation: Notation<Written>, _ summary: String
     ) where Value == [Written] {
@@ -69,13 +69,13 @@ extension OperandDeclaration {
         isRequired: Bool = false
     ) {
         var bounds = notation.remark
-        // Elsewhere the words stand where the operand's name stands here.
+        // An option shows the words as its placeholder. An operand shows its name there, so the words become a remark.
         if bounds == nil, case .words(let words) = notation.candidates { bounds = Wording.list(words) }
         self.init(
             name: name, summary: summary, remarks: [bounds, remark].compactMap { $0 },
             candidates: notation.candidates, isRequired: isRequired)
     }
 
-    /// What is told where it was left out.
+    /// The error that is thrown if the operand is missing.
     var isMissing: Misuse { Misuse("\(name) is missing: \(summary)") }
 }

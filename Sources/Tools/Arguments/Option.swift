@@ -1,20 +1,20 @@
-/// An option of a command: how it is written, what help says of it, and what type its value has.
+/// An option of a command: its name, its help, and the type of its value.
 ///
-/// Which of the initializers declares it decides that type: without a default the value may be nil, with one it never
-/// is, a required one is never absent, a repeated one is an array, a flag a `Bool`.
+/// The initializer decides the type of the value. Without a default the value may be nil; with a default it never is. A
+/// required option always has a value. A repeated option has an array, a flag a `Bool`.
 public struct Option<Value: Sendable>: Parameter {
     let declaration: OptionDeclaration
     private let read: @Sendable ([String]) throws(Misuse) -> Value
 
-    /// What help, completion and the parser know of it.
+    /// The option as help, completion and the parser see it.
     public var declarations: [Declaration] { [Declaration(subject: .option(declaration))] }
 
-    /// Its value on this command line.
+    /// Returns the option's value on this command line.
     public func value(in given: Given) throws(Misuse) -> Value {
         try read(given.options[declaration.name] ?? [])
     }
 
-    /// An option that may be left out: then its value is nil.
+    /// Creates an option that may be left out. Its value is then nil.
     public init<Written>(
         _ name: String, short: Character? = nil, _ notation: Notation<Written>, isHidden: Bool = false,
         _ summary: String
@@ -26,7 +26,7 @@ public struct Option<Value: Sendable>: Parameter {
         }
     }
 
-    /// An option that may be left out: then its value is the default, which help tells.
+    /// Creates an option that may be left out. Its value is then the default, which help shows.
     public init(
         _ name: String, short: Character? = nil, _ notation: Notation<Value>, default absent: Value,
         isHidden: Bool = false, _ summary: String
@@ -39,7 +39,7 @@ public struct Option<Value: Sendable>: Parameter {
         }
     }
 
-    /// An option without which the command cannot do anything.
+    /// Creates an option that the command requires.
     public init(
         required name: String, short: Character? = nil, _ notation: Notation<Value>, _ summary: String
     ) {
@@ -52,7 +52,7 @@ public struct Option<Value: Sendable>: Parameter {
         }
     }
 
-    /// An option that may be given any number of times: its value has all that were given, in their order.
+    /// Creates an option that may be given any number of times. Its value has all given values, in order.
     public init<Written>(
         repeated name: String, short: Character? = nil, _ notation: Notation<Written>, isHidden: Bool = false,
         _ summary: String
@@ -68,7 +68,7 @@ public struct Option<Value: Sendable>: Parameter {
         }
     }
 
-    /// A flag: true where it was given.
+    /// Creates a flag. It is true if it was given.
     public init(flag name: String, short: Character? = nil, isHidden: Bool = false, _ summary: String)
     where Value == Bool {
         declaration = OptionDeclaration(
@@ -76,7 +76,7 @@ public struct Option<Value: Sendable>: Parameter {
         read = { given throws(Misuse) in !given.isEmpty }
     }
 
-    /// A flag that can be given both ways: `--name` makes it true, `--no-name` false.
+    /// Creates a flag that can be given both ways: `--name` makes it true, `--no-name` false.
     public init(
         switch name: String, short: Character? = nil, default absent: Bool, isHidden: Bool = false,
         _ summary: String

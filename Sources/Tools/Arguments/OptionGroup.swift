@@ -1,19 +1,19 @@
-/// Options that belong together, declared once for all commands that take them.
+/// Options that belong together, declared once for all commands that accept them.
 ///
-/// Help lists them under the group's title. What they mean together is made, and checked, in one place:
+/// Help lists them under the group's title. One closure makes and checks their combined value:
 ///
 ///     static let options = OptionGroup("Session options", name, transport) { name, transport in
 ///         SessionOptions(name: name, transport: transport)
 ///     }
 public struct OptionGroup<Value: Sendable>: Parameter {
-    /// What help, completion and the parser know of its options.
+    /// The options as help, completion and the parser see them.
     public let declarations: [Declaration]
     private let read: @Sendable (Given) throws(Misuse) -> Value
 
-    /// A group of options under a title.
+    /// Creates a group of options under a title.
     ///
-    /// - Parameter make: Makes one value of theirs. It is called while a command line is parsed; what it throws is told
-    ///   as a misuse.
+    /// - Parameter make: Makes one value from the options' values. It is called while a command line is parsed; an
+    ///   error that it throws is reported as a misuse.
     public init<each Part: Parameter>(
         _ title: String, _ parts: repeat each Part,
         make: @escaping @Sendable (repeat (each Part).Value) throws -> Value
@@ -32,11 +32,11 @@ public struct OptionGroup<Value: Sendable>: Parameter {
         }
     }
 
-    /// Its value on this command line.
+    /// Returns the group's value on this command line.
     public func value(in given: Given) throws(Misuse) -> Value { try read(given) }
 }
 
 extension Misuse {
-    /// `error` as it is, if it is one already; in its words otherwise.
+    /// Uses `error` itself if it is a misuse, otherwise its description.
     init(telling error: any Error) { self = error as? Misuse ?? Misuse("\(error)") }
 }

@@ -1,8 +1,9 @@
-/// What a command line asked for.
+/// The result of parsing a command line.
 public enum Outcome<Action: Sendable>: Sendable {
-    /// What a command's closure made.
+    /// What the command's closure made.
     case action(Action)
-    /// Help or the version, to be printed as it is; each line has its end. The program then ends with status 0.
+    /// Help or the version, to be printed unchanged. Each line ends with a newline. Afterwards the program ends with
+    /// status 0.
     case text(String)
 }
 

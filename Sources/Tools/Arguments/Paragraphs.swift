@@ -6,7 +6,7 @@ enum Paragraphs {
         case fixed([String])
     }
 
-    /// The paragraphs of a text: empty lines separate them, a line that begins with a space stays as it is.
+    /// Returns the paragraphs of a text. Empty lines separate them; a line that begins with a space stays as it is.
     static func pieces(of text: String) -> [Piece] {
         var pieces: [Piece] = []
         var isNew = true
@@ -25,7 +25,7 @@ enum Paragraphs {
         return pieces
     }
 
-    /// The lines of a text with an empty one between its paragraphs.
+    /// Returns the lines of a text, with an empty line between paragraphs.
     static func lines(of text: String, width: Int) -> [String] {
         Array(
             pieces(of: text).map { piece in
@@ -36,7 +36,8 @@ enum Paragraphs {
             }.joined(separator: [""]))
     }
 
-    /// As many of the words on each line as fit. A word longer than a line has one of its own, and goes beyond it.
+    /// Puts as many words on each line as fit. A word that is longer than a line gets a line of its own, and exceeds
+    /// it.
     static func wrap(_ words: [String], width: Int) -> [String] {
         var lines: [String] = []
         var line = ""

@@ -1,19 +1,19 @@
-/// A part of what a command takes: an `Option`, an `Operand`, or an `OptionGroup` of them.
+/// A part of what a command accepts: an `Option`, an `Operand`, or an `OptionGroup` of them.
 ///
-/// A command lists its parameters, and its closure is called with their values in the same order and of their types:
-/// so what is declared can be read, what is read was declared, and the compiler sees to both.
+/// A command lists its parameters. Its closure is called with their values, in the same order and with their types. So
+/// everything declared can be read, everything read was declared, and the compiler checks both.
 public protocol Parameter<Value>: Sendable {
-    /// What the command's closure gets.
+    /// What the command's closure receives.
     associatedtype Value: Sendable
 
-    /// What help, completion and the parser know of it.
+    /// The options and operands as help, completion and the parser see them.
     var declarations: [Declaration] { get }
 
-    /// Its value on this command line. Called once while it is parsed.
+    /// Returns the parameter's value on this command line. Called once while it is parsed.
     func value(in given: Given) throws(Misuse) -> Value
 }
 
-/// What help, completion and the parser know of one option or operand.
+/// What help, completion and the parser know about one option or operand.
 public struct Declaration: Sendable {
     enum Subject: Sendable {
         case option(OptionDeclaration)
@@ -23,9 +23,9 @@ public struct Declaration: Sendable {
     let subject: Subject
 }
 
-/// What a command line gave to one command: still text, sorted by what it is for.
+/// What a command line gives to one command: still text, sorted by option and operand.
 public struct Given: Sendable {
-    /// By long name, in the order they came.
+    /// The values of each option by its long name, in the order given.
     var options: [String: [String]] = [:]
     var operands: [String: [String]] = [:]
 }
@@ -42,12 +42,12 @@ struct OptionDeclaration: Hashable, Sendable {
     let short: Character?
     let form: Form
     let summary: String
-    /// What help adds in parentheses.
+    /// The remarks that help adds in parentheses.
     let remarks: [String]
     var isRequired = false
     var isRepeated = false
     var isHidden = false
-    /// Under which heading help lists it; nil for the common one.
+    /// The heading under which help lists the option; nil for the common one.
     var section: String?
 
     var longNames: [String] { form == .negatable ? [name, Self.negation(of: name)] : [name] }

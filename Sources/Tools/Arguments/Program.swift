@@ -1,8 +1,8 @@
-/// A program's command line: one table of commands, from which come the parser, help, errors, completion and manual.
+/// A program's command line: one table of commands that the parser, help, errors, completion and manual are made from.
 ///
-/// A program declares what it takes as values, and hands `parse` what it was started with. Everything here is pure:
-/// nothing is printed, read or run, and the caller decides what becomes of an outcome or a `Misuse`. There is no key that
-/// could be looked up in vain: a command's closure gets the values of what the command lists, in the same order.
+/// A program declares what it accepts as values, and passes its arguments to `parse`. Everything here is pure: nothing
+/// is printed, read or run, and the caller handles the outcome or the `Misuse`. No value is looked up by a key that may
+/// be missing: a command's closure receives the values of the parameters that the command lists, in the same order.
 ///
 /// ```
 /// enum Request: Sendable {
@@ -57,12 +57,12 @@ public struct Program<Action: Sendable>: Sendable {
     let sections: [Section]
     let outline: Outline
 
-    /// A program.
+    /// Creates a program.
     ///
     /// - Parameters:
-    ///   - root: Its first command, by whose name it is started.
-    ///   - version: What `--version` tells; without it there is no such option.
-    ///   - sections: What else the program's help and manual say.
+    ///   - root: The first command, whose name is the program's name.
+    ///   - version: What `--version` shows; without it, there is no such option.
+    ///   - sections: Further sections of the program's help and manual.
     public init(_ root: Command<Action>, version: String? = nil, sections: [Section] = []) {
         self.root = root
         self.version = version
@@ -70,9 +70,9 @@ public struct Program<Action: Sendable>: Sendable {
         outline = root.outline(with: version == nil ? [.help] : [.help, .version])
     }
 
-    /// What `arguments`, without the program's own name, ask for.
+    /// Returns what `arguments` ask for. They do not include the program's own name.
     ///
-    /// - Parameter width: How many columns help has, where it is asked for.
+    /// - Parameter width: The number of columns of help, if that is asked for.
     public func parse(_ arguments: [String], width: Int = 80) throws(Misuse) -> Outcome<Action> {
         var command = root
         var outline = self.outline
@@ -101,11 +101,11 @@ public struct Program<Action: Sendable>: Sendable {
         }
     }
 
-    /// The help of a command, each line with its end.
+    /// Returns the help of a command; each line ends with a newline.
     ///
     /// - Parameters:
-    ///   - path: The command's names from below the program's own; the program's help where it is empty.
-    ///   - width: How many columns there are. Only a word that is longer itself goes beyond them.
+    ///   - path: The command's names below the program's own; empty for the program's help.
+    ///   - width: The number of columns. Only a word that is longer exceeds them.
     public func help(for path: [String] = [], width: Int = 80) throws(Misuse) -> String {
         var outline = self.outline
         for name in path {
@@ -121,9 +121,9 @@ public struct Program<Action: Sendable>: Sendable {
         return HelpText.write(outline, in: self.outline, sections, width: width)
     }
 
-    /// A script that teaches a shell to complete the program's command lines.
+    /// Returns a script that lets a shell complete the program's command lines.
     ///
-    /// It is text alone: the program is not started when somebody presses Tab, unless a parameter's `Candidates` name it.
+    /// The script does not start the program when the user presses Tab, unless a parameter's `Candidates` name it.
     public func completion(for shell: Shell) -> String {
         switch shell {
         case .bash: BashCompletion(outline).script
@@ -132,20 +132,20 @@ public struct Program<Action: Sendable>: Sendable {
         }
     }
 
-    /// The program's manual page, for `man`.
+    /// Returns the program's manual page, for `man`.
     ///
     /// - Parameters:
-    ///   - section: Of the manual: 1 has commands, 6 games.
-    ///   - date: When it was last changed, as in `2026-02-28`.
+    ///   - section: The section of the manual: 1 for commands, 6 for games.
+    ///   - date: The date of the last change, such as `2026-02-28`.
     public func manual(section: Int = 1, date: String) -> String {
         ManualPage(outline, sections).write(
             section: section, date: date,
             source: [outline.name, version].compactMap { $0 }.joined(separator: " "))
     }
 
-    /// What in this table contradicts itself, a sentence each; a test of the program asserts that there is nothing.
+    /// The contradictions in this table, a sentence each. A test of the program asserts that there are none.
     ///
-    /// Nothing of that can make `parse` fail other than by a `Misuse`.
+    /// Even with such a contradiction, `parse` fails only with a `Misuse`.
     public var problems: [String] {
         outline.all.flatMap(TableCheck.problems) + exampleProblems
     }

@@ -1,16 +1,17 @@
-/// Numbers with a unit, as in `64KiB`: exact, without floating point.
+/// Numbers with a unit, such as `64KiB`: exact, without floating point.
 struct Quantity: Sendable {
     struct Unit: Sendable {
         let name: String
         let factor: Int
-        /// Whether what is shown may be in this unit.
+        /// Whether output may be in this unit.
         var isShown = true
     }
 
-    /// From the smallest to the largest.
+    /// The units. Those that output may use are in order, from the smallest to the largest.
     let units: [Unit]
 
-    /// Nil for what is no number with one of these units, is not whole in the smallest unit, or too large to count.
+    /// Returns the value in the smallest unit. Returns nil if `text` is no number with one of these units, is not whole
+    /// in the smallest unit, or is too large.
     func read(_ text: String) -> Int? {
         let whole = text.prefix(while: Self.isDigit)
         var rest = text[whole.endIndex...]
@@ -21,7 +22,7 @@ struct Quantity: Sendable {
             rest = rest[fraction.endIndex...]
         }
         guard !whole.isEmpty, let unit = units.first(where: { $0.name == rest }) else { return nil }
-        // Trailing zeros say nothing, and would count against what can be counted.
+        // Trailing zeros change nothing, but could make the number too large.
         while fraction.last == "0" { fraction.removeLast() }
         guard let number = Int(whole + fraction) else { return nil }
         let (product, overflows) = number.multipliedReportingOverflow(by: unit.factor)
@@ -34,7 +35,7 @@ struct Quantity: Sendable {
         return value
     }
 
-    /// In the largest unit in which it is whole.
+    /// Returns the value in the largest unit in which it is whole.
     func write(_ value: Int) -> String {
         let shown = units.filter(\.isShown)
         let unit = shown.last { value != 0 && value.isMultiple(of: $0.factor) } ?? shown.first

@@ -1,6 +1,6 @@
-/// Finds what somebody may have meant.
+/// Finds the word that a user probably meant.
 enum Resemblance {
-    /// Which of `words` is so close to `typed` that it was probably meant.
+    /// Returns the word that is so close to `typed` that it was probably meant; nil if there is none.
     static func closest(to typed: String, among words: [String]) -> String? {
         let mistakes = max(1, typed.count / 3)
         let rated = words.map { (word: $0, distance: distance(typed, $0)) }
@@ -10,9 +10,9 @@ enum Resemblance {
         return best.word
     }
 
-    /// How many characters were left out, added, changed, or swapped with their neighbour.
+    /// Returns the number of characters that were left out, added, changed, or swapped with their neighbor.
     static func distance(_ one: String, _ other: String) -> Int {
-        // Nobody's typing error is that long, and the work grows with the square.
+        // No typing error is that long, and the work grows with the square of the length.
         let (one, other) = (Array(one.prefix(64)), Array(other.prefix(64)))
         var beforeLast: [Int] = []
         var last = Array(0...other.count)

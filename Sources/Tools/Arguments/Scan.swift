@@ -1,4 +1,4 @@
-/// Sorts the words behind a command's name into its options and operands.
+/// Sorts the words after a command's name into options and operands.
 struct Scan {
     enum Finding {
         case help
@@ -11,7 +11,7 @@ struct Scan {
     private var rest: ArraySlice<String>
     private var given = Given()
     private var words: [String] = []
-    /// What is wanted instead of the command.
+    /// What the user asks for instead of the command: help or the version.
     private var asked: Finding?
 
     private init(_ arguments: ArraySlice<String>, for command: Outline, in root: Outline) {
@@ -20,7 +20,7 @@ struct Scan {
         self.root = root
     }
 
-    /// What `arguments` give to `command`, which is `root` or somewhere below it.
+    /// Returns what `arguments` give to `command`, which is `root` or a command below it.
     static func read(_ arguments: ArraySlice<String>, for command: Outline, in root: Outline) throws(Misuse)
         -> Finding
     {
@@ -28,7 +28,7 @@ struct Scan {
         do {
             return try scan.run()
         } catch {
-            // Whoever asks for help gets it, whatever else is wrong.
+            // A request for help is answered, whatever else is wrong.
             if arguments.prefix(while: { $0 != "--" }).contains(where: { $0 == "--help" || $0 == "-h" }) {
                 return .help
             }
@@ -54,7 +54,7 @@ struct Scan {
         return .given(given)
     }
 
-    /// Whether this is a number below zero, which an operand may be, and not an option.
+    /// Returns whether this is a negative number, which may be an operand, and not an option.
     private func isNumber(_ word: String) -> Bool {
         guard let digit = word.dropFirst().first, ("0"..."9").contains(digit) else { return false }
         return !command.operands.isEmpty && !command.options.contains { $0.short == digit }
@@ -71,10 +71,10 @@ struct Scan {
         try take(option, as: name, written: "--\(name)", attached: halves.count > 1 ? String(halves[1]) : nil)
     }
 
-    /// `-n`, `-nvalue`, or several flags at once.
+    /// Takes `-n`, `-nvalue`, or several flags at once.
     private mutating func takeShort(_ word: String) throws(Misuse) {
         var letters = word.dropFirst()
-        // Even where its first letter takes the rest for a value, that is not what was meant.
+        // Even if the first letter accepts the rest as a value, the long option was meant.
         if letters.count > 1,
             command.visibleOptions.contains(where: { $0.longNames.contains(String(letters)) })
         {
@@ -120,7 +120,7 @@ struct Scan {
         throw Misuse("\(written) needs a value before \(next) (if that is the value: \(joined))")
     }
 
-    /// Whether `word` is certainly not meant as a value.
+    /// Returns whether `word` is certainly not meant as a value.
     private func isOption(_ word: String) -> Bool {
         if word == "--" { return true }
         let name = word.drop { $0 == "-" }.prefix { $0 != "=" }
@@ -130,7 +130,7 @@ struct Scan {
         }
     }
 
-    // MARK: Options that there are not
+    // MARK: Unknown options
 
     private func unknown(_ name: String, written: String) -> Misuse {
         let owners = root.visible.filter { $0.visibleOptions.contains { $0.longNames.contains(name) } }
@@ -149,7 +149,7 @@ struct Scan {
         Misuse("there is no option \(written.prefix(60))" + (meant.map { ": did you mean --\($0)?" } ?? ""))
     }
 
-    /// An option that other commands have, and this one has not.
+    /// Returns the error for an option that other commands have, but not this one.
     private func foreign(_ written: String, _ owners: [Outline]) -> Misuse {
         let titles = owners.prefix(3).map(\.title)
         let below = owners.count == 1 && owners[0].path.starts(with: command.path)
@@ -160,7 +160,8 @@ struct Scan {
 
     // MARK: Operands
 
-    /// Gives every operand its words: as many as it must have, and what is left to the first that may have more.
+    /// Gives every operand its words: each required one gets a word, and the first ones that may have more get the
+    /// rest.
     private mutating func placeOperands() throws(Misuse) {
         var rest = words[...]
         var needed = command.operands.count(where: \.isRequired)
@@ -180,7 +181,7 @@ struct Scan {
         throw Misuse("\(Wording.quoted(first)) is too much: \(command.title) takes \(expected)")
     }
 
-    /// Tells that `word` is none of the commands below `command`, or comes too late to be one.
+    /// Returns the error for a word that is no command below `command`, or comes too late to be one.
     static func noCommand(_ word: String, in command: Outline) -> Misuse {
         if command.subcommand(word) != nil {
             return Misuse("\(word) is a command: write it right behind \(command.title), before all options")

@@ -1,6 +1,6 @@
-/// How a command's options and operands are written where it is told how it is called.
+/// Formats a command's options and operands for the usage line.
 enum Synopsis {
-    /// The ways to call a command: itself, and by those below it.
+    /// Returns the ways to call a command: by itself, and with one of its subcommands.
     static func ways(_ command: Outline) -> [[String]] {
         var ways: [[String]] = []
         if command.isComplete {
@@ -11,7 +11,7 @@ enum Synopsis {
         return ways
     }
 
-    /// The same, with all options that may be left out as one word.
+    /// Returns the same ways, with all optional options as one word.
     static func shortWays(_ command: Outline) -> [[String]] {
         var ways = ways(command)
         if command.isComplete {
@@ -21,10 +21,10 @@ enum Synopsis {
         return ways
     }
 
-    /// Whether this is one of those that each command has.
+    /// Returns whether this is a common option, `--help` or `--version`.
     static func isCommon(_ option: OptionDeclaration) -> Bool { option == .help || option == .version }
 
-    /// `--name NAME`, `--[no-]animation`, `--quiet`.
+    /// Returns the long form of an option: `--name NAME`, `--[no-]animation`, `--quiet`.
     static func long(_ option: OptionDeclaration) -> String {
         switch option.form {
         case .flag: "--\(option.name)"

@@ -1,4 +1,4 @@
-/// Finds what in the declaration of a command contradicts itself.
+/// Finds contradictions in the declaration of a command.
 enum TableCheck {
     static func problems(of command: Outline) -> [String] {
         var problems = nameProblems(command)

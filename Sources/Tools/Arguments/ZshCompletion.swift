@@ -1,4 +1,4 @@
-/// Completion for zsh: a function for each command, in the terms of zsh's own `_arguments`.
+/// The completion script for zsh: a function for each command, which calls zsh's own `_arguments`.
 struct ZshCompletion {
     private let root: Outline
 

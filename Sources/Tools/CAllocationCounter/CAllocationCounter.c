@@ -1,6 +1,6 @@
-// Counts heap allocations. Linked into an executable, the functions below take the place of the C library's for the
-// whole process, the Swift runtime included, as glibc allows ("Replacing malloc" in its manual); they count and pass on to the
-// library's own. `free` needs no counting, and stays the library's.
+// Counts heap allocations. Linked into an executable, the functions below replace those of the C library for the whole
+// process, including the Swift runtime, as glibc allows ("Replacing malloc" in its manual). They count, and call the
+// library's own functions. `free` needs no counting, and stays the library's.
 
 #include "CAllocationCounter.h"
 

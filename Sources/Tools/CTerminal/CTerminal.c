@@ -1,4 +1,5 @@
-// Gives a terminal back whatever happens. All that runs in a signal handler here keeps to what POSIX lists as safe there.
+// Gives a terminal back whatever happens. Code that runs in a signal handler here uses only what POSIX lists as safe
+// there.
 
 #define _GNU_SOURCE
 #include "CTerminal.h"
@@ -18,12 +19,13 @@ static atomic_bool is_prepared;
 static atomic_bool is_taken;
 static atomic_bool is_writing;
 
-// How long giving back waits for a terminal that takes nothing, or for somebody who is writing to it.
-enum { PATIENCE_IN_MILLISECONDS = 100 };
+// How long giving back waits for a terminal that accepts no output, or for a thread that is writing to it.
+enum { TIMEOUT_IN_MILLISECONDS = 100 };
 
-// Crashes: whoever handled them before does so afterwards.
+// Crashes. A handler that was there before runs afterwards.
 static const int crashes[] = {SIGSEGV, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSYS};
-// What ends a process that does not care for it. Where somebody does, it is for them to give the terminal back in good order.
+// Signals that end a process which does not handle them. A process that handles them has to give the terminal back
+// itself.
 static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE};
 static const int notices[] = {SIGWINCH, SIGCONT, SIGTSTP};
 
@@ -33,31 +35,31 @@ enum {
     NOTICES = sizeof notices / sizeof *notices,
 };
 
-// What was in place before, by signal.
-static struct sigaction former[_NSIG];
+// The actions that were in place before, by signal.
+static struct sigaction previous[_NSIG];
 
 // MARK: Giving back and taking
 
 static void pause_for_a_millisecond(void) { poll(NULL, 0, 1); }
 
-// Writes all of it, unless the terminal takes nothing for too long or is gone.
+// Writes all bytes, unless the terminal accepts nothing for too long or is gone.
 static void write_all(const uint8_t *bytes, size_t count) {
-    int patience = PATIENCE_IN_MILLISECONDS;
-    while (count > 0 && patience > 0) {
+    int left = TIMEOUT_IN_MILLISECONDS;
+    while (count > 0 && left > 0) {
         ssize_t written = write(plan.output, bytes, count);
         if (written > 0) {
             bytes += written;
             count -= (size_t)written;
         } else if (written < 0 && errno == EAGAIN) {
             pause_for_a_millisecond();
-            patience--;
+            left--;
         } else if (written == 0 || errno != EINTR) {
             return;
         }
     }
 }
 
-// In the background, setting a terminal up stops the process, unless that signal is blocked.
+// Setting up a terminal from the background stops the process, unless SIGTTOU is blocked.
 static int set_attributes(const struct termios *attributes) {
     int result;
     do {
@@ -69,7 +71,7 @@ static int set_attributes(const struct termios *attributes) {
 void cterminal_give_back(void) {
     if (!atomic_exchange(&is_taken, false)) return;
     int error = errno;
-    for (int patience = PATIENCE_IN_MILLISECONDS; atomic_load(&is_writing) && patience > 0; patience--) {
+    for (int left = TIMEOUT_IN_MILLISECONDS; atomic_load(&is_writing) && left > 0; left--) {
         pause_for_a_millisecond();
     }
     sigset_t background, masked;
@@ -77,7 +79,7 @@ void cterminal_give_back(void) {
     sigaddset(&background, SIGTTOU);
     pthread_sigmask(SIG_BLOCK, &background, &masked);
     write_all(plan.giving, plan.giving_length);
-    // What was typed and not read was not meant for whoever reads next.
+    // Input that was typed and not read was not meant for the next program that reads.
     tcflush(plan.input, TCIFLUSH);
     set_attributes(&plan.before);
     pthread_sigmask(SIG_SETMASK, &masked, NULL);
@@ -85,7 +87,7 @@ void cterminal_give_back(void) {
 }
 
 int cterminal_take(void) {
-    // From here on there is something to give back.
+    // From here on the terminal has to be given back.
     atomic_store(&is_taken, true);
     int error = set_attributes(&plan.raw);
     if (error != 0) {
@@ -133,10 +135,11 @@ static void call(const struct sigaction *action, int number, siginfo_t *info, vo
 
 static void die(int number, siginfo_t *info, void *context) {
     cterminal_give_back();
-    struct sigaction *action = &former[number];
+    struct sigaction *action = &previous[number];
     sigaction(number, action, NULL);
     call(action, number, info, context);
-    // A fault happens again on return, but a signal that was sent does not. It stays blocked until then.
+    // A fault happens again on return, but a signal that was sent does not, so it is raised again. It stays blocked
+    // until the return.
     struct sigaction now;
     if (sigaction(number, NULL, &now) == 0 && !is_function(&now)) raise(number);
 }
@@ -144,10 +147,10 @@ static void die(int number, siginfo_t *info, void *context) {
 static void notice(int number, siginfo_t *info, void *context) {
     int error = errno;
     char letter = number == SIGWINCH ? 'W' : number == SIGCONT ? 'C' : 'T';
-    // A pipe that is full has notices enough.
+    // A full pipe contains enough notices.
     ssize_t written = write(plan.notices, &letter, 1);
     (void)written;
-    call(&former[number], number, info, context);
+    call(&previous[number], number, info, context);
     errno = error;
 }
 
@@ -168,7 +171,7 @@ static bool is_ours(int number) {
 
 static void uninstall(const int *numbers, size_t count) {
     for (size_t index = 0; index < count; index++) {
-        if (is_ours(numbers[index])) sigaction(numbers[index], &former[numbers[index]], NULL);
+        if (is_ours(numbers[index])) sigaction(numbers[index], &previous[numbers[index]], NULL);
     }
 }
 
@@ -178,21 +181,21 @@ bool cterminal_prepare(const struct cterminal_plan *chosen) {
     static atomic_bool gives_back_at_exit;
     if (!atomic_exchange(&gives_back_at_exit, true)) atexit(cterminal_give_back);
     for (size_t index = 0; index < CRASHES; index++) {
-        sigaction(crashes[index], NULL, &former[crashes[index]]);
-        // A handler that was in place may need its stack: a crash may be that of a stack that is full.
+        sigaction(crashes[index], NULL, &previous[crashes[index]]);
+        // An earlier handler may need its alternate stack, because the crash may be a stack overflow.
         install(crashes[index], die, SA_ONSTACK);
     }
     for (size_t index = 0; index < ENDS; index++) {
-        sigaction(ends[index], NULL, &former[ends[index]]);
-        if (!is_function(&former[ends[index]]) && former[ends[index]].sa_handler == SIG_DFL) {
+        sigaction(ends[index], NULL, &previous[ends[index]]);
+        if (!is_function(&previous[ends[index]]) && previous[ends[index]].sa_handler == SIG_DFL) {
             install(ends[index], die, 0);
         }
     }
     for (size_t index = 0; index < NOTICES; index++) {
-        sigaction(notices[index], NULL, &former[notices[index]]);
-        // Whoever ignores being stopped goes on doing so.
+        sigaction(notices[index], NULL, &previous[notices[index]]);
+        // A process that ignores SIGTSTP continues to ignore it.
         bool stops = notices[index] == SIGTSTP;
-        if (stops && former[SIGTSTP].sa_handler == SIG_IGN) continue;
+        if (stops && previous[SIGTSTP].sa_handler == SIG_IGN) continue;
         install(notices[index], notice, SA_RESTART);
     }
     return true;

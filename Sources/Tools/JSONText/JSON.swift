@@ -1,57 +1,58 @@
-/// A value of JSON (RFC 8259), to be written: the members of an object keep their order, numbers their kind.
+/// A JSON value (RFC 8259) to be written. The members of an object keep their order, and numbers keep their kind.
 public indirect enum JSON: Hashable, Sendable {
     case null
     case bool(Bool)
     case integer(Int)
-    /// Written as null where it is no number, since JSON has no way to say so.
+    /// Written as null if it is not finite, because JSON has no way to write that.
     case number(Double)
     case text(String)
     case list([JSON])
     case object([Member])
 
-    /// One name and its value in an object.
+    /// A name and its value in an object.
     public struct Member: Hashable, Sendable {
-        /// Unique in its object; whoever makes the object sees to that.
+        /// The name. The code that makes the object makes sure that it is unique there.
         public let name: String
-        /// What it is.
+        /// The value.
         public let value: JSON
 
-        /// A member.
+        /// Creates a member.
         public init(_ name: String, _ value: JSON) {
             self.name = name
             self.value = value
         }
     }
 
-    /// The value of `text`, or null where there is none.
+    /// Creates the value of `text`, or null if it is nil.
     public init(_ text: String?) { self = text.map(JSON.text) ?? .null }
 
-    /// The value of `number`, or null where there is none.
+    /// Creates the value of `number`, or null if it is nil.
     public init(_ number: Int?) { self = number.map(JSON.integer) ?? .null }
 
-    /// The value of `number`, or null where there is none.
+    /// Creates the value of `number`, or null if it is nil.
     public init(_ number: Double?) { self = number.map(JSON.number) ?? .null }
 }
 
 extension JSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
     ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
-    /// A text.
+    /// Creates a text.
     public init(stringLiteral value: String) { self = .text(value) }
-    /// A whole number.
+    /// Creates an integer.
     public init(integerLiteral value: Int) { self = .integer(value) }
-    /// True or false.
+    /// Creates true or false.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
-    /// A list.
+    /// Creates a list.
     public init(arrayLiteral elements: JSON...) { self = .list(elements) }
-    /// The members in the order in which they are written here.
+    /// Creates an object. Its members keep the order in which they are written.
     public init(dictionaryLiteral elements: (String, JSON)...) {
         self = .object(elements.map { Member($0.0, $0.1) })
     }
 }
 
 extension JSON: CustomStringConvertible {
-    /// The value in one line of ASCII without spaces: what is not ASCII, or would end a line, is escaped.
+    /// The value in one line of ASCII without spaces. Characters that are not ASCII, or would end the line, are
+    /// escaped.
     public var description: String {
         var text = ""
         write(to: &text)
@@ -63,7 +64,7 @@ extension JSON: CustomStringConvertible {
         case .null: text += "null"
         case .bool(let value): text += value ? "true" : "false"
         case .integer(let value): text += "\(value)"
-        // Swift writes the shortest digits that read back as the same number, in a form that JSON has, too.
+        // Swift writes the shortest digits that read back as the same number, in a form that JSON also has.
         case .number(let value): text += value.isFinite ? "\(value)" : "null"
         case .text(let value): Self.write(value, to: &text)
         case .list(let values):

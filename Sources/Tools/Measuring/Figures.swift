@@ -1,6 +1,6 @@
-/// How measured numbers are written for people.
+/// Formats measured numbers for people.
 public enum Figures {
-    /// A span, in milliseconds; in seconds from ten of them on.
+    /// Returns a duration in milliseconds, or in seconds from 10 s on.
     public static func span(nanoseconds: Double) -> String {
         let milliseconds = nanoseconds / 1_000_000
         switch milliseconds {
@@ -11,7 +11,7 @@ public enum Figures {
         }
     }
 
-    /// A span in the unit that suits it, with three digits or so, for axes.
+    /// Returns a duration in a suitable unit, with about three digits, for axes.
     public static func shortSpan(nanoseconds: Double) -> String {
         switch nanoseconds {
         case 0: "0"
@@ -26,18 +26,18 @@ public enum Figures {
         fixed(number, decimals: number < 9.995 ? 2 : number < 99.95 ? 1 : 0)
     }
 
-    /// A rate in bytes a second, in decimal units, with three digits or so.
+    /// Returns a rate in bytes per second, in decimal units, with about three digits.
     public static func rate(_ bytesPerSecond: Double) -> String { scaled(bytesPerSecond, unit: "B/s") }
 
-    /// The same in bits a second, as networks are sold.
+    /// Returns the rate in bits per second, the unit in which networks are sold.
     public static func bitRate(_ bytesPerSecond: Double) -> String {
         scaled(bytesPerSecond * 8, unit: "bit/s")
     }
 
-    /// How many of something, as in `12.3 k`.
+    /// Returns an amount with its unit, as in `12.3 k`.
     public static func amount(_ number: Double, unit: String) -> String { scaled(number, unit: unit) }
 
-    /// A number of bytes as it is given to an option, as in `16 KiB`.
+    /// Returns a number of bytes as an option takes it, as in `16 KiB`.
     public static func size(_ bytes: Int) -> String {
         switch bytes {
         case _ where bytes >= 1 << 20 && bytes.isMultiple(of: 1 << 20): "\(bytes >> 20) MiB"
@@ -46,13 +46,13 @@ public enum Figures {
         }
     }
 
-    /// Percent, with as many digits as they matter.
+    /// Returns a share in percent, with two decimals unless it is a whole number.
     public static func percent(_ share: Double) -> String {
         let percent = share * 100
         return "\(percent == percent.rounded() ? fixed(percent, decimals: 0) : fixed(percent, decimals: 2)) %"
     }
 
-    /// `value` with so many digits behind the point.
+    /// Returns `value` with this number of decimals.
     public static func fixed(_ value: Double, decimals: Int) -> String {
         var factor = 1
         for _ in 0..<decimals { factor *= 10 }
@@ -65,12 +65,12 @@ public enum Figures {
             "\(sign)\(whole / factor).\(String(repeating: "0", count: decimals - fraction.count))\(fraction)"
     }
 
-    /// `text` with blanks behind it, so that it takes `width` where it takes less.
+    /// Returns `text` with spaces after it, up to `width` if it is shorter.
     public static func left(_ text: String, _ width: Int) -> String {
         text + String(repeating: " ", count: max(0, width - text.count))
     }
 
-    /// The same with the blanks before it.
+    /// Returns `text` with spaces before it, up to `width` if it is shorter.
     public static func right(_ text: String, _ width: Int) -> String {
         String(repeating: " ", count: max(0, width - text.count)) + text
     }

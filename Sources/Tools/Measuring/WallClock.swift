@@ -1,8 +1,8 @@
 import Glibc
 
-/// The date and time of people.
+/// The date and time of the calendar.
 public enum WallClock {
-    /// Now, in UTC, in the format of `strftime`.
+    /// Returns the current time in UTC, in a format of `strftime`.
     public static func text(_ format: String) -> String {
         var seconds = time(nil)
         var parts = tm()

@@ -1,9 +1,9 @@
 import Glibc
 import NighCore
 
-/// Ctrl-C and its relatives: the first asks the program to leave in good order, the second ends it at once.
+/// Handles Ctrl-C and similar signals: the first asks the program to leave in good order, the second ends it at once.
 public enum Interrupts {
-    /// `@unchecked Sendable`: what changes is guarded by the lock.
+    /// `@unchecked Sendable`: the variables are guarded by the lock.
     private final class State: @unchecked Sendable {
         let lock = Lock()
         var hasCome = false
@@ -12,13 +12,13 @@ public enum Interrupts {
 
     private static let state = State()
 
-    /// Keeps the signals for `wait`. To be called before any other thread is made.
+    /// Blocks the signals, so that `wait` gets them. Call this before any other thread exists.
     public static func block() {
-        var signals = chosen
+        var signals = handledSignals
         pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
 
-    /// Calls `leave` when the first comes; at once if it has.
+    /// Calls `leave` when the first signal comes, or at once if it has come already.
     public static func onFirst(_ leave: @escaping @Sendable () -> Void) {
         let hasCome = state.lock.withLock {
             state.leave = leave
@@ -27,26 +27,27 @@ public enum Interrupts {
         if hasCome { leave() }
     }
 
-    /// Waits for signals on the main thread, for the rest of the program's life. It must not do anything else: an `await` there
-    /// would have the runtime let signals through.
+    /// Waits for signals on the main thread, for the rest of the program's life.
+    ///
+    /// The main thread must not do anything else: with an `await` there, the runtime would let signals through.
     public static func wait() -> Never {
-        takeOne()
+        waitForSignal()
         let leave = state.lock.withLock {
             state.hasCome = true
             return state.leave
         }
         leave?()
-        takeOne()
+        waitForSignal()
         _exit(130)
     }
 
-    private static func takeOne() {
-        var signals = chosen
+    private static func waitForSignal() {
+        var signals = handledSignals
         var signal: Int32 = 0
         while sigwait(&signals, &signal) != 0 {}
     }
 
-    private static var chosen: sigset_t {
+    private static var handledSignals: sigset_t {
         var signals = sigset_t()
         sigemptyset(&signals)
         for signal in [SIGINT, SIGTERM, SIGHUP] { sigaddset(&signals, signal) }

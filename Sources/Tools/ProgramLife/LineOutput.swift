@@ -1,7 +1,7 @@
 import Glibc
 import NighCore
 
-/// Lines on the standard output, each written whole and at once, so that pipes see them as they come.
+/// Writes lines to the standard output, each whole and at once, so that pipes see them as they come.
 ///
 /// `@unchecked Sendable`: `isBroken` is guarded by the lock.
 public final class LineOutput: @unchecked Sendable {
@@ -10,21 +10,24 @@ public final class LineOutput: @unchecked Sendable {
     /// Called once when nothing can be written any more.
     private let whenBroken: @Sendable () -> Void
 
-    /// Lines of this program. From now on a reader that has gone does not end the program; `whenBroken` is called instead, as on a full disk.
+    /// Creates the output of this program.
+    ///
+    /// From now on, the program does not end when its reader has gone. `whenBroken` is called instead, as it is when
+    /// the disk is full.
     public init(whenBroken: @escaping @Sendable () -> Void) {
         self.whenBroken = whenBroken
         // A reader that has gone is an error like any other.
         signal(SIGPIPE, SIG_IGN)
     }
 
-    /// Writes `words` as one line; from any thread.
+    /// Writes `words` as one line. Any thread may call this.
     public func line(_ words: String) { lines([words]) }
 
-    /// Writes lines between which no other comes, whatever is written on other threads.
+    /// Writes lines without a line of another thread between them.
     public func lines(_ lines: [String]) { harmlessLines(lines.map(Self.harmless)) }
 
-    /// The same for lines in which nothing stands but what this program has put there, or `harmless` has gone over: they may
-    /// have colours.
+    /// Writes lines as they are. They may contain colours, but only text of this program and text that `harmless`
+    /// returned.
     public func harmlessLines(_ lines: [String]) {
         guard !lines.isEmpty else { return }
         let text = lines.map { "\($0)\n" }.joined()
@@ -36,12 +39,12 @@ public final class LineOutput: @unchecked Sendable {
         if breaks { whenBroken() }
     }
 
-    /// Writes to the standard error what is wrong, behind the name of the program that says so.
+    /// Writes what is wrong to the standard error, after the name of the program.
     public static func complain(_ words: String, by program: String) {
         _ = write("\(program): \(harmless(words))\n", to: STDERR_FILENO)
     }
 
-    /// What strangers say must not move the cursor or turn the text round.
+    /// Replaces the characters with which text of other peers could move the cursor or reverse the order of reading.
     public static func harmless(_ words: String) -> String {
         String(
             String.UnicodeScalarView(
@@ -53,7 +56,7 @@ public final class LineOutput: @unchecked Sendable {
                 }))
     }
 
-    /// Writes all of `text`, which is harmless; false where it cannot be written.
+    /// Writes all of `text`, which must be harmless. Returns false if it cannot be written.
     @discardableResult
     public static func write(_ text: String, to descriptor: Int32) -> Bool {
         var text = text

@@ -2,7 +2,8 @@ import Arguments
 import Glibc
 
 extension Program {
-    /// What `arguments` ask the program to do. Where they ask for help, or for what there is not, it is told so and ends.
+    /// Returns what `arguments` ask the program to do. If they ask for help or contain a mistake, prints that and ends
+    /// the program.
     public func parseOrExit(_ arguments: [String], as name: String, width: Int = 80) -> Action {
         do throws(Misuse) {
             switch try parse(arguments, width: width) {

@@ -1,17 +1,17 @@
 import NighCore
 
-/// When the program is to leave, and with which status: whichever reason comes first.
+/// Decides when the program ends and with which status: the first reason counts.
 ///
-/// `@unchecked Sendable`: what changes is guarded by the lock.
+/// `@unchecked Sendable`: the variables are guarded by the lock.
 public final class ProgramEnd: @unchecked Sendable {
     private let lock = Lock()
     private var decided: Int32?
     private var waiting: CheckedContinuation<Int32, Never>?
 
-    /// Not decided yet.
+    /// Creates an end that is not decided yet.
     public init() {}
 
-    /// The status, once there is one. For one caller.
+    /// Waits for the status, and returns it. Only one caller may wait.
     public func status() async -> Int32 {
         await withCheckedContinuation { continuation in
             let status = lock.withLock {
@@ -22,7 +22,7 @@ public final class ProgramEnd: @unchecked Sendable {
         }
     }
 
-    /// The program is to leave with that status. The first counts; from any thread.
+    /// Ends the program with this status. Only the first call counts. Any thread may call this.
     public func come(_ status: Int32) {
         let waiting = lock.withLock { () -> CheckedContinuation<Int32, Never>? in
             guard decided == nil else { return nil }

@@ -1,10 +1,10 @@
-// The standard output of C is a variable there, which nobody changes.
+// C's `stdout` is a variable in Glibc, which nobody changes.
 @preconcurrency import Glibc
 import NighCore
 
-/// What a program was started with to read from and to write to.
+/// The standard input, output and error of a program.
 public enum StandardStreams {
-    /// `@unchecked Sendable`: what changes is guarded by the lock.
+    /// `@unchecked Sendable`: the variables are guarded by the lock.
     private final class State: @unchecked Sendable {
         let lock = Lock()
         var program = ""
@@ -14,26 +14,32 @@ public enum StandardStreams {
 
     private static let state = State()
 
-    /// Has the program that ends with 0 end with 1, and say why, where not all that it printed could be written. To be called before
-    /// anything is opened: what was closed from the start is kept from becoming something else's.
+    /// Makes a program that ends with 0 end with 1, and say why, if some of its output could not be written.
+    ///
+    /// Call this before anything is opened. It opens /dev/null in place of each stream that was closed from the start,
+    /// so that no other file gets its descriptor.
     public static func begin(for program: String) {
-        // Each can be opened, and neither be read from nor written to the way it should.
-        for (number, way) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY)]
+        // Each of these opens, but fails as a closed stream does: the input when read from, the outputs when written
+        // to.
+        for (number, mode) in [
+            (STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY),
+        ]
         where fcntl(number, F_GETFD) < 0 {
-            _ = open("/dev/null", way)
+            _ = open("/dev/null", mode)
         }
         state.lock.withLock { state.program = program }
         on_exit({ status, _ in StandardStreams.finish(status) }, nil)
     }
 
-    /// A write to the standard output has failed. That its reader has gone is no failure of this program.
+    /// Notes that a write to the standard output has failed. If its reader has gone, that is no failure of this
+    /// program.
     static func outputFailed(_ number: Int32) {
         guard number != EPIPE else { return }
         state.lock.withLock { state.fault = state.fault ?? number }
     }
 
     private static func finish(_ status: Int32) {
-        // What `print` has kept until now, and what it could not write before.
+        // Writes what `print` has buffered, and checks what it could not write before.
         if fflush(stdout) != 0 { outputFailed(errno) } else if ferror(stdout) != 0 { outputFailed(EIO) }
         let (program, fault) = state.lock.withLock { (state.program, state.fault) }
         guard let fault else { return }

@@ -1,17 +1,17 @@
 import Glibc
 import NighCore
 
-/// Lines of the standard input, read on a thread of their own.
+/// Reads lines of the standard input, on a thread of its own.
 ///
-/// `@unchecked Sendable`: what there is never changes after it was made.
+/// `@unchecked Sendable`: no property changes after the initialisation.
 public final class TypedLines: @unchecked Sendable {
     private let thread = LoopThread()
     private let stopPipe: (read: Int32, write: Int32)
 
-    /// Nobody types that much on a line; what is longer is dropped.
+    /// The most bytes of a line. Nobody types that much; a longer line is dropped.
     private static let longest = 64 << 10
 
-    /// Throws where there are no descriptors left.
+    /// Throws if there are no descriptors left.
     public init() throws(NighError) {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else {
@@ -25,12 +25,12 @@ public final class TypedLines: @unchecked Sendable {
         close(stopPipe.write)
     }
 
-    /// Calls `typed` for each line, without its end, on the thread; last with nil, at the end of the input.
+    /// Calls `typed` on the thread for each line, without its line end, and finally with nil at the end of the input.
     public func start(_ typed: @escaping @Sendable (String?) -> Void) throws {
         try thread.start { [self] in read(typed) }
     }
 
-    /// Reads nothing more; returns when `typed` is called no more. Not to be called by that.
+    /// Stops reading, and returns when `typed` is no longer called. `typed` itself must not call this.
     public func stop() {
         _ = write(stopPipe.write, [0], 1)
         thread.join()
@@ -52,7 +52,7 @@ public final class TypedLines: @unchecked Sendable {
         }
     }
 
-    /// What comes next; empty at the end, nil when it is to stop.
+    /// Returns the next bytes, which are empty at the end of the input, or nil if reading has to stop.
     private func nextBytes() -> [UInt8]? {
         var watched = [
             pollfd(fd: stopPipe.read, events: Int16(POLLIN), revents: 0),

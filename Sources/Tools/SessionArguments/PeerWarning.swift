@@ -1,16 +1,16 @@
 import Nigh
 
-/// What a person must know about a peer before they decide anything about it: it has the name of a device they know, and
-/// another key.
+/// A warning about a peer that has the name of a known device and another key. A person has to know this before they
+/// decide anything about the peer.
 public struct PeerWarning: Hashable, Sendable {
-    /// The peer the warning is about.
+    /// The peer that the warning is about.
     public let peer: PeerID
-    /// The name of both.
+    /// The name of the peer and of the known devices.
     public let name: String
-    /// The devices that are known by that name, the paired ones first.
+    /// The known devices with this name, the paired ones first.
     public let known: [PeerID]
 
-    /// Nil for a peer about which there is nothing to warn of.
+    /// Creates the warning about a peer, or returns nil if there is nothing to warn of.
     public init?(_ peer: PeerID, name: String, trust: PeerTrust?) {
         guard case .newWithKnownName(let known)? = trust else { return nil }
         self.peer = peer
@@ -18,10 +18,10 @@ public struct PeerWarning: Hashable, Sendable {
         self.known = known
     }
 
-    /// Nil for a peer about which there is nothing to warn of.
+    /// Creates the warning about a peer, or returns nil if there is nothing to warn of.
     public init?(_ peer: Peer) { self.init(peer.id, name: peer.name.description, trust: peer.trust) }
 
-    /// One sentence, without its full stop, for a place where `name` is shown.
+    /// The warning as one sentence without its full stop, for a place where `name` is shown.
     public var sentence: String {
         let shown = known.prefix(2).map(\.short).joined(separator: ", ")
         let more = known.count > 2 ? " and \(known.count - 2) more" : ""
@@ -34,6 +34,6 @@ public struct PeerWarning: Hashable, Sendable {
 }
 
 extension PeerWarning: CustomStringConvertible {
-    /// One sentence that says who is meant, and what a person can do.
+    /// The warning as one sentence that names the peer and says what a person can do.
     public var description: String { "\(name) (\(peer.short)): \(sentence); \(Self.advice)" }
 }

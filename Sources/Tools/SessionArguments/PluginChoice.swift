@@ -3,15 +3,19 @@ import Nigh
 import NighCore
 import NighPlugins
 
-/// The transports a command can have: those of this package, those of plugins that were named, and those of plugins in folders.
+/// The transports that a command can use: those of this package, of the plugins that were named, and of the plugins in
+/// folders.
 public struct PluginChoice: Sendable {
     private let files: [String]
     private let checks: Bool
 
-    /// Only what is built in or found.
+    /// Only the transports that are built in or found in folders.
     public static let none = PluginChoice(files: [])
 
-    /// The plugins in these files besides. With `checks`, every transport is held to its contract; without, as the program was built.
+    /// Adds the plugins in these files.
+    ///
+    /// With `checks`, every transport is checked against its contract. Without, that depends on how the program was
+    /// built.
     public init(files: [String], checks: Bool = false) {
         self.files = files
         self.checks = checks
@@ -25,7 +29,7 @@ public struct PluginChoice: Sendable {
             "takes the transport of this plugin in; those in a plugin folder are found by their scheme")
     ) { PluginChoice(files: $0) }
 
-    /// The same for commands with a session, which can be told to watch its transports.
+    /// The same for commands with a session, which can also check transports against their contract.
     public static let sessionOptions = OptionGroup(
         "Plugins", options,
         Option(
@@ -34,8 +38,10 @@ public struct PluginChoice: Sendable {
         )
     ) { PluginChoice(files: $0.files, checks: $1) }
 
-    /// What there is to choose from: with all that were named, and of those in folders with these schemes. Reads disks. Fails for plugins
-    /// that are refused; `subject` is the option or operand that asks for the schemes.
+    /// Returns the transports to choose from: those of all named plugins, and those with these schemes of the plugins
+    /// in folders.
+    ///
+    /// Reads files. Throws if a plugin is refused. `subject` is the option or operand that asks for the schemes.
     public func registry(with schemes: [String], for subject: String) throws(Misuse) -> TransportRegistry {
         let shelf = try shelf()
         do throws(NighError) {
@@ -45,7 +51,7 @@ public struct PluginChoice: Sendable {
         }
     }
 
-    /// The schemes in a list of transports; none where nobody gave one.
+    /// Returns the schemes in a list of transports, or none if there is no list.
     private static func schemes(in list: String?) throws(Misuse) -> [String] {
         guard let list else { return [] }
         do throws(NighError) {
@@ -55,7 +61,7 @@ public struct PluginChoice: Sendable {
         }
     }
 
-    /// All that can be had.
+    /// Returns all plugins that there are to choose from.
     public func shelf() throws(Misuse) -> PluginShelf {
         do throws(NighError) {
             return try PluginShelf(files: files)
@@ -64,7 +70,8 @@ public struct PluginChoice: Sendable {
         }
     }
 
-    /// The transports in `list`; where that is nil, everything that is built in or was named and reaches beyond this program.
+    /// Creates the transports in `list`. If that is nil, creates all that are built in or were named and reach beyond
+    /// this program.
     public func makeAll(_ list: String?) throws(Misuse) -> [any Transport] {
         let registry = try registry(with: Self.schemes(in: list), for: "--transport")
         let everything = registry.entries.map(\.scheme).filter { $0 != MemoryTransport.schemeName }
@@ -78,7 +85,8 @@ public struct PluginChoice: Sendable {
 }
 
 extension Sequence<any Transport> {
-    /// What was broken of the contract by those that are watched, one error each. After the session's end that is how the last is heard of:
-    /// nobody is told of it.
+    /// The rules that checked transports have broken, one error for each transport.
+    ///
+    /// The session does not report a rule that is broken at its very end, so the program asks for it here.
     public var breaches: [NighError] { compactMap { ($0 as? CheckedTransport)?.breach } }
 }

@@ -2,16 +2,16 @@ import Arguments
 import Nigh
 import NighRecord
 
-/// Whether what passes on a session's links is written down, and where.
+/// Whether and where what passes on a session's links is recorded.
 public struct RecordChoice: Sendable {
-    /// The file.
+    /// The file of the record.
     public let path: String
-    /// How many bytes of each payload; nil for all.
+    /// The number of bytes to record of each payload; nil for all.
     public let headLimit: Int?
-    /// Whether a file that is there already may be replaced.
+    /// Whether an existing file may be replaced.
     public let overwrites: Bool
 
-    /// The options; nil where nobody asked for a record.
+    /// The options; nil if the command line asks for no record.
     public static let options = OptionGroup(
         "Record",
         Option(
@@ -32,7 +32,7 @@ public struct RecordChoice: Sendable {
         return RecordChoice(path: path, headLimit: headLimit, overwrites: overwrites)
     }
 
-    /// Makes the file and begins. The recorder is to be finished once the session has closed.
+    /// Creates the file and begins to record. The caller finishes the recorder once the session has closed.
     public func begin() throws(NighError) -> LinkRecorder {
         try LinkRecorder(path: path, headLimit: headLimit, overwrites: overwrites)
     }

@@ -1,9 +1,9 @@
 import Arguments
 import Nigh
 
-/// How the programs here have names, addresses and files of sessions written on their command lines.
+/// The syntax of names, addresses, identities and transports on the command lines of the programs here.
 extension Notation where Value == DisplayName {
-    /// What others see somebody as.
+    /// A display name, as others see it.
     public static var displayName: Notation {
         Notation("NAME") { text in
             guard let name = DisplayName(exactly: text) else {
@@ -15,7 +15,7 @@ extension Notation where Value == DisplayName {
 }
 
 extension Notation where Value == ServiceName {
-    /// What is offered and looked for.
+    /// The name of a service that is offered and looked for.
     public static var serviceName: Notation {
         Notation("NAME") { text in
             guard let service = ServiceName(text) else {
@@ -28,7 +28,7 @@ extension Notation where Value == ServiceName {
 }
 
 extension Notation where Value == TransportAddress {
-    /// Where somebody can be reached.
+    /// An address at which a peer can be reached.
     public static var transportAddress: Notation {
         Notation("ADDRESS") { text in
             guard let address = TransportAddress(text) else {
@@ -42,7 +42,8 @@ extension Notation where Value == TransportAddress {
 extension Notation where Value == IdentityFile? {
     private static var ephemeral: String { "ephemeral" }
 
-    /// The file that makes a program the same peer at every start; nil for "ephemeral", a new one each time.
+    /// The identity file that makes a program the same peer at every start, or nil for "ephemeral", a new identity each
+    /// time.
     public static var identityFile: Notation {
         Notation("FILE|ephemeral", candidates: .files, write: { $0?.path ?? ephemeral }) { text in
             text == ephemeral ? nil : IdentityFile(path: text)
@@ -51,7 +52,7 @@ extension Notation where Value == IdentityFile? {
 }
 
 extension Notation where Value == String {
-    /// Transports with their options, as the registry reads them.
+    /// Transports with their options, as the registry parses them.
     public static var transports: Notation {
         .text("LIST", candidates: .words(TransportRegistry.standard.entries.map(\.scheme)))
     }

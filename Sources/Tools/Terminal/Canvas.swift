@@ -1,32 +1,32 @@
-/// A screen as it should look: a grid of cells, and where the cursor is.
+/// What a screen should show: a grid of cells, and the position of the cursor.
 ///
-/// Programs draw a new one whenever something has changed, in ``TerminalSession/paint(_:)``, or hand it to a ``Painter``. Drawing
-/// never fails: what lies outside is cut off, and no text can do more than be seen (``CellText``).
+/// A program draws a new canvas whenever something has changed, in ``TerminalSession/paint(_:)``, or passes it to a
+/// ``Painter``. Drawing never fails: what lies outside is cut off, and no text can do more than be seen (``CellText``).
 public struct Canvas: Hashable, Sendable {
-    /// What stands in one place.
+    /// The content of one cell.
     struct Cell: Hashable, Sendable {
         var character: Character = " "
         var style = Style.plain
-        /// Two where the next cell is covered as well; none in that one.
+        /// Two if the character also covers the next cell; zero in that cell.
         var columns = 1
     }
 
-    /// How many cells there are.
+    /// The number of columns and rows.
     public let size: TerminalSize
-    /// Where the terminal shows its cursor; nil for nowhere, as at first.
+    /// The position where the terminal shows its cursor; nil, as at first, for no cursor.
     public var cursor: CellPosition?
     private var cells: [Cell]
 
-    /// An empty screen, of at most ``TerminalSize/most``.
+    /// Creates an empty canvas, of at most ``TerminalSize/most``.
     public init(_ size: TerminalSize) {
         self.size = size.bounded
         cells = Array(repeating: Cell(), count: self.size.columns * self.size.rows)
     }
 
-    /// All of it.
+    /// The rectangle of all cells.
     public var area: CellArea { CellArea(column: 0, row: 0, columns: size.columns, rows: size.rows) }
 
-    /// What there is to read, without styles: rows with a line end between them, blanks at their ends left out.
+    /// The text without styles: rows with a line end between them, without the blanks at their ends.
     public var text: String {
         (0..<size.rows).map { row in
             let characters = self.row(row).lazy.filter { $0.columns > 0 }.map(\.character)
@@ -34,13 +34,14 @@ public struct Canvas: Hashable, Sendable {
         }.joined(separator: "\n")
     }
 
-    /// The cells of a row.
+    /// Returns the cells of a row.
     func row(_ row: Int) -> ArraySlice<Cell> { cells[row * size.columns..<(row + 1) * size.columns] }
 
     // MARK: Drawing
 
-    /// Writes in one row from `position` on, and says how many cells that took. At most `columns` of them are used, and none outside of
-    /// the screen; half a wide character is a space.
+    /// Writes in one row from `position` on, and returns the number of cells used.
+    ///
+    /// Uses at most `columns` cells, and none outside of the canvas. Half of a wide character becomes a space.
     @discardableResult
     public mutating func write(
         _ text: some StringProtocol, at position: CellPosition, _ style: Style = .plain,
@@ -49,7 +50,7 @@ public struct Canvas: Hashable, Sendable {
         write(CellText(text), at: position, style, columns: columns)
     }
 
-    /// As ``write(_:at:_:columns:)`` with a string does.
+    /// Writes as ``write(_:at:_:columns:)`` does with a string.
     @discardableResult
     public mutating func write(
         _ text: CellText, at position: CellPosition, _ style: Style = .plain, columns: Int = .max
@@ -67,7 +68,7 @@ public struct Canvas: Hashable, Sendable {
         return taken
     }
 
-    /// Fills a rectangle with a character that takes one cell; with spaces instead of a wide one.
+    /// Fills a rectangle with a character that takes one cell. Instead of a wide character, it uses spaces.
     public mutating func fill(_ area: CellArea, with character: Character, _ style: Style = .plain) {
         var piece = CellText.piece(character)
         if piece.columns > 1 { piece = CellText.piece(" ") }
@@ -79,7 +80,7 @@ public struct Canvas: Hashable, Sendable {
     /// Empties a rectangle.
     public mutating func fill(_ area: CellArea, _ style: Style = .plain) { fill(area, with: " ", style) }
 
-    /// Draws along the border of a rectangle; what is inside stays.
+    /// Draws the border of a rectangle, and leaves the inside unchanged.
     public mutating func box(_ area: CellArea, _ lines: LineKind = .light, _ style: Style = .plain) {
         guard area.size.columns > 1, area.size.rows > 1 else { return }
         let (top, bottom) = (area.rows.lowerBound, area.rows.upperBound - 1)
@@ -112,7 +113,7 @@ public struct Canvas: Hashable, Sendable {
             CellArea(column: start.column, row: start.row, columns: 1, rows: rows), with: lines.down, style)
     }
 
-    /// Puts another canvas onto this one, all its cells but not its cursor.
+    /// Puts all cells of another canvas onto this one, without its cursor.
     public mutating func place(_ other: Canvas, at position: CellPosition) {
         for row in 0..<other.size.rows {
             for (column, cell) in other.row(row).enumerated() where cell.columns > 0 {
@@ -123,7 +124,7 @@ public struct Canvas: Hashable, Sendable {
         }
     }
 
-    /// The upper left part of it, or all of it where the new size is larger.
+    /// Returns the upper left part of the canvas, or all of it if the new size is larger.
     func cut(to size: TerminalSize) -> Canvas {
         guard !size.holds(self.size) else { return self }
         var canvas = Canvas(
@@ -134,7 +135,7 @@ public struct Canvas: Hashable, Sendable {
         return canvas
     }
 
-    /// Puts a character into its one or two cells, and blanks what is left of wide ones it covers half of.
+    /// Puts a character into its one or two cells. If it covers half of a wide character, the other half becomes blank.
     private mutating func set(_ piece: CellText.Piece, _ column: Int, _ row: Int, _ style: Style) {
         guard 0..<size.rows ~= row, column < size.columns, column + piece.columns > 0 else { return }
         guard column >= 0, column + piece.columns <= size.columns else {

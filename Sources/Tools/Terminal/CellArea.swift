@@ -1,11 +1,11 @@
-/// Where a cell is; the first of a screen is at column 0 of row 0.
+/// The position of a cell. The first cell of a screen is at column 0 of row 0.
 public struct CellPosition: Hashable, Sendable {
-    /// Counted from the left.
+    /// The column, counted from the left.
     public var column: Int
-    /// Counted from the top.
+    /// The row, counted from the top.
     public var row: Int
 
-    /// The cell there. It may lie outside of what a screen holds.
+    /// Creates a position, which may lie outside of a screen.
     public init(column: Int, row: Int) {
         self.column = column
         self.row = row
@@ -14,28 +14,28 @@ public struct CellPosition: Hashable, Sendable {
 
 /// A rectangle of cells.
 public struct CellArea: Hashable, Sendable {
-    /// Its upper left cell.
+    /// The upper left cell.
     public var origin: CellPosition
-    /// How far it reaches; empty where a side is zero or less.
+    /// The number of columns and rows. The rectangle is empty if one of them is zero or less.
     public var size: TerminalSize
 
-    /// The rectangle of this many cells from its upper left one.
+    /// Creates a rectangle from its upper left cell and its number of columns and rows.
     public init(column: Int, row: Int, columns: Int, rows: Int) {
         origin = CellPosition(column: column, row: row)
         size = TerminalSize(columns: columns, rows: rows)
     }
 
-    /// The columns it covers.
+    /// The columns that the rectangle covers.
     public var columns: Range<Int> { origin.column..<origin.column + max(size.columns, 0) }
-    /// The rows it covers.
+    /// The rows that the rectangle covers.
     public var rows: Range<Int> { origin.row..<origin.row + max(size.rows, 0) }
 
-    /// Whether a cell lies in it, as one that was clicked may.
+    /// Returns whether a cell, for example one that was clicked, lies in the rectangle.
     public func contains(_ position: CellPosition) -> Bool {
         columns.contains(position.column) && rows.contains(position.row)
     }
 
-    /// The same without its outermost cells: what a box around it leaves.
+    /// The rectangle without its outermost cells, which is what a box around it leaves.
     public var inside: CellArea {
         CellArea(
             column: origin.column + 1, row: origin.row + 1, columns: size.columns - 2, rows: size.rows - 2)

@@ -1,9 +1,11 @@
-/// Text as a terminal shows it: each character with the cells it takes, harmless whoever wrote it.
+/// Text as a terminal shows it: each character with the number of cells that it takes, and nothing that could harm the
+/// terminal.
 ///
-/// Controls and what turns the direction of text become U+FFFD, tabs and line ends spaces. Of a character that terminals give
-/// different widths (families of emoji, skin tones, heaps of accents) only what all of them agree on is kept.
+/// Control characters and characters that change the direction of text become U+FFFD; tabs and line ends become spaces.
+/// Terminals give different widths to some characters: families of emoji, skin tones, many accents on one letter. Of
+/// these, only the part on which all terminals agree is kept.
 public struct CellText: Hashable, Sendable {
-    /// One character of it.
+    /// One character of the text.
     struct Piece: Hashable, Sendable {
         var character: Character
         /// One or two.
@@ -11,13 +13,13 @@ public struct CellText: Hashable, Sendable {
     }
 
     private(set) var pieces: [Piece]
-    /// How many cells it takes side by side.
+    /// The number of cells that the text takes in one row.
     public private(set) var columns: Int
 
-    /// More accents than that on one character serve nobody.
+    /// Nobody needs more accents on one character.
     private static let mostMarks = 3
 
-    /// The text as it will be shown.
+    /// Creates the text as it will be shown.
     public init(_ text: some StringProtocol) { self.init(text.map(Self.piece)) }
 
     private init(_ pieces: [Piece]) {
@@ -25,10 +27,10 @@ public struct CellText: Hashable, Sendable {
         columns = pieces.reduce(0) { $0 + $1.columns }
     }
 
-    /// The same as a string.
+    /// The text as a string.
     public var string: String { String(pieces.map(\.character)) }
 
-    /// As much as fits into `columns`; where that is not all, `ending` says so.
+    /// Returns as much of the text as fits into `columns`. If that is not all, it ends with `ending`.
     public func fitting(_ columns: Int, ending: Character = "…") -> CellText {
         guard self.columns > columns else { return self }
         let ending = Self.piece(ending)
@@ -37,7 +39,8 @@ public struct CellText: Hashable, Sendable {
         return CellText(Array(pieces[..<end(of: 0, within: rest)]) + [ending])
     }
 
-    /// The same in lines of at most `columns`, broken at spaces where there are any. At least one, which may be empty.
+    /// Returns the text in lines of at most `columns`, broken at spaces where there are any. There is at least one
+    /// line, which may be empty.
     public func lines(of columns: Int) -> [CellText] {
         let columns = max(columns, 2)
         var lines: [CellText] = []
@@ -57,7 +60,7 @@ public struct CellText: Hashable, Sendable {
         return lines.isEmpty ? [self] : lines
     }
 
-    /// Where the pieces from `start` on come to more than `columns`.
+    /// Returns where the pieces from `start` on would take more than `columns`.
     private func end(of start: Int, within columns: Int) -> Int {
         var (end, rest) = (start, columns)
         while end < pieces.count, pieces[end].columns <= rest {
@@ -67,7 +70,7 @@ public struct CellText: Hashable, Sendable {
         return end
     }
 
-    /// What is shown of one character.
+    /// Returns what is shown of one character.
     static func piece(_ character: Character) -> Piece {
         if let ascii = character.asciiValue, 0x20...0x7E ~= ascii {
             return Piece(character: character, columns: 1)
@@ -93,7 +96,7 @@ public struct CellText: Hashable, Sendable {
             }
         }
         let text = String(shown)
-        // What was left out may have held the rest together.
+        // The rest may have been one character only because of what was left out.
         guard let first = text.first, text.index(after: text.startIndex) == text.endIndex else {
             return text.first.map(piece) ?? replacement
         }

@@ -1,16 +1,16 @@
-/// A colour of the terminal's: its own, one of the sixteen everybody may choose for themselves, or a fixed one.
+/// A colour of the terminal: its default, one of the sixteen that users choose for themselves, or a fixed one.
 public enum Colour: Hashable, Sendable {
-    /// The one the terminal uses by itself.
+    /// The default colour of the terminal.
     case standard
-    /// The sixteen, as people have set them up for themselves.
+    /// The sixteen colours, as the user has set them up.
     case black, red, green, yellow, blue, magenta, cyan, white
     case brightBlack, brightRed, brightGreen, brightYellow, brightBlue, brightMagenta, brightCyan, brightWhite
-    /// One of six shades of each, 0 to 5; beyond that the nearest.
+    /// A mix of red, green and blue in six shades each, 0 to 5. Values outside become the nearest shade.
     case mixed(red: Int, green: Int, blue: Int)
-    /// One of 24, from nearly black (0) to nearly white (23); beyond that the nearest.
+    /// One of 24 greys, from nearly black (0) to nearly white (23). Values outside become the nearest grey.
     case grey(Int)
 
-    /// The number terminals know it by; nil for their own.
+    /// The number by which terminals know the colour; nil for their default.
     var index: UInt8? {
         switch self {
         case .standard: nil
@@ -36,7 +36,7 @@ public enum Colour: Hashable, Sendable {
         }
     }
 
-    /// The number of the nearest of what a terminal of that depth shows.
+    /// Returns the number of the nearest colour that a terminal of this depth shows.
     func index(in depth: ColourDepth) -> UInt8? {
         guard let index else { return nil }
         switch depth {
@@ -59,7 +59,7 @@ public enum Colour: Hashable, Sendable {
         return red * red + green * green + blue * blue
     }
 
-    /// Red, green and blue, 0 to 255 each, as xterm has them.
+    /// Returns red, green and blue, 0 to 255 each, as xterm has them.
     private static func shades(of index: UInt8) -> (Int, Int, Int) {
         let index = Int(index)
         if index == 7 { return (229, 229, 229) }
@@ -78,12 +78,12 @@ public enum Colour: Hashable, Sendable {
     }
 }
 
-/// How many colours a terminal has.
+/// The colours that a terminal has.
 public enum ColourDepth: Sendable {
-    /// None, or none that anybody wants to see. Accents stay.
+    /// No colours, or none that the user wants to see. Accents stay.
     case none
-    /// Those people choose for themselves.
+    /// The sixteen that users choose for themselves.
     case sixteen
-    /// The fixed ones as well.
+    /// Those sixteen and the fixed ones.
     case twoHundredFiftySix
 }

@@ -1,18 +1,18 @@
-/// What stands between ESC [ and the last character of a terminal's sequence.
+/// The bytes between ESC [ and the last character of a terminal's sequence.
 struct ControlSequence: Sendable {
     private var bytes: [UInt8] = []
     private(set) var isEmpty = true
 
-    /// No sequence that is known is longer.
+    /// No known sequence is longer.
     private static let longest = 24
 
     mutating func append(_ byte: UInt8) {
         isEmpty = false
-        // One more than the longest stays, so that it is not taken for a shorter one.
+        // One byte more than the longest is kept, so that a longer sequence is not taken for a shorter one.
         if bytes.count <= Self.longest { bytes.append(byte) }
     }
 
-    /// The numbers between semicolons; nil where there is anything else.
+    /// The numbers between semicolons, or nil if there is anything else.
     var numbers: [Int]? { bytes.count > Self.longest ? nil : Self.numbers(in: bytes[...]) }
 
     private static func numbers(in bytes: ArraySlice<UInt8>) -> [Int]? {
@@ -30,7 +30,7 @@ struct ControlSequence: Sendable {
         return numbers
     }
 
-    /// What the whole sequence means, if that is known.
+    /// Returns what the whole sequence means, or nil if that is not known.
     func input(endingWith last: UInt8) -> Input? {
         if bytes.first == UInt8(ascii: "<"), bytes.count <= Self.longest {
             return mouse(isRelease: last == UInt8(ascii: "m"), last)
@@ -41,7 +41,7 @@ struct ControlSequence: Sendable {
         }
         if isEmpty, last == UInt8(ascii: "I") { return .focus(true) }
         if isEmpty, last == UInt8(ascii: "O") { return .focus(false) }
-        // With modifiers, arrows have two numbers, the first of them 1.
+        // With modifiers, arrow keys have two numbers, the first of which is 1.
         guard numbers.first ?? 1 == 1, last != UInt8(ascii: "M") else { return nil }
         return last == UInt8(ascii: "Z") ? .key(.backTab) : Self.shiftKey(last).map(Input.key)
     }
@@ -69,7 +69,7 @@ struct ControlSequence: Sendable {
         }
     }
 
-    /// The key of a letter after ESC O, or at the end of a sequence.
+    /// Returns the key of a letter after ESC O, or at the end of a sequence.
     static func shiftKey(_ letter: UInt8) -> Input.Key? {
         switch letter {
         case UInt8(ascii: "A"): .up

@@ -1,6 +1,6 @@
-/// The ways a terminal's cursor goes from one cell to another.
+/// The sequences that move a terminal's cursor from one cell to another.
 enum CursorMove {
-    /// The shortest; `start` is nil where nobody knows where the cursor is.
+    /// Returns the shortest sequence. `start` is nil if it is not known where the cursor is.
     static func shortest(from start: CellPosition?, to target: CellPosition) -> [UInt8] {
         let home = target.column == 0 && target.row == 0
         var best = home ? "\u{1B}[H" : "\u{1B}[\(target.row + 1);\(target.column + 1)H"

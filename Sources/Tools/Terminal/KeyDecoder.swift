@@ -1,28 +1,29 @@
-/// Makes of a terminal's bytes what somebody did there.
+/// Decodes the bytes of a terminal into what the user did.
 ///
-/// A value without I/O. Bytes come in whatever pieces they were read in. What it does not know it swallows whole, and nothing that is sent
-/// makes it keep more than ``longestPaste`` bytes.
+/// A value without I/O. The bytes may come in pieces of any size. A sequence that the decoder does not know is skipped
+/// as a whole. No input makes the decoder keep more than ``longestPaste`` bytes.
 public struct KeyDecoder: Sendable {
-    /// Of a longer paste the rest is left out.
+    /// The most bytes of a paste. The rest of a longer one is left out.
     public static let longestPaste = 4_096
 
     private enum State {
         case ground
-        /// After ESC: the key itself, or the beginning of anything.
+        /// After ESC: the key itself, or the beginning of a sequence.
         case escape
         /// After ESC [.
         case control(ControlSequence)
-        /// After ESC [ [, as Linux's own console has its function keys.
+        /// After ESC [ [, as the Linux console sends its function keys.
         case consoleKey
-        /// After ESC [ M: the mouse as the oldest terminals report it, this many bytes more.
+        /// After ESC [ M: the mouse report of the oldest terminals, of which this many bytes are missing.
         case oldMouse(Int)
         /// After ESC O.
         case shift(ControlSequence)
-        /// A text for programs that have asked for one, as nobody has; it began with this character after ESC.
+        /// In a string sequence, which began with this character after ESC. Terminals send one only on request, and
+        /// nothing here requests one.
         case string(Unicode.Scalar, isEmpty: Bool)
-        /// After ESC in such a text.
+        /// After ESC in a string sequence.
         case stringEscape
-        /// Between the marks of a paste; so many bytes of the last mark have come.
+        /// In a paste, after this many bytes of its end mark.
         case paste(matched: Int)
     }
 
@@ -33,10 +34,11 @@ public struct KeyDecoder: Sendable {
 
     private static let pasteEnd = Array("\u{1B}[201~".utf8)
 
-    /// A decoder nothing has come to.
+    /// Creates a decoder without any input yet.
     public init() {}
 
-    /// Whether what came last means one thing if nothing follows for some milliseconds, and another if it does. Then ``flush()``.
+    /// Whether the last bytes mean one thing if nothing follows for some milliseconds, and another if something
+    /// follows. If nothing follows, call ``flush()``.
     public var isUndecided: Bool {
         switch state {
         case .escape, .string(_, isEmpty: true), .stringEscape: true
@@ -44,13 +46,13 @@ public struct KeyDecoder: Sendable {
         }
     }
 
-    /// Takes what was read.
+    /// Decodes these bytes, and returns what is complete.
     public mutating func feed(_ bytes: some Sequence<UInt8>) -> [Input] {
         for byte in bytes { take(byte) }
-        return given()
+        return takeInputs()
     }
 
-    /// Says that nothing has come for a while: a lone ESC was the key.
+    /// Returns what the last bytes mean, because nothing has followed for a while: a lone ESC was the key.
     public mutating func flush() -> [Input] {
         switch state {
         case .escape:
@@ -64,10 +66,10 @@ public struct KeyDecoder: Sendable {
             state = .ground
         default: break
         }
-        return given()
+        return takeInputs()
     }
 
-    private mutating func given() -> [Input] {
+    private mutating func takeInputs() -> [Input] {
         defer { inputs = [] }
         return inputs
     }
@@ -82,7 +84,7 @@ public struct KeyDecoder: Sendable {
         case .oldMouse(let count): state = count > 1 ? .oldMouse(count - 1) : .ground
         case .string: takeInString(byte)
         case .stringEscape:
-            // ESC \ ends the text; any other ESC begins something new.
+            // ESC \ ends the string; any other ESC begins something new.
             state = .escape
             if byte == UInt8(ascii: "\\") { state = .ground } else { takeAfterEscape(byte) }
         case .paste(let matched): takeInPaste(byte, matched)
@@ -151,7 +153,7 @@ public struct KeyDecoder: Sendable {
 
     private mutating func takeInShift(_ byte: UInt8, _ sequence: ControlSequence) {
         switch byte {
-        // Some terminals put the keys held down in between.
+        // Some terminals send the modifiers here.
         case 0x30...0x3F:
             var sequence = sequence
             sequence.append(byte)
@@ -182,10 +184,10 @@ public struct KeyDecoder: Sendable {
         }
     }
 
-    /// What cannot belong to the sequence stands for itself, so that Ctrl-C is always heard.
+    /// Ends the sequence at a byte that cannot belong to it, and decodes that byte by itself. So Ctrl-C always works.
     private mutating func leaveSequence(for byte: UInt8) {
         state = .ground
-        // These two say nothing but that a sequence is over.
+        // These two bytes only say that a sequence is over.
         if byte != 0x18, byte != 0x1A { takeInText(byte) }
     }
 

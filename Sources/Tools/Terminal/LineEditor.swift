@@ -1,24 +1,25 @@
-/// One line of text while somebody types it: a chat line, a name, an address.
+/// One line of text while the user types it: a chat line, a name, an address.
 public struct LineEditor: Hashable, Sendable {
-    /// How many bytes of UTF-8 it may have; what would be more is not taken.
+    /// The most bytes of UTF-8. The line does not accept more.
     public let limit: Int
     private var before: String
     private var after = ""
 
-    /// A line that begins as `text`, as far as the limit allows, with the cursor at its end.
+    /// Creates a line that begins with `text`, as far as the limit allows, with the cursor at its end.
     public init(_ text: String = "", limit: Int) {
         self.limit = limit
         before = ""
         insert(text)
     }
 
-    /// What was typed.
+    /// The text of the line.
     public var text: String { before + after }
 
-    /// Whether nothing was.
+    /// Whether the line is empty.
     public var isEmpty: Bool { before.isEmpty && after.isEmpty }
 
-    /// Does what a key means for a line; says whether it means anything. Enter does not: what then happens is for others to say.
+    /// Does what an input means for a line, and returns whether it means anything. Enter means nothing here: the caller
+    /// decides what follows.
     public mutating func handle(_ input: Input) -> Bool {
         switch input {
         case .character(let scalar): insert(scalar)
@@ -37,19 +38,19 @@ public struct LineEditor: Hashable, Sendable {
         return true
     }
 
-    /// Empties the line, and gives what was in it.
+    /// Empties the line, and returns its text.
     public mutating func take() -> String {
         defer { (before, after) = ("", "") }
         return text
     }
 
-    /// Draws the line from `position` on, that part of it that has the cursor, and puts the canvas's cursor there.
+    /// Draws the part of the line that has the cursor from `position` on, and puts the canvas's cursor there.
     public func draw(
         into canvas: inout Canvas, at position: CellPosition, columns: Int, _ style: Style = .plain
     ) {
         guard columns > 0 else { return }
         let cursor = CellText(before).columns
-        // It moves in steps of half of what is seen, so that there is something on both sides of the cursor.
+        // The visible part moves in steps of half its width, so that there is text on both sides of the cursor.
         let step = max(columns / 2, 1)
         let hidden = cursor < columns ? 0 : (cursor - columns + step) / step * step
         var line = Canvas(TerminalSize(columns: columns, rows: 1))
@@ -77,7 +78,7 @@ public struct LineEditor: Hashable, Sendable {
         before.unicodeScalars.append(scalar)
     }
 
-    /// What is taken of what was typed: nothing that could harm whoever reads it.
+    /// Returns what the line accepts of a typed scalar: nothing that could harm a reader.
     private static func accepted(_ scalar: Unicode.Scalar) -> Unicode.Scalar? {
         switch ScalarWidth(scalar) {
         case .cells, .mark, .joiner: scalar

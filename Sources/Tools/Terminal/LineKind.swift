@@ -1,4 +1,4 @@
-/// What boxes and lines are drawn with.
+/// The kind of line for boxes and lines.
 public enum LineKind: Sendable {
     /// Thin, with square corners.
     case light
@@ -6,7 +6,7 @@ public enum LineKind: Sendable {
     case round
     /// Thick.
     case heavy
-    /// Two beside each other.
+    /// Two lines beside each other.
     case double
 
     var across: Character {

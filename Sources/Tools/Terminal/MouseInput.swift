@@ -1,31 +1,31 @@
-/// What somebody did with the mouse, and where.
+/// What the user did with the mouse, and where.
 public struct MouseInput: Hashable, Sendable {
-    /// What was done.
+    /// What the user did.
     public var action: Action
-    /// The cell it was done at, which may lie outside of a canvas smaller than the terminal.
+    /// The cell where it was done, which may lie outside of a canvas that is smaller than the terminal.
     public var position: CellPosition
 
-    /// Something done at a cell.
+    /// Creates an action at a cell.
     public init(_ action: Action, at position: CellPosition) {
         self.action = action
         self.position = position
     }
 
-    /// What can be done with a mouse.
+    /// What a user can do with a mouse.
     public enum Action: Hashable, Sendable {
         case press(Button)
         case release(Button)
-        /// Moved, with a button held down or without.
+        /// Moved, with or without a button held down.
         case move(Button?)
         case wheelUp, wheelDown
     }
 
-    /// A button; others than these three are not heard of.
+    /// A button. Other buttons than these three are not reported.
     public enum Button: Hashable, Sendable {
         case left, middle, right
     }
 
-    /// Reads the three numbers of a report as xterm's mode 1006 has them; nil for what is none of the above.
+    /// Decodes the three numbers of a report in xterm's mode 1006. Returns nil for anything that is none of the above.
     init?(code: Int, column: Int, row: Int, isRelease: Bool) {
         guard column > 0, row > 0, code & ~0b1111_1111 == 0, code & 128 == 0 else { return nil }
         position = CellPosition(column: column - 1, row: row - 1)

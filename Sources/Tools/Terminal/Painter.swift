@@ -1,32 +1,36 @@
-/// Turns what a terminal shows into what it should show, with few bytes.
+/// Changes what a terminal shows into what it should show, with few bytes.
 ///
-/// A value without I/O: whoever holds it hands over one canvas after the other and writes the bytes it gets to the terminal, all of
-/// them and in order, while nobody else writes there.
+/// A value without I/O. The caller passes in one canvas after the other, and writes all returned bytes to the terminal,
+/// in order. Nobody else may write there meanwhile.
 public struct Painter: Sendable {
-    /// What the terminal shows; nil where nobody knows.
+    /// What the terminal shows; nil if that is not known.
     private var shown: Screen?
     private var pen: Pen?
-    /// Where the next character would go; nil where terminals may disagree.
+    /// Where the next character would go; nil if terminals may disagree.
     private var place: CellPosition?
     private var isCursorVisible: Bool?
     private let traits: TerminalTraits
     private let isSynchronized: Bool
 
-    /// Cells that look as they should are written again, where that is not longer than jumping over them.
+    /// Cells that already look right are written again if that is not longer than moving the cursor over them.
     private static let widestGap = 3
-    /// Blanks from here on to the end of a row are erased instead of written.
+    /// This many blanks or more at the end of a row are erased instead of written.
     private static let fewestErased = 4
-    /// By how many cells a character may reach further than it should; those are written after it.
-    private static let furthest = 2
+    /// The number of cells by which a character may reach further than it should. These cells are written again after
+    /// it.
+    private static let mostExtraCells = 2
 
-    /// A painter for a terminal that can do this; with `isSynchronized` it tells the terminal where a painting begins and ends, so that
-    /// nobody sees half of one. Terminals that do not know of that take no notice.
+    /// Creates a painter for a terminal with these traits.
+    ///
+    /// With `isSynchronized`, it tells the terminal where a painting begins and ends, so that nobody sees half of one.
+    /// Terminals that do not know this ignore it.
     public init(_ traits: TerminalTraits, isSynchronized: Bool = true) {
         self.traits = traits
         self.isSynchronized = isSynchronized
     }
 
-    /// Has the next painting draw everything, since somebody else has written to the terminal or its size has changed.
+    /// Makes the next painting draw everything, because somebody else has written to the terminal or its size has
+    /// changed.
     public mutating func forget() {
         shown = nil
         pen = nil
@@ -34,7 +38,8 @@ public struct Painter: Sendable {
         isCursorVisible = nil
     }
 
-    /// What makes the terminal show `canvas`; nothing if it does already. It must not be larger than the terminal.
+    /// Returns the bytes that make the terminal show `canvas`, or none if it shows it already. The canvas must not be
+    /// larger than the terminal.
     public mutating func paint(_ canvas: Canvas) -> [UInt8] {
         let next = Screen(canvas, traits)
         var bytes: [UInt8] = []
@@ -56,7 +61,7 @@ public struct Painter: Sendable {
     }
 
     private mutating func clear(_ size: TerminalSize, _ bytes: inout [UInt8]) -> Screen {
-        wear(.plain, &bytes)
+        setPen(.plain, &bytes)
         bytes += "\u{1B}[2J".utf8
         return Screen(Canvas(size), traits)
     }
@@ -67,12 +72,13 @@ public struct Painter: Sendable {
         bytes += (isVisible ? "\u{1B}[?25h" : "\u{1B}[?25l").utf8
     }
 
-    private mutating func wear(_ next: Pen, _ bytes: inout [UInt8]) {
+    private mutating func setPen(_ next: Pen, _ bytes: inout [UInt8]) {
         bytes += next.change(from: pen)
         pen = next
     }
 
-    /// Whether a cell looks as it should, written with what the terminal writes with now: a space between bold letters need not be plain.
+    /// Returns whether a cell looks right if it is written with the current pen: a space between bold letters need not
+    /// be plain.
     private func suits(_ cell: Screen.Cell) -> Bool {
         pen == cell.pen || cell.character == " " && pen?.onSpaces == cell.pen
     }
@@ -94,24 +100,26 @@ public struct Painter: Sendable {
             }
             if column >= blankFrom, new.count - column >= Self.fewestErased {
                 approach(CellPosition(column: column, row: row), in: next, &bytes)
-                wear(.plain, &bytes)
+                setPen(.plain, &bytes)
                 bytes += "\u{1B}[K".utf8
                 return
             }
             approach(CellPosition(column: column, row: row), in: next, &bytes)
             write(cell, rowEnd: new.count, &bytes)
             column += cell.columns
-            if cell.isDoubtful { doubtfulBefore = column + Self.furthest }
+            if cell.isDoubtful { doubtfulBefore = column + Self.mostExtraCells }
         }
     }
 
-    /// Writes a character where the cursor is. Where terminals may disagree over the cells it takes, those it should take are blank before,
-    /// in case that it takes fewer.
+    /// Writes a character at the cursor.
+    ///
+    /// If terminals may disagree over the cells it takes, the cells it should take become blank first, in case it takes
+    /// fewer.
     private mutating func write(_ cell: Screen.Cell, rowEnd: Int, _ bytes: inout [UInt8]) {
-        if !suits(cell) { wear(cell.pen, &bytes) }
+        if !suits(cell) { setPen(cell.pen, &bytes) }
         guard let start = place else { return }
         let end = CellPosition(column: start.column + cell.columns, row: start.row)
-        // Beyond the last cell the cursor waits in ways of its own.
+        // After the last cell of a row, terminals differ in where the cursor waits.
         let after = end.column < rowEnd ? end : nil
         if cell.isDoubtful {
             bytes += Array(repeating: UInt8(ascii: " "), count: cell.columns)
@@ -124,7 +132,7 @@ public struct Painter: Sendable {
 
     // MARK: Moving
 
-    /// Gets to a cell, writing those before it once more if that is shorter.
+    /// Moves to a cell. Writes the cells before it again if that is shorter.
     private mutating func approach(_ target: CellPosition, in screen: Screen, _ bytes: inout [UInt8]) {
         if let place, place.row == target.row, place.column < target.column,
             target.column - place.column <= Self.widestGap

@@ -1,4 +1,4 @@
-/// What a terminal writes with: a style in as many colours as it has.
+/// What a terminal writes with: a style, in the colours that the terminal has.
 struct Pen: Equatable, Sendable {
     var foreground: UInt8?
     var background: UInt8?
@@ -18,13 +18,13 @@ struct Pen: Equatable, Sendable {
         self.accents = accents
     }
 
-    /// The same without what nobody sees on a space.
+    /// The pen without what nobody sees on a space.
     var onSpaces: Pen {
         guard accents.isDisjoint(with: [.underline, .reverse]) else { return self }
         return Pen(foreground: nil, background: background, accents: [])
     }
 
-    /// What makes a terminal write with it that wrote with `before` (nil where nobody knows).
+    /// Returns the bytes that change the terminal's pen from `before` to this one. `before` is nil if it is not known.
     func change(from before: Pen?) -> [UInt8] {
         guard before != self else { return [] }
         let anew = switchesOn(from: .plain)
@@ -41,7 +41,7 @@ struct Pen: Equatable, Sendable {
     private func switchesOff(from before: Pen) -> [Int] {
         var parameters: [Int] = []
         let lost = before.accents.subtracting(accents)
-        // Bold and dim have one switch between them.
+        // Bold and dim are switched off together.
         if !lost.isDisjoint(with: [.bold, .dim]) { parameters.append(22) }
         if lost.contains(.underline) { parameters.append(24) }
         if lost.contains(.reverse) { parameters.append(27) }

@@ -1,15 +1,18 @@
-/// What a terminal makes of a single scalar. Texts come from strangers: what could steer the terminal, or turn the text around,
-/// is told apart here and never reaches it.
+/// How a terminal shows a single scalar.
+///
+/// Texts come from untrusted peers. This type recognises what could control the terminal or reverse the order of
+/// reading, so that it never reaches the terminal.
 enum ScalarWidth {
-    /// Takes cells of its own.
+    /// Takes this many cells of its own.
     case cells(Int)
-    /// Is put onto what stands before it.
+    /// Is put onto the character before it.
     case mark
-    /// Changes how its neighbours look, where there is a font for that; left out, since terminals differ in the cells they give it.
+    /// Changes how its neighbours look, if there is a font for that. It is left out, because terminals differ in the
+    /// cells they give it.
     case joiner
     /// Is shown as a space.
     case blank
-    /// Must not get through.
+    /// Must not reach the terminal.
     case harmful
 
     init(_ scalar: Unicode.Scalar) {
@@ -27,7 +30,7 @@ enum ScalarWidth {
             case .nonspacingMark, .enclosingMark: self = .mark
             case .spaceSeparator where value != 0x3000: self = .blank
             default:
-                // Invisible without being a mark or a format character: fillers of Hangul and the like.
+                // Invisible, but neither a mark nor a format character: fillers of Hangul and similar.
                 if properties.isDefaultIgnorableCodePoint {
                     self = .harmful
                 } else {
@@ -37,7 +40,7 @@ enum ScalarWidth {
         }
     }
 
-    /// East Asian Width W and F (Unicode, UAX #11). Outside of these blocks only emoji are wide.
+    /// Returns whether the East Asian Width is W or F (Unicode, UAX #11). Outside of these blocks only emoji are wide.
     private static func isWide(_ value: UInt32, _ properties: Unicode.Scalar.Properties) -> Bool {
         switch value {
         case ..<0x1100: false

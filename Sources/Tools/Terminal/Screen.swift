@@ -1,4 +1,4 @@
-/// A canvas as one certain terminal can show it. Two that look the same there are equal.
+/// A canvas as one particular terminal can show it. Two canvases that look the same there give equal screens.
 struct Screen: Equatable, Sendable {
     struct Cell: Equatable, Sendable {
         var character: Character
@@ -7,7 +7,7 @@ struct Screen: Equatable, Sendable {
 
         static let blank = Cell(character: " ", pen: .plain, columns: 1)
 
-        /// Whether terminals may disagree over how many cells it takes.
+        /// Whether terminals may disagree over how many cells the character takes.
         var isDoubtful: Bool {
             let scalars = character.unicodeScalars
             guard let first = scalars.first, first.value >= 0x300 else { return scalars.count > 1 }
@@ -37,7 +37,7 @@ struct Screen: Equatable, Sendable {
 
     func row(_ row: Int) -> ArraySlice<Cell> { cells[row * size.columns..<(row + 1) * size.columns] }
 
-    /// What stands for a character where there is nothing but ASCII.
+    /// Returns what replaces a character on a terminal that shows only ASCII.
     private static func ascii(for character: Character) -> Character {
         guard !character.isASCII else { return character }
         return switch character {

@@ -1,13 +1,13 @@
 /// How a cell looks.
 public struct Style: Hashable, Sendable {
-    /// Of the character.
+    /// The colour of the character.
     public var foreground: Colour
-    /// Behind it.
+    /// The colour behind the character.
     public var background: Colour
-    /// What else makes it stand out.
+    /// What else makes the cell stand out.
     public var accents: Accents
 
-    /// A style; without arguments, what the terminal writes in by itself.
+    /// Creates a style; without arguments, the terminal's default.
     public init(_ foreground: Colour = .standard, on background: Colour = .standard, _ accents: Accents = [])
     {
         self.foreground = foreground
@@ -15,34 +15,34 @@ public struct Style: Hashable, Sendable {
         self.accents = accents
     }
 
-    /// What the terminal writes in by itself.
+    /// The terminal's default style.
     public static let plain = Style()
-    /// In the terminal's own colours, stronger.
+    /// Bold in the terminal's default colours.
     public static let bold = Style(.standard, .bold)
-    /// In the terminal's own colours, weaker.
+    /// Dim in the terminal's default colours.
     public static let dim = Style(.standard, .dim)
-    /// In the terminal's own colours, one for the other.
+    /// The terminal's default colours, exchanged.
     public static let reverse = Style(.standard, .reverse)
 
-    /// A style in the terminal's own background.
+    /// Creates a style with the terminal's default background.
     public init(_ foreground: Colour, _ accents: Accents) {
         self.init(foreground, on: .standard, accents)
     }
 
-    /// What makes a character stand out without colour, so that it does where there is none.
+    /// What makes a character stand out without colour, and so also on terminals without colours.
     public struct Accents: OptionSet, Hashable, Sendable {
-        /// One bit an accent.
+        /// One bit for each accent.
         public let rawValue: UInt8
-        /// The accents of these bits.
+        /// Creates the accents of these bits.
         public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-        /// Stronger.
+        /// Bold.
         public static let bold = Accents(rawValue: 1)
-        /// Weaker.
+        /// Dim.
         public static let dim = Accents(rawValue: 2)
-        /// With a line below.
+        /// Underlined.
         public static let underline = Accents(rawValue: 4)
-        /// Foreground and background changed over.
+        /// With foreground and background exchanged.
         public static let reverse = Accents(rawValue: 8)
     }
 }

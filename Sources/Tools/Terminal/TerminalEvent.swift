@@ -1,9 +1,9 @@
-/// What a ``TerminalSession`` tells.
+/// What a ``TerminalSession`` reports.
 public enum TerminalEvent: Hashable, Sendable {
-    /// Somebody did something.
+    /// The user did something.
     case input(Input)
-    /// The terminal has another size, and shows nothing of use until something is painted for that.
+    /// The terminal has another size. It shows nothing useful until something is painted for that size.
     case resized(TerminalSize)
-    /// There is no terminal any more: its window was closed, or the line to it is cut. The last thing that is told.
+    /// The terminal is gone: its window was closed, or the line to it is cut. This is the last event.
     case gone
 }

@@ -2,16 +2,16 @@ import Glibc
 
 /// Why a terminal could not be taken over.
 public enum TerminalFailure: Error, Equatable, CustomStringConvertible {
-    /// One of the descriptors leads somewhere else.
+    /// One of the descriptors is not a terminal.
     case noTerminal
-    /// The terminal can only be written to line by line.
+    /// The terminal can be written to only line by line.
     case dumb
-    /// This process has taken one over already.
+    /// This process has already taken over a terminal.
     case takenAlready
-    /// The system has refused something, with this error number.
+    /// The system refused something, with this error number.
     case system(String, Int32)
 
-    /// What is wrong and what helps.
+    /// What is wrong, and what helps.
     public var description: String {
         switch self {
         case .noTerminal: "this needs a terminal: input and output must not go to a file or another program"

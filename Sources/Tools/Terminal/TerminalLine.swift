@@ -1,13 +1,13 @@
 import CTerminal
 import Glibc
 
-/// The descriptors a ``TerminalSession`` works with, closed with the last reference.
+/// The descriptors that a ``TerminalSession`` uses. They are closed with the last reference.
 ///
-/// Where the system allows, the terminal is opened anew for it: those of the program are shared with whoever started it, and would be
-/// left non-blocking for the shell as well. Where it does not (a terminal that belongs to another user), a terminal that takes nothing
-/// holds the session up.
+/// If the system allows it, the terminal is opened again for this object. The program shares its own descriptors with
+/// the process that started it, so they would be left non-blocking for the shell as well. If the system does not allow
+/// it (the terminal belongs to another user), a terminal that accepts no output holds the session up.
 final class TerminalLine: Sendable {
-    /// What the session's thread is told over a pipe.
+    /// What the session's thread is notified of over a pipe.
     enum Notice {
         case wake, resized, goesOn, stops
     }
@@ -42,7 +42,7 @@ final class TerminalLine: Sendable {
         return anew >= 0 ? anew : fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
     }
 
-    /// How many cells the terminal says it has.
+    /// The number of cells that the terminal reports.
     var size: TerminalSize {
         var size = winsize()
         guard ioctl(output, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
@@ -51,20 +51,20 @@ final class TerminalLine: Sendable {
         return TerminalSize(columns: Int(size.ws_col), rows: Int(size.ws_row)).bounded
     }
 
-    /// Whether the terminal is this process's to use; so it is where there is no job control.
+    /// Whether this process may use the terminal. Without job control, it always may.
     var isInForeground: Bool {
         let group = tcgetpgrp(input)
         return group < 0 || group == getpgrp()
     }
 
-    /// Tells the thread to look around.
+    /// Wakes the session's thread.
     func wake() {
         var letter = UInt8(ascii: "P")
-        // A pipe that is full wakes it as well.
+        // A full pipe wakes it as well.
         _ = write(notifying, &letter, 1)
     }
 
-    /// What has come since, in order.
+    /// Returns the notices since the last call, in order.
     func takeNotices() -> [Notice] {
         var letters = [UInt8](repeating: 0, count: 64)
         let count = read(notices, &letters, letters.count)
@@ -78,7 +78,7 @@ final class TerminalLine: Sendable {
         }
     }
 
-    /// How the terminal is taken and given back.
+    /// Returns how the terminal is taken over and given back.
     func plan(_ modes: TerminalModes) throws(TerminalFailure) -> cterminal_plan {
         var plan = cterminal_plan()
         plan.input = input

@@ -2,16 +2,18 @@ import CTerminal
 import Glibc
 import NighCore
 
-/// A terminal taken over: all keys come here as they are pressed, and a ``Canvas`` is what it shows.
+/// A terminal that the program has taken over: it reports all keys as they are pressed, and shows a ``Canvas``.
 ///
-/// A program makes one when it begins to draw, asks from any thread to be drawn anew, and calls ``restore()`` when it leaves. It never blocks
-/// the caller: a thread of its own reads and writes. The terminal is given back whatever happens, at `exit()` and at crashes too; only
-/// `_exit()` and SIGKILL leave no time for it. There is one in a process at a time.
+/// A program creates a session when it begins to draw, asks for new paintings from any thread, and calls ``restore()``
+/// when it leaves. Painting never blocks the caller: a thread of the session reads and writes. The terminal is given
+/// back whatever happens, also at `exit()` and in crashes. Only `_exit()` and SIGKILL leave no time for it. A process
+/// has one session at a time.
 ///
-/// SIGINT, SIGTERM, SIGHUP and SIGQUIT end the process by themselves, with the terminal given back first; where the program handles them
-/// or waits for them with `sigwait`, they are the program's, and it is to call ``restore()``. Ctrl-C and Ctrl-Z are keys.
+/// SIGINT, SIGTERM, SIGHUP and SIGQUIT end the process as usual, but the terminal is given back first. If the program
+/// handles one of these signals, or waits for it with `sigwait`, the program has to call ``restore()`` itself. Ctrl-C
+/// and Ctrl-Z are keys.
 ///
-/// `@unchecked Sendable`: what several threads touch is guarded by the lock, the rest is the thread's alone.
+/// `@unchecked Sendable`: the lock guards what several threads use; only the session's thread uses the rest.
 public final class TerminalSession: @unchecked Sendable {
     private let line: TerminalLine
     private let thread = LoopThread()
@@ -19,7 +21,7 @@ public final class TerminalSession: @unchecked Sendable {
 
     private let lock = Lock()
     private var currentSize: TerminalSize
-    /// Draws what is to be shown, and whether that was asked for since it was last drawn.
+    /// Draws what the terminal should show. `isStale` says whether a painting was requested since the last one.
     private var draw: (@Sendable (TerminalSize) -> Canvas)?
     private var isStale = false
     private var isLeaving = false
@@ -28,19 +30,19 @@ public final class TerminalSession: @unchecked Sendable {
     private var decoder = KeyDecoder()
     private var unwritten: ArraySlice<UInt8> = []
     private var isGone = false
-    /// When a lone ESC is taken for the key.
-    private var decision = Moment.never
+    /// When a lone ESC counts as the key.
+    private var escapeDeadline = Moment.never
 
-    /// Longer than the parts of one key's sequence are apart on a slow line, shorter than anybody minds.
-    private static let patience = Moment.Span(nanoseconds: 50_000_000)
-    /// Of a flood of input the thread sees to other things in between.
-    private static let mostRead = 4_096
+    /// Longer than the pauses within one key's sequence on a slow line, and shorter than anybody minds.
+    private static let escapeTimeout = Moment.Span(nanoseconds: 50_000_000)
+    /// The most bytes of one read, so that the thread does other work in between when much input comes.
+    private static let readLimit = 4_096
 
-    /// Takes the terminal over that `input` and `output` lead to; the descriptors stay the caller's, and as they are. `handler` is called on
-    /// a thread of the session, for one event after the other; it must not wait for whoever calls ``restore()``.
+    /// Takes over the terminal that `input` and `output` lead to. The descriptors stay the caller's, and do not change.
     ///
-    /// With `mouse`, the terminal reports clicks and movements, and people select text with Shift held down. Fails where there is no
-    /// terminal that can be drawn on.
+    /// `handler` is called on a thread of the session, with one event after the other. It must not wait for a thread
+    /// that calls ``restore()``. With `mouse`, the terminal reports clicks and movements, and people select text with
+    /// Shift held down. Throws if there is no terminal that can be drawn on.
     public init(
         input: Int32 = STDIN_FILENO, output: Int32 = STDOUT_FILENO, mouse: Bool = true,
         traits: TerminalTraits = .ofThisProcess, handler: @escaping @Sendable (TerminalEvent) -> Void
@@ -67,15 +69,17 @@ public final class TerminalSession: @unchecked Sendable {
         }
     }
 
-    /// How many cells the terminal has. Any thread.
+    /// The number of cells of the terminal. Any thread may read it.
     public var size: TerminalSize { lock.withLock { currentSize } }
 
-    /// Has the terminal show what `draw` draws, as soon as it can: of several that come faster than the terminal takes them, the last
-    /// one. What does not fit is cut off. Any thread; returns at once.
+    /// Makes the terminal show what `draw` draws, as soon as it can.
     ///
-    /// - Parameter draw: called with the terminal's size on the session's thread, when the terminal takes what is drawn, and again after the
-    ///   program was stopped. So whoever draws what is true by then never shows an older picture after a newer one, from however many
-    ///   threads it is painted. It must not wait for whoever calls ``restore()``.
+    /// If calls come faster than the terminal accepts paintings, only the last one is drawn. What does not fit is cut
+    /// off. Any thread may call this; it returns at once.
+    ///
+    /// - Parameter draw: called on the session's thread with the terminal's size, when the terminal accepts a painting,
+    ///   and again after the program was stopped. If it draws the state at the time of the call, an older picture never
+    ///   follows a newer one, however many threads paint. It must not wait for a thread that calls ``restore()``.
     public func paint(_ draw: @escaping @Sendable (TerminalSize) -> Canvas) {
         let mustWake = lock.withLock {
             self.draw = draw
@@ -85,12 +89,16 @@ public final class TerminalSession: @unchecked Sendable {
         if mustWake { line.wake() }
     }
 
-    /// Stops the program and those it is in a pipeline with, as Ctrl-Z does elsewhere: gives the terminal back before and takes it again when
-    /// they go on. Any thread; what was painted last comes back by itself.
+    /// Stops the program and the others in its pipeline, as Ctrl-Z does elsewhere.
+    ///
+    /// Gives the terminal back before that, and takes it again when they continue. What was painted last then comes
+    /// back by itself. Any thread may call this.
     public func suspend() { kill(0, SIGTSTP) }
 
-    /// Gives the terminal back. When it returns nothing is read or written any more and no event comes, except that on the session's own
-    /// thread the call in progress is the last. Any thread, any number of times.
+    /// Gives the terminal back.
+    ///
+    /// When it returns, nothing is read or written any more and no event comes. If the session's own thread calls it,
+    /// the call in progress is the last one. Any thread may call this, any number of times.
     public func restore() {
         let isFirst = lock.withLock {
             defer { isLeaving = true }
@@ -102,7 +110,7 @@ public final class TerminalSession: @unchecked Sendable {
         }
         thread.join()
         guard isFirst else { return }
-        // The thread may just have taken it again, after having been stopped.
+        // The thread may just have taken the terminal again, after the process was stopped.
         cterminal_give_back()
         cterminal_forget()
     }
@@ -112,19 +120,19 @@ public final class TerminalSession: @unchecked Sendable {
     private func run() {
         var signals = sigset_t()
         sigemptyset(&signals)
-        // Those of job control do to this thread what they do to any other.
+        // The signals of job control act on this thread as on any other.
         for signal in [SIGWINCH, SIGCONT, SIGTSTP, SIGTTOU, SIGTTIN] { sigaddset(&signals, signal) }
         pthread_sigmask(SIG_UNBLOCK, &signals, nil)
         while !hasToLeave {
-            compose()
-            attend()
+            beginPainting()
+            waitForWork()
         }
     }
 
     private var hasToLeave: Bool { lock.withLock { isLeaving } }
 
-    /// Begins to write what is wanted, unless something else is being written.
-    private func compose() {
+    /// Begins to write the requested painting, unless another one is still being written.
+    private func beginPainting() {
         guard unwritten.isEmpty, !isGone, cterminal_is_taken() else { return }
         let (draw, size) = lock.withLock {
             defer { isStale = false }
@@ -136,25 +144,25 @@ public final class TerminalSession: @unchecked Sendable {
     }
 
     /// Waits until there is something to do, and does it.
-    private func attend() {
+    private func waitForWork() {
         let isOurs = !isGone && cterminal_is_taken()
         var watched = [
             pollfd(fd: line.notices, events: Int16(POLLIN), revents: 0),
             pollfd(fd: isOurs ? line.input : -1, events: Int16(POLLIN), revents: 0),
             pollfd(fd: isOurs && !unwritten.isEmpty ? line.output : -1, events: Int16(POLLOUT), revents: 0),
         ]
-        poll(&watched, nfds_t(watched.count), untilDecision)
+        poll(&watched, nfds_t(watched.count), pollTimeout)
         if watched[0].revents != 0 {
             for notice in line.takeNotices() where !hasToLeave { take(notice) }
         }
         if watched[2].revents != 0, !hasToLeave { write() }
         if watched[1].revents != 0, !hasToLeave { read() }
-        if decision <= LoopThread.now, !hasToLeave { give(decoder.flush()) }
+        if escapeDeadline <= LoopThread.now, !hasToLeave { report(decoder.flush()) }
     }
 
-    private var untilDecision: Int32 {
-        guard decision != .never else { return -1 }
-        let left = (decision - LoopThread.now).nanoseconds
+    private var pollTimeout: Int32 {
+        guard escapeDeadline != .never else { return -1 }
+        let left = (escapeDeadline - LoopThread.now).nanoseconds
         return Int32(min(max((left + 999_999) / 1_000_000, 0), 1_000))
     }
 
@@ -181,36 +189,36 @@ public final class TerminalSession: @unchecked Sendable {
         handler(.resized(size))
     }
 
-    /// After the process was stopped: others may have done anything to the terminal.
+    /// Takes the terminal again after the process was stopped. Others may have changed anything about the terminal.
     private func takeAgain() {
         unwritten = []
         guard line.isInForeground else { return cterminal_leave_alone() }
-        guard cterminal_take() == 0 else { return leaveGone() }
+        guard cterminal_take() == 0 else { return reportGone() }
         painter.forget()
         lock.withLock { isStale = draw != nil }
         measure()
     }
 
-    private func leaveGone() {
+    private func reportGone() {
         guard !isGone else { return }
         isGone = true
         unwritten = []
-        decision = .never
+        escapeDeadline = .never
         handler(.gone)
     }
 
     // MARK: Bytes
 
     private func read() {
-        var bytes = [UInt8](repeating: 0, count: Self.mostRead)
+        var bytes = [UInt8](repeating: 0, count: Self.readLimit)
         let count = Glibc.read(line.input, &bytes, bytes.count)
-        if count > 0 { return give(decoder.feed(bytes.prefix(count))) }
+        if count > 0 { return report(decoder.feed(bytes.prefix(count))) }
         if count < 0, errno == EAGAIN || errno == EINTR { return }
-        leaveGone()
+        reportGone()
     }
 
-    private func give(_ inputs: [Input]) {
-        decision = decoder.isUndecided ? LoopThread.now + Self.patience : .never
+    private func report(_ inputs: [Input]) {
+        escapeDeadline = decoder.isUndecided ? LoopThread.now + Self.escapeTimeout : .never
         for input in inputs where !hasToLeave { handler(.input(input)) }
     }
 
@@ -226,7 +234,7 @@ public final class TerminalSession: @unchecked Sendable {
             } else if count < 0, errno == ECANCELED {
                 unwritten = []
             } else {
-                return leaveGone()
+                return reportGone()
             }
         }
     }

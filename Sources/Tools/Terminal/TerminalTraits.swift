@@ -1,22 +1,22 @@
 import Glibc
 
-/// What a terminal can do, as far as the environment tells.
+/// What a terminal can do, as far as the environment says.
 public struct TerminalTraits: Hashable, Sendable {
-    /// How many colours it shows, and its user wants to see.
+    /// The colours that the terminal shows and its user wants to see.
     public var colours: ColourDepth
-    /// Whether it shows more than ASCII.
+    /// Whether the terminal shows more than ASCII.
     public var isUnicode: Bool
-    /// Whether it can only be written to line by line, like a printer.
+    /// Whether the terminal can be written to only line by line, like a printer.
     public var isDumb: Bool
 
-    /// A terminal that can do this.
+    /// Creates the traits of a terminal.
     public init(colours: ColourDepth, isUnicode: Bool, isDumb: Bool = false) {
         self.colours = colours
         self.isUnicode = isUnicode
         self.isDumb = isDumb
     }
 
-    /// What these variables say: `TERM`, `COLORTERM`, `NO_COLOR`, and `LC_ALL`, `LC_CTYPE` or `LANG`.
+    /// Derives the traits from these variables: `TERM`, `COLORTERM`, `NO_COLOR`, and `LC_ALL`, `LC_CTYPE` or `LANG`.
     public init(environment: [String: String]) {
         let kind = environment["TERM"] ?? ""
         isDumb = kind.isEmpty || kind == "dumb"
@@ -34,7 +34,8 @@ public struct TerminalTraits: Hashable, Sendable {
         }
     }
 
-    /// What this process's environment says. It must not be changed meanwhile by another thread.
+    /// The traits of this process's terminal, from its environment. No other thread may change the environment
+    /// meanwhile.
     public static var ofThisProcess: TerminalTraits {
         let names = ["TERM", "COLORTERM", "NO_COLOR", "LC_ALL", "LC_CTYPE", "LANG"]
         var environment: [String: String] = [:]
@@ -54,5 +55,5 @@ public struct TerminalTraits: Hashable, Sendable {
     }
 }
 
-/// Whether a descriptor leads to a terminal.
+/// Returns whether a descriptor leads to a terminal.
 public func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }

@@ -2,13 +2,13 @@ import FourInARow
 import Measuring
 import NighCore
 
-/// `bench`: how fast the solver and the highest level are.
+/// Measures how fast the solver and the highest level are: the command `bench`.
 enum BenchCommand {
     static func run(positions: Int) {
         print("solver, random positions, each with a table that knows nothing yet")
         print("discs   median ms      max ms   positions each   positions/s")
         for discs in [8, 10, 11, 12, 14, 16, 20, 24] {
-            // The earliest ones take seconds each.
+            // Positions with fewer discs take seconds each.
             solve(discs: discs, count: discs < 10 ? max(positions / 5, 1) : positions)
         }
         answers(count: positions * 10)
@@ -33,7 +33,7 @@ enum BenchCommand {
             Figures.right("\(Int(rate / 1e5) * 100) k", 13))
     }
 
-    /// The first answers after the book ends, which take longest; every n-th of all there are.
+    /// Measures the first answers after the book ends, which take longest, on every n-th of all these boards.
     private static func answers(count: Int) {
         let edge = OpeningBook.standard.edge
         let step = max(edge.count / count, 1)
@@ -55,7 +55,7 @@ enum BenchCommand {
         }
     }
 
-    /// In milliseconds, each in its column.
+    /// Returns the median and the greatest value in milliseconds, each in its column.
     private static func medianAndGreatest(_ seconds: [Double]) -> String {
         let sorted = seconds.sorted()
         return [sorted[sorted.count / 2], sorted[sorted.count - 1]]

@@ -3,12 +3,12 @@ import Glibc
 import Measuring
 import ProgramLife
 
-/// `book`: makes the bot's book, and prints it as the Swift file that holds it.
+/// Makes the bot's book, and prints it as the Swift file that contains it: the command `book`.
 enum BookCommand {
-    /// What everybody who has solved the game found for the first move in each column.
+    /// The outcomes of the first move in each column, as everybody who has solved the game found them.
     private static let openings: [Outcome] = [.loss, .loss, .draw, .win, .draw, .loss, .loss]
 
-    /// Prints the file; false if the solver is wrong about the first move.
+    /// Prints the file. Returns false if the solver is wrong about the first move.
     static func run(bits: Int) -> Bool {
         let watch = Stopwatch()
         var solver = Solver(bucketBits: bits)
@@ -17,24 +17,24 @@ enum BookCommand {
             guard board.drop(.red, in: column) != nil else { return false }
             let found = solver.outcome(of: board, toMove: .yellow)?.forOpponent
             guard found == expected else {
-                tell(
+                report(
                     "the first move \(column) is said to be a \(expected), and found to be \(found as Any)")
                 return false
             }
-            tell("the first move \(column) is a \(expected), \(Int(watch.seconds)) s")
+            report("the first move \(column) is a \(expected), \(Int(watch.seconds)) s")
         }
-        var discsTold = -1
+        var discsReported = -1
         let digits = OpeningBook.make(with: solver) { discs, waiting in
-            guard discs != discsTold else { return }
-            discsTold = discs
-            tell("\(waiting + 1) positions with \(discs) discs to answer, \(Int(watch.seconds)) s")
+            guard discs != discsReported else { return }
+            discsReported = discs
+            report("\(waiting + 1) positions with \(discs) discs to answer, \(Int(watch.seconds)) s")
         }
         printFile(digits)
-        tell("\(digits.utf8.count) digits, \(Int(watch.seconds)) s")
+        report("\(digits.utf8.count) digits, \(Int(watch.seconds)) s")
         return true
     }
 
-    private static func tell(_ line: String) { LineOutput.write(line + "\n", to: STDERR_FILENO) }
+    private static func report(_ line: String) { LineOutput.write(line + "\n", to: STDERR_FILENO) }
 
     private static func printFile(_ digits: String) {
         print(

@@ -2,16 +2,16 @@ import FourInARow
 import Measuring
 import NighCore
 
-/// `check`: everything that must agree does, or a line says what does not.
+/// Compares everything that must agree, and prints up to ten disagreements: the command `check`.
 struct CheckCommand {
     private var complaints: [String] = []
 
-    /// Checks it all, and says whether everything was as it must be.
+    /// Runs all checks, and returns whether everything agrees.
     static func run(games: Int) -> Bool {
         var check = CheckCommand()
         check.stage("\(games) random games, board against slow board") { $0.playRandomGames(games) }
         check.stage("outcomes of positions, solver against slow solver") { $0.compareSolvers() }
-        check.stage("answers of the book, made again") { $0.askAgain() }
+        check.stage("answers of the book, made again") { $0.repeatAnswers() }
         check.stage("games of level 9 against careless and careful players") { $0.playPerfectGames() }
         check.stage("each level against the one two below") { $0.playMatches() }
         for complaint in check.complaints.prefix(10) { print(complaint) }
@@ -39,7 +39,7 @@ struct CheckCommand {
         return "\(red) won by red, \(yellow) by yellow, \(nobody) by nobody"
     }
 
-    /// Positions with fewer discs take the slow solver too long.
+    /// Compares outcomes from 18 discs on. With fewer discs, the slow solver takes too long.
     private mutating func compareSolvers() -> String {
         var random = SeededGenerator(seed: 1)
         var solver = Solver()
@@ -67,8 +67,8 @@ struct CheckCommand {
             "\(counts[.win] ?? 0) wins, \(counts[.draw] ?? 0) draws, \(counts[.loss] ?? 0) losses, \(given) too slow"
     }
 
-    /// Answers on boards with fewer discs would take too long.
-    private mutating func askAgain() -> String {
+    /// Repeats answers of the book with 10 discs. With fewer discs, this would take too long.
+    private mutating func repeatAnswers() -> String {
         let answers = OpeningBook.standard.answeredAnew(by: Solver(), discs: 10, every: 50)
         for board in answers.different { complaints.append("the book has another answer on\n\(board.text)") }
         if answers.count == 0 { complaints.append("the book has no such answers") }

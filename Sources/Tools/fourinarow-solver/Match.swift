@@ -1,15 +1,15 @@
 import FourInARow
 import Measuring
 
-/// Two levels of the bot against each other, each beginning as often as the other.
+/// A match between two levels of the bot, which take turns to begin.
 struct Match {
     private(set) var won = 0
     private(set) var drawn = 0
     private(set) var lost = 0
-    /// The longest that one answer took.
+    /// The longest time that one answer took, in seconds.
     private(set) var slowest = 0.0
 
-    /// Plays so many games; what is won and lost is seen from `level`.
+    /// Plays this many games. `won` and `lost` count from the side of `level`.
     init(_ level: Int, against other: Int, games: Int, seed: UInt64 = 1) {
         for game in 0..<games {
             let seed = seed &* 1_000 &+ UInt64(game)

@@ -1,6 +1,6 @@
 import Arguments
 
-/// What `fourinarow-solver` was asked to do.
+/// What the command line asks `fourinarow-solver` to do.
 enum Options {
     case check(games: Int)
     case bench(positions: Int)

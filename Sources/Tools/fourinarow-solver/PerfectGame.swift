@@ -1,22 +1,22 @@
 import FourInARow
 import NighCore
 
-/// A game of the highest level against somebody else, and whatever it gave away.
+/// A game of the highest level against another player, and the mistakes that the highest level made.
 struct PerfectGame {
-    /// The colour the highest level plays.
+    /// The colour that the highest level plays.
     let bot: Disc
     private(set) var board = Board()
-    /// What must not happen, in words.
+    /// What went wrong, in words.
     private(set) var faults: [String] = []
-    /// How many of its moves were held to the solver.
+    /// The number of the highest level's moves that the solver judged.
     private(set) var movesJudged = 0
 
-    /// With fewer discs the solver would take too long to judge.
+    /// With fewer discs, the solver would take too long to judge a move.
     private static let leastDiscsJudged = 12
 
     var winner: Disc? { board.winner }
 
-    /// Plays the game of this seed; the other side is another level of the bot, or drops discs at random.
+    /// Plays the game of this seed. The other side is another level of the bot, or drops discs at random.
     init(seed: UInt64, solver: inout Solver) {
         var random = SeededGenerator(seed: seed)
         bot = seed % 2 == 0 ? .red : .yellow
@@ -31,7 +31,7 @@ struct PerfectGame {
                 column = perfect.choose(on: board, as: disc)
                 judge(column, &solver)
             } else if board.count == 0 {
-                // The openings of the other side by turns; all but the three in the middle lose.
+                // The other side plays each opening in turn. All but the three in the middle lose.
                 column = Column.allCases[Int(seed / 2 % 7)]
                 mustWin = ![2, 3, 4].contains(column.index)
             } else {
@@ -46,7 +46,7 @@ struct PerfectGame {
         }
     }
 
-    /// Whether the move keeps the outcome the position has.
+    /// Checks that the move keeps the outcome of the position.
     private mutating func judge(_ column: Column, _ solver: inout Solver) {
         guard board.count >= Self.leastDiscsJudged else { return }
         var after = board

@@ -1,13 +1,13 @@
 import FourInARow
 import NighCore
 
-/// A position that random moves have led to, with nobody having won yet.
+/// A position after random moves, in which nobody has won yet.
 struct RandomPosition {
     let slow: SlowBoard
     let board: Board
     let toMove: Disc
 
-    /// A position with so many discs.
+    /// Creates a position with this number of discs.
     init(discs: Int, random: inout SeededGenerator) {
         while true {
             var slow = SlowBoard()

@@ -4,7 +4,8 @@ import Glibc
 import Measuring
 import ProgramLife
 
-/// The `fourinarow-solver` command: holds the board and the bot of the game to what is known otherwise.
+/// The `fourinarow-solver` command: compares the board and the bot of the game with independent results, and measures
+/// them.
 enum SolverProgram {
     static func main(_ arguments: [String]) {
         let options: Options

@@ -4,13 +4,13 @@ import Nigh
 import NighCore
 import SessionArguments
 
-/// What `fourinarow` was asked to do.
+/// What the command line asks `fourinarow` to do.
 enum Errand: Sendable {
-    /// A person plays, and begins there.
+    /// A person plays, and begins at this place.
     case play(Beginning, Player, Looks)
-    /// The machine plays.
+    /// The bot plays.
     case bot(Machine, Player)
-    /// Prints a completion script for that shell.
+    /// Prints a completion script for this shell.
     case completion(Shell)
     /// Prints the manual page.
     case manual
@@ -19,13 +19,14 @@ enum Errand: Sendable {
     enum Beginning: Hashable, Sendable {
         case lobby
         case host
-        /// At a table: whose name or address it is; nil for the first with a free seat.
+        /// At a table, given by the name or address of its host. Nil means the first table that suits: one with a free
+        /// seat, or any table to watch.
         case join(Target?, TableWish)
     }
 
-    /// Whose table is meant.
+    /// The table that is meant.
     enum Target: Hashable, Sendable {
-        /// Of whoever has this name, or a PeerID that begins like that.
+        /// The table of the host with this name, or with a PeerID that begins with it.
         case name(String)
         case address(TransportAddress)
 
@@ -34,21 +35,21 @@ enum Errand: Sendable {
         }
     }
 
-    /// Who plays, over what.
+    /// Who plays, and over which transports.
     struct Player: Sendable {
-        /// Nil for the device's name, or the machine's.
+        /// Nil for the name of the device, or of the bot.
         var name: DisplayName?
-        /// Nil for all that reach beyond this program.
+        /// Nil for all transports that reach beyond this program.
         var transports: String?
-        /// Where else transports come from.
+        /// The plugins that add transports.
         var plugins: PluginChoice = .none
-        /// Nil for the user's own.
+        /// Nil for the user's own identity if a person plays, and for a new one if the bot plays.
         var identity: IdentityChoice?
-        /// Where what passes on its links is written down; nil for nowhere.
+        /// The file that records what passes on the player's links; nil for none.
         var record: RecordChoice?
     }
 
-    /// Which key pair a player has.
+    /// The key pair of a player.
     enum IdentityChoice: Sendable {
         case file(IdentityFile)
         case ephemeral
@@ -56,32 +57,32 @@ enum Errand: Sendable {
 
     /// How a person sees the game.
     struct Looks: Sendable {
-        /// Lines instead of a screen.
+        /// Whether the game is shown as lines instead of on a screen.
         var isPlain: Bool
-        /// Letters instead of drawn discs.
+        /// Whether discs are shown as letters instead of drawings.
         var isASCII: Bool
-        /// Whether discs fall.
+        /// Whether discs are seen falling.
         var animates: Bool
     }
 
-    /// What the machine is to do.
+    /// How the bot plays.
     struct Machine: Sendable {
         var level: Int
-        /// Decides what is left to chance in its moves.
+        /// Decides what is left to chance in the bot's moves.
         var seed: UInt64
-        /// After so many games it leaves; nil for as long as somebody plays.
+        /// The number of games after which the bot leaves; nil if it stays as long as somebody plays.
         var games: Int?
-        /// How long it waits before each move, so that people can follow.
+        /// The time that the bot waits before each move, so that people can follow.
         var pause: Duration
-        /// Where it plays; nil at a table of its own.
+        /// The table at which the bot plays; nil for a table of its own.
         var table: Target?
-        /// Also plays the other side, in this program, at that level.
+        /// The level of another bot that plays the other side in this program; nil for none.
         var opponentLevel: Int?
     }
 }
 
 extension Errand {
-    /// The command line.
+    /// The commands, options and operands.
     static let program = Program(
         Command<Errand>(
             "fourinarow", "Four in a Row with somebody near, over Wi-Fi or Bluetooth",

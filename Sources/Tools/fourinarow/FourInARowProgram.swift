@@ -11,7 +11,7 @@ import Terminal
 enum FourInARowProgram {
     private static let name = "fourinarow"
 
-    /// Ends the program where the system has too little for it.
+    /// Reports that the system has too few resources for the program, and returns the exit status.
     static func refuse(_ shortage: NighError) -> Int32 {
         LineOutput.complain("\(shortage)", by: name)
         return ProgramNeeds.status
@@ -49,7 +49,7 @@ enum FourInARowProgram {
         }
     }
 
-    /// What the parser could not find out says where to read more, as the parser does.
+    /// Runs `body`, and adds where to read more to a misuse that it throws, as the parser does.
     private static func pointing(to help: String, _ body: () async throws -> Int32) async throws -> Int32 {
         do {
             return try await body()

@@ -1,19 +1,19 @@
 import FourInARow
 
-/// How a person sees the game and says what to do: a screen, or lines.
+/// How a person sees the game and enters commands: a screen, or lines.
 protocol Front: AnyObject, Sendable {
-    /// Begins. `wished` is called for what the person wants, on any thread.
+    /// Starts to show `view`. Calls `wished`, on any thread, with what the person wants.
     func start(_ view: LobbyView, wished: @escaping @Sendable (Wish) -> Void) throws
 
-    /// Told with everything as it is now, and with what has happened. Called on the lobby's loop; must not block it.
+    /// Shows the current view and what has just happened. Called on the lobby's loop, which it must not block.
     func show(_ view: LobbyView, _ news: LobbyNews?)
 
-    /// What was wished last cannot be done.
+    /// Reports that the last request is not possible.
     func refused(_ breach: Breach)
 
-    /// Something else to be said.
+    /// Shows another sentence.
     func tell(_ words: String)
 
-    /// Gives everything back that was taken to be seen. Nothing is called afterwards.
+    /// Gives back the terminal and everything else that was taken over to show the game. Nothing is called afterwards.
     func stop()
 }

@@ -2,11 +2,11 @@ import FourInARow
 import SessionArguments
 
 extension Asker {
-    /// What the person is to know before they let them.
+    /// The warning that the person reads before they let this peer sit down.
     var warning: PeerWarning? { PeerWarning(id, name: name, trust: trust) }
 }
 
 extension TableListing {
-    /// What the person is to know before they go there.
+    /// The warning that the person reads before they go to this table.
     var warning: PeerWarning? { PeerWarning(id, name: name, trust: trust) }
 }

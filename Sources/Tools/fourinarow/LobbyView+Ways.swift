@@ -2,7 +2,7 @@ import FourInARow
 import NighCore
 
 extension LobbyView {
-    /// The addresses at which others reach this side's table. The machine in this program has a way of its own, which is nobody
-    /// else's.
+    /// The addresses at which others reach the local player's table. Only the bot in this program can use the address
+    /// in memory, so it is left out.
     var waysForOthers: [TransportAddress] { addresses.filter { $0.scheme != "memory" } }
 }

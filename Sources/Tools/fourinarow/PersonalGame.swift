@@ -4,7 +4,7 @@ import NighCore
 import NighMemory
 import ProgramLife
 
-/// One person's game: the lobby, what the person sees of it, and the machine where the person plays against that.
+/// One person's game: the lobby, what the person sees of it, and the bot if the person plays against it.
 ///
 /// `@unchecked Sendable`: confined to the lobby's loop from `start` on.
 final class PersonalGame: @unchecked Sendable {
@@ -19,7 +19,7 @@ final class PersonalGame: @unchecked Sendable {
     private var lobby: Lobby { ready.lobby }
     private var loop: UVEventLoop { ready.loop }
 
-    /// - Parameter hub: where the machine is met; one of the lobby's transports is on it.
+    /// - Parameter hub: the memory network on which the bot is reached. One of the lobby's transports is on it.
     init(_ ready: PlayerSetup.Ready, front: any Front, hub: MemoryHub, end: ProgramEnd) {
         self.ready = ready
         self.front = front
@@ -27,7 +27,7 @@ final class PersonalGame: @unchecked Sendable {
         self.end = end
     }
 
-    /// Shows everything and does what was asked for first. Throws where there is nothing to show it on.
+    /// Shows the game, and does what the command line asks for first. Throws if there is nothing to show it on.
     func start(_ beginning: Errand.Beginning) throws {
         try front.start(LobbyView(of: lobby)) { [weak self] wish in
             guard let self else { return }
@@ -36,12 +36,12 @@ final class PersonalGame: @unchecked Sendable {
         loop.execute { [self] in
             if let remark = ready.remark { front.tell(remark) }
             if case .join(let target, let wish) = beginning { seek(target, wish) }
-            lobby.start { [weak self] in self?.took($0, $1) }
+            lobby.start { [weak self] in self?.lobbyChanged($0, $1) }
             if beginning == .host { lobby.host() }
         }
     }
 
-    /// Leaves everything; returns when that is done.
+    /// Leaves the table and closes everything, and returns when that is done.
     func close() async {
         front.stop()
         await machine?.close()
@@ -50,24 +50,24 @@ final class PersonalGame: @unchecked Sendable {
         ready.finish()
     }
 
-    // MARK: What happens
+    // MARK: Events
 
-    private func took(_ view: LobbyView, _ news: LobbyNews?) {
-        front.show(view, isWorthTelling(news, view) ? news : nil)
+    private func lobbyChanged(_ view: LobbyView, _ news: LobbyNews?) {
+        front.show(view, isWorthASentence(news, view) ? news : nil)
         guard view.place == .lobby else { return }
         if let wanted = wantsMachine {
             guard view.tables.contains(where: { $0.id == wanted }) else { return }
             wantsMachine = nil
             lobby.join(wanted, as: .seat)
         } else if let machine {
-            // The person has left its table.
+            // The person has left the bot's table.
             dismiss(machine)
         }
         seek(view)
     }
 
-    /// To be called before the lobby starts. The lobby's first view may be the only one: nothing has to be seen before an
-    /// address is called.
+    /// Begins to look for a table. Call this before the lobby starts: the lobby's first view may be the only one,
+    /// because nothing has to be seen before an address is called.
     private func seek(_ target: Errand.Target?, _ wish: TableWish) {
         let seeker = TableSeeker(target, wish)
         self.seeker = seeker
@@ -85,8 +85,9 @@ final class PersonalGame: @unchecked Sendable {
         }
     }
 
-    /// That a transport nobody asked for by name is not there is shown, but is no news.
-    private func isWorthTelling(_ news: LobbyNews?, _ view: LobbyView) -> Bool {
+    /// Returns whether there is something to say about `news`. If nobody asked for a transport by name, the view shows
+    /// that it does not work, but that is no news.
+    private func isWorthASentence(_ news: LobbyNews?, _ view: LobbyView) -> Bool {
         switch news {
         case .transport(let scheme, .down): !ready.optionalSchemes.contains(scheme)
         case .trouble(let error):
@@ -96,7 +97,7 @@ final class PersonalGame: @unchecked Sendable {
         }
     }
 
-    // MARK: What the person wants
+    // MARK: Requests of the person
 
     private func perform(_ wish: Wish) {
         switch wish {
@@ -108,7 +109,7 @@ final class PersonalGame: @unchecked Sendable {
             lobby.join(host, as: wish)
         case .playBot(let level):
             seeker?.stop()
-            call(level)
+            playBot(level)
         case .answer(let asker, let accept):
             lobby.answer(asker, accept: accept, words: accept ? "" : "not now")
         case .act(let action): lobby.act(action) { [weak self] in self?.front.refused($0) }
@@ -117,13 +118,13 @@ final class PersonalGame: @unchecked Sendable {
             wantsMachine = nil
             lobby.leave()
         case .quit: end.come(0)
-        // The front has to do with the terminal, and does it.
+        // The front does this itself, because it concerns the terminal.
         case .suspend: break
         }
     }
 
-    /// Has the machine open a table in this program, and goes there when it is seen.
-    private func call(_ level: Int) {
+    /// Lets the bot open a table in this program, and joins that table when it is seen.
+    private func playBot(_ level: Int) {
         if let machine { dismiss(machine) }
         let machine = MachinePlayer(
             .init(level: level, seed: .random(in: .min ... .max), games: nil, pause: .milliseconds(500)),

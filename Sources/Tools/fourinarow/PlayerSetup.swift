@@ -7,35 +7,37 @@ import NighRecord
 import ProgramLife
 import SessionArguments
 
-/// Makes the lobby that a command line asks for.
+/// Creates the lobby that a command line asks for.
 struct PlayerSetup {
     /// A lobby, ready to start.
     struct Ready {
         let lobby: Lobby
         let loop: UVEventLoop
-        /// Writes down what passes, where that was asked for.
+        /// Records what passes on the links, if the command line asks for it.
         let recorder: LinkRecorder?
-        /// To be called once the session has closed: closes the record, where one was asked for. Tells what is wrong with it, and which
-        /// transports have broken their contract, where that was watched.
+        /// Closes the record, if there is one. Prints what went wrong with it, and which checked transports have broken
+        /// their contract. Call this once the session has closed.
         func finish() {
             for error in transports.breaches + [recorder?.finish()].compactMap(\.self) {
                 LineOutput.complain("\(error)", by: "fourinarow")
             }
         }
 
-        /// What to say about who one is, if anything.
+        /// What to tell the person about their identity, if anything.
         var remark: String?
-        /// What carries the player's games beyond this program.
+        /// The transports that carry the player's games beyond this program.
         let transports: [any Transport]
         var schemes: [String] { transports.map(\.scheme) }
-        /// Transports that were taken because nobody named any: that one of them is not there is no news.
+        /// Transports that were chosen because nobody named any. It is no news if one of them does not work.
         let optionalSchemes: Set<String>
     }
 
     let player: Errand.Player
 
-    /// Everything that belongs to one player, on a loop of its own. `besides` comes in addition to the transports that were asked for, where
-    /// none of these has its scheme. `keepsIdentity` says whether this player is somebody at every start.
+    /// Creates everything that one player needs, on a new loop.
+    ///
+    /// `besides` adds transports to the requested ones, if none of these has the same scheme. `keepsIdentity` says
+    /// whether the player is the same peer at every start.
     func make(
         named name: DisplayName, keepsIdentity: Bool, besides: [any Transport] = []
     ) throws -> Ready {

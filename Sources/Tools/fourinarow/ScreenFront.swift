@@ -6,9 +6,9 @@ import Terminal
 
 /// Shows the game on a terminal's screen, and takes keys and clicks.
 ///
-/// The screen itself is a value; this holds it, paints what it looks like, and has it painted again when it changes by itself.
+/// The screen itself is a value. This class holds it, paints it, and paints it again when it changes by itself.
 ///
-/// `@unchecked Sendable`: the screen is guarded by the lock; the timer is the loop's.
+/// `@unchecked Sendable`: the screen is guarded by the lock; only the loop uses the timer.
 final class ScreenFront: Front, @unchecked Sendable {
     private let style: ScreenStyle
     private let transports: [String]
@@ -18,7 +18,7 @@ final class ScreenFront: Front, @unchecked Sendable {
     private var terminal: TerminalSession?
     private var isStopped = false
     private var timer: LoopTimer?
-    /// Told once when the terminal is there no more.
+    /// Called once when the terminal is gone.
     private let gone: @Sendable () -> Void
 
     init(
@@ -34,7 +34,7 @@ final class ScreenFront: Front, @unchecked Sendable {
     func start(_ view: LobbyView, wished: @escaping @Sendable (Wish) -> Void) throws {
         let screen = Screen(view, style: style, transports: transports, now: loop.now)
         lock.withLock { self.screen = screen }
-        let terminal = try TerminalSession { [weak self] in self?.took($0, wished) }
+        let terminal = try TerminalSession { [weak self] in self?.handle($0, wished) }
         lock.withLock { self.terminal = terminal }
         paint()
     }
@@ -53,7 +53,7 @@ final class ScreenFront: Front, @unchecked Sendable {
         terminal?.restore()
     }
 
-    private func took(_ event: TerminalEvent, _ wished: @Sendable (Wish) -> Void) {
+    private func handle(_ event: TerminalEvent, _ wished: @Sendable (Wish) -> Void) {
         switch event {
         case .resized: paint()
         case .gone: gone()
@@ -69,7 +69,7 @@ final class ScreenFront: Front, @unchecked Sendable {
         }
     }
 
-    /// Changes the screen, and has it painted.
+    /// Changes the screen, and paints it.
     private func change(_ body: (inout Screen, Moment) -> Void) {
         lock.withLock {
             guard var screen else { return }
@@ -90,7 +90,7 @@ final class ScreenFront: Front, @unchecked Sendable {
         lock.withLock { screen }?.canvas(size, now: loop.now) ?? Canvas(size)
     }
 
-    /// Has what will have changed by itself since `moment` painted in time.
+    /// Schedules the painting of what changes by itself after `moment`.
     private func paintLater(after moment: Moment) {
         if let timer { loop.cancel(timer) }
         timer = nil

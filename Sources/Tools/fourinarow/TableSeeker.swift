@@ -1,27 +1,27 @@
 import FourInARow
 import NighCore
 
-/// Waits until the table that was named on the command line is seen, and says then whose it is. A value without I/O.
+/// Waits until the table that the command line asks for is seen, and then says whose it is. A value without I/O.
 struct TableSeeker {
-    /// What is to be done now.
+    /// What the program has to do now.
     enum Finding: Hashable {
         case join(PeerID)
         case joinAddress(TransportAddress)
-        /// Several have that name: say which by PeerID.
+        /// Several hosts have this name. The person has to choose by PeerID.
         case ambiguous(String, [PeerID])
     }
 
     private let target: Errand.Target?
     let wish: TableWish
     private var isDone = false
-    private var toldAmbiguous: [PeerID] = []
+    private var reportedAmbiguous: [PeerID] = []
 
     init(_ target: Errand.Target?, _ wish: TableWish) {
         self.target = target
         self.wish = wish
     }
 
-    /// What to call it while it is looked for; nil where that is over.
+    /// The words for the table while the search goes on; nil when it is over.
     var description: String? {
         guard !isDone else { return nil }
         return switch target {
@@ -31,10 +31,10 @@ struct TableSeeker {
         }
     }
 
-    /// Gives it up: the person has gone elsewhere.
+    /// Gives up the search, because the person has gone elsewhere.
     mutating func stop() { isDone = true }
 
-    /// What the tables that are seen now amount to.
+    /// Returns what to do about the tables that are seen now, if anything.
     mutating func look(at view: LobbyView) -> Finding? {
         guard !isDone else { return nil }
         let fitting: [TableListing]
@@ -51,8 +51,8 @@ struct TableSeeker {
         }
         guard fitting.count < 2 else {
             let ids = fitting.map(\.id)
-            guard ids != toldAmbiguous, case .name(let name) = target else { return nil }
-            toldAmbiguous = ids
+            guard ids != reportedAmbiguous, case .name(let name) = target else { return nil }
+            reportedAmbiguous = ids
             return .ambiguous(name, ids)
         }
         guard let table = fitting.first else { return nil }

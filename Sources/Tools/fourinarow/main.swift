@@ -2,7 +2,7 @@ import Glibc
 import ProgramLife
 
 StandardStreams.begin(for: "fourinarow")
-// Before there is any other thread, so that none of them takes a signal away.
+// Before any other thread exists, so that no other thread receives a signal.
 Interrupts.block()
 let arguments = Array(CommandLine.arguments.dropFirst())
 if let shortage = ProgramNeeds.shortage { exit(FourInARowProgram.refuse(shortage)) }

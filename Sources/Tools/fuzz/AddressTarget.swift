@@ -1,7 +1,8 @@
 import NighCore
 import NighTCP
 
-/// Addresses as people write them and as others send them: what is taken must mean the same when it is written again.
+/// Addresses as people write them and as others send them. An accepted address must mean the same when it is written
+/// again.
 enum AddressTarget {
     private static let peer = Stage.identities[0].peerID
     private static let valid = [

@@ -1,6 +1,7 @@
 import NighCore
 
-/// Advertisements in bytes, as transports of others carry them: what is taken must mean the same when it is written again.
+/// Advertisements as bytes, as third-party transports carry them. An accepted one must mean the same when it is written
+/// again.
 enum AdvertisementTarget {
     private static let valid: [[UInt8]] = [
         Advertisement(service: "chat", peer: Stage.identities[0].peerID, name: DisplayName(fitting: "Puma")),

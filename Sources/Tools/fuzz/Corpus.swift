@@ -1,7 +1,7 @@
 import NighCore
 import NighTestKit
 
-/// A course of events that a session went through, to be played again with changes.
+/// A sequence of events that a session went through, to be replayed with changes.
 struct Scenario {
     let name: String
     /// Which of the two identities the session on stage has.
@@ -10,7 +10,7 @@ struct Scenario {
     var events: [Event]
 }
 
-/// What two real sessions did to each other, written down as what happened to one of them.
+/// What two real sessions did to each other, recorded as the events at one of them.
 enum Corpus {
     static func record() throws -> [Scenario] {
         var scenarios: [Scenario] = []
@@ -104,21 +104,21 @@ enum Corpus {
             events = play.events
             try play.end()
         }
-        // The sessions that nobody holds any more have a last thing to do.
+        // Sessions that nobody holds any more have some last work to do.
         try loop.runQueued()
         guard !events.isEmpty else { throw Finding("nothing happened in \"\(name)\"") }
         return Scenario(name: name, own: own, manners: manners, events: events)
     }
 }
 
-/// Two sessions on one loop, each on its stage; what happens to the first is written down.
+/// Two sessions on one loop, each on its own stage. The events at the first are recorded.
 final class Rehearsal {
     private let first: Stage
     private let second: Stage
     private(set) var events: [Event] = []
-    /// Pipes of the first and the second session that are each other's ends, by index.
+    /// The pipes of the first and the second session that are each other's ends, by index.
     private var wires: [(first: Int, second: Int)] = []
-    /// What came for the first session on each wire and is no whole frame yet.
+    /// The bytes for the first session on each wire that are no complete frame yet.
     private var unframed: [[UInt8]] = []
     private var sawPreface: [Bool] = []
     private var settles = true
@@ -208,7 +208,7 @@ final class Rehearsal {
         sawPreface.append(false)
     }
 
-    /// Brings what both ends of a wire have written to the other end, frame by frame to the first session.
+    /// Moves what both ends of a wire have written to the other end. The first session gets it frame by frame.
     private func move(_ index: Int) throws -> Bool {
         let wire = wires[index]
         let (own, other) = (first.pipes[wire.first], second.pipes[wire.second])

@@ -2,10 +2,10 @@ import NighCore
 import NighMDNS
 import NighTestKit
 
-/// The directory of services, in a network whose records come and go at random, some of them nonsense.
+/// The directory of services, in a network whose records come and go at random. Some of them are invalid.
 ///
-/// Once the network has been quiet for a while, it must have told exactly what the network says, put together here in
-/// the plainest way.
+/// After the network has been quiet for a while, the directory must have reported exactly the services in it. They are
+/// computed here in the simplest way.
 enum DirectoryTarget {
     static func run(_ mutator: inout Mutator) throws {
         let loop = VirtualEventLoop(workLimit: 20_000)
@@ -54,7 +54,7 @@ enum DirectoryTarget {
     }
 }
 
-/// Hears what the directory tells, and whether it makes sense.
+/// Records what the directory reports, and checks whether it makes sense.
 private final class DirectoryWatch: @unchecked Sendable {
     // Confined to the thread that runs the loop.
     let directory: ServiceDirectory
@@ -117,7 +117,7 @@ private final class DirectoryWatch: @unchecked Sendable {
     }
 
     func browse(_ type: DomainName) {
-        // As it is to be called: what was found before counts as lost, without a word.
+        // As the directory is to be called: what was found before counts as lost, without a report.
         stop()
         self.type = type
         directory.browse(type)
@@ -143,7 +143,8 @@ private final class DirectoryWatch: @unchecked Sendable {
         guard let type else { return }
         let expected = network.services(of: type)
         let names = Set(expected.keys.map(\.name))
-        // What had no room is not made good where each question keeps so many records, nor beyond the limit.
+        // A record that had no room is not found later. So services may be missing if a question has had too many
+        // records, or above the limit.
         guard !network.isCrowded, network.instances(of: type).count <= network.instanceLimit else {
             if services.count > network.instanceLimit * RecordNetwork.interfaces.count {
                 throw Finding("\(services.count) services")
@@ -156,8 +157,8 @@ private final class DirectoryWatch: @unchecked Sendable {
         let found = Dictionary(
             services.values.map { (place($0, of: type), $0) }, uniquingKeysWith: { first, _ in first })
         for (place, service) in expected {
-            // Of a name that is spelt in two ways, either will do.
-            guard let told = found[place], Content(told) == Content(service) else {
+            // If a name is spelt in two ways, either spelling is right.
+            guard let reported = found[place], Content(reported) == Content(service) else {
                 throw Finding("\(String(describing: found[place])) at \(place), where \(service) is right")
             }
         }
@@ -169,7 +170,7 @@ private final class DirectoryWatch: @unchecked Sendable {
             name: label?.below(type) ?? type, interface: Int32(clamping: service.key.interface))
     }
 
-    /// All that a service says but its name.
+    /// The content of a service without its name.
     private struct Content: Equatable {
         let places: [DiscoveredService.Place]
         let texts: [[TextEntry]]

@@ -2,7 +2,7 @@ import Glibc
 import Measuring
 import NighCore
 
-/// Runs inputs, tells how it goes, and what was found.
+/// Runs inputs, and reports progress and findings.
 struct Fuzzing {
     let options: Options
     private let corpus: [Scenario]
@@ -14,18 +14,18 @@ struct Fuzzing {
         frames = Mutator.frames(of: corpus)
     }
 
-    /// Findings so far; the run stops at this many.
+    /// The number of findings at which the run stops.
     private static let mostFindings = 20
 
-    /// Runs everything asked for; returns the findings, each with the command that repeats it. `note` hears of each input
-    /// before it is run.
+    /// Runs everything that was asked for. Returns the findings, each with the options that repeat it. Calls `note`
+    /// with each input before the input is run.
     func run(tell: (String) -> Void, note: (Target, UInt64) -> Void = { _, _ in }) -> [String] {
         var findings: [String] = []
         for target in options.targets {
             let count = options.one == nil ? options.inputs / options.targets.count : 1
             let first = options.one ?? options.seed
             let watch = Stopwatch()
-            var told = 0.0
+            var lastReport = 0.0
             for offset in 0..<count {
                 let seed = first &+ UInt64(offset)
                 note(target, seed)
@@ -37,9 +37,9 @@ struct Fuzzing {
                     tell("finding: \(findings[findings.count - 1])")
                     if findings.count >= Self.mostFindings { return findings }
                 }
-                guard offset & 0xFF == 0xFF, watch.seconds - told >= 5 else { continue }
-                told = watch.seconds
-                let rate = Int(Double(offset + 1) / told)
+                guard offset & 0xFF == 0xFF, watch.seconds - lastReport >= 5 else { continue }
+                lastReport = watch.seconds
+                let rate = Int(Double(offset + 1) / lastReport)
                 tell(
                     "\(target.rawValue): \(offset + 1) of \(count), \(rate) a second, \(Self.residentMegabytes()) MB"
                 )
@@ -52,7 +52,7 @@ struct Fuzzing {
         return findings
     }
 
-    /// What this process has in memory: a number that only grows is a leak.
+    /// Returns the resident memory of this process, in MB. A number that only grows is a leak.
     private static func residentMegabytes() -> Int {
         guard let file = fopen("/proc/self/statm", "r") else { return 0 }
         defer { fclose(file) }
@@ -66,7 +66,7 @@ struct Fuzzing {
     }
 }
 
-/// Remembers which input is being run, so that a trap can still say it.
+/// Remembers the current input, so that a trap can still report it.
 enum Witness {
     // `nonisolated(unsafe)`: written by the tool's one thread, and read by the handler of a signal that has stopped it.
     nonisolated(unsafe) private static var line: UnsafeMutablePointer<CChar> = .allocate(capacity: 128)
@@ -78,7 +78,7 @@ enum Witness {
         self.seed = seed
     }
 
-    /// Has fatal signals write down the input before they end the program.
+    /// Makes fatal signals report the input before they end the program.
     static func watch() {
         for fatal in [SIGILL, SIGTRAP, SIGABRT, SIGSEGV, SIGBUS, SIGFPE] {
             signal(fatal) { number in
@@ -98,7 +98,7 @@ enum Witness {
         text.withUTF8 { _ = Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }
 
-    /// Digits without an allocation: whoever trapped may have done it in the allocator.
+    /// Writes the digits without an allocation, because the trap may have been in the allocator.
     private static func writeSeed() {
         var position = 127
         var rest = seed

@@ -1,10 +1,11 @@
 import NighCore
 import NighRecord
 
-/// Records of links, as killed programs, bad disks and people with an editor leave them: read to their end or to an error, in bounded
-/// memory, the same however they are cut; and what was read is written and read again as the same.
+/// Records of links, as killed programs, bad disks and people with an editor leave them. They must be read to their end
+/// or to an error, in bounded memory, and the same however they are cut. What was read must stay the same when it is
+/// written and read again.
 enum LinkRecordTarget {
-    /// How many entries were read.
+    /// Returns the number of entries that were read.
     @discardableResult
     static func run(_ mutator: inout Mutator) throws -> Int {
         var transcript = LinkTranscript(headLimit: mutator.pick([.max, 0, 7]), wallClock: { 1_000 })

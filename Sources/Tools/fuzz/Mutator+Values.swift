@@ -1,16 +1,16 @@
 import NighCore
 
-/// Changes to bytes and words that are no frames.
+/// Changes to bytes and text that are not frames.
 extension Mutator {
-    /// True once in `chances` on average.
+    /// Returns true once in `chances` times, on average.
     mutating func oneIn(_ chances: Int) -> Bool { number(below: chances) == 0 }
 
-    /// So many of any value.
+    /// Returns `count` random bytes.
     mutating func bytes(_ count: Int) -> [UInt8] {
         (0..<count).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
     }
 
-    /// Changes `bytes` in one way; `others` are valid ones, to put pieces of into these.
+    /// Changes `bytes` in one way. `others` are valid inputs whose pieces may be put into these.
     mutating func change(_ bytes: inout [UInt8], with others: [[UInt8]]) {
         guard !bytes.isEmpty else {
             bytes = pick(others)
@@ -35,14 +35,14 @@ extension Mutator {
         }
     }
 
-    /// `bytes`, left alone half of the time.
+    /// Returns `bytes`, unchanged half of the time.
     mutating func perhapsChanged(_ bytes: [UInt8], with others: [[UInt8]]) -> [UInt8] {
         var bytes = bytes
         if oneIn(2) { for _ in 0...number(below: 3) { change(&bytes, with: others) } }
         return bytes
     }
 
-    /// Changes words in one way; `pieces` are what such words are made of.
+    /// Changes `text` in one way. `pieces` are what such texts consist of.
     mutating func change(_ text: inout String, with pieces: [String]) {
         var scalars = Array(text.unicodeScalars)
         let place = number(below: scalars.count + 1)

@@ -1,11 +1,11 @@
 import NighCore
 
-/// Makes invalid input of valid input, by changes that know what a frame looks like and by changes that do not.
+/// Makes invalid input from valid input. Some of its changes know the structure of a frame, and some do not.
 ///
 /// Everything it does follows from its seed.
 struct Mutator {
     var generator: SeededGenerator
-    /// Frames of all scenarios, to put into others.
+    /// Frames of all scenarios, to insert into others.
     private let frames: [[UInt8]]
     private let scenarios: [Scenario]
 
@@ -29,7 +29,7 @@ struct Mutator {
 
     // MARK: Bytes
 
-    /// Numbers at which code tends to be wrong.
+    /// Numbers at which code tends to fail.
     static let edges: [UInt64] = [
         0, 1, 2, 3, 4, 7, 8, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0x8000, 0xFFFF, 8_191, 8_192, 8_193, 16_384,
         40_000,
@@ -76,7 +76,7 @@ struct Mutator {
         }
     }
 
-    /// Writes an edge number, or one next to what stands there, over 1, 2, 4 or 8 bytes, mostly where a field begins.
+    /// Writes an edge number, or a number near the present one, over 1, 2, 4 or 8 bytes, mostly where a field begins.
     private mutating func writeNumber(into bytes: inout [UInt8]) {
         let width = pick([1, 2, 4, 8, 8])
         guard bytes.count >= 4 + width else { return }
@@ -116,7 +116,7 @@ struct Mutator {
 
     // MARK: Streams
 
-    /// The frames one of the pipes of a scenario brought, changed.
+    /// Returns the frames that arrived on the first pipe of a scenario, changed.
     mutating func stream() -> [[UInt8]] {
         var frames: [[UInt8]] = []
         while frames.isEmpty {
@@ -135,7 +135,7 @@ struct Mutator {
         return frames
     }
 
-    /// `bytes` in slices cut at random, or by the byte, or not at all.
+    /// Returns `bytes` in slices that are cut at random, byte by byte, or not at all.
     mutating func cut(_ bytes: [UInt8]) -> [ByteSlice] {
         guard !bytes.isEmpty else { return [] }
         let whole = ByteSlice(bytes)
@@ -158,7 +158,7 @@ struct Mutator {
 
     // MARK: Scenarios
 
-    /// A scenario, changed.
+    /// Returns a changed scenario.
     mutating func scenario() -> Scenario {
         var scenario = pick(scenarios)
         if number(below: 8) == 0 { scenario.manners.answer = pick([.accept, .decline, .none]) }
@@ -181,7 +181,7 @@ struct Mutator {
         case 6: events.insert(.bytes(number(below: 3), pick(frames)), at: index)
         case 7: events.removeSubrange(index...)
         case 8:
-            // What another scenario brought goes on from here, on a pipe of its own.
+            // Continues here with events of another scenario, on a pipe of its own.
             let other = pick(scenarios).events
             events.insert(contentsOf: [.open] + other.suffix(number(below: other.count)), at: index)
         case 9:
@@ -217,7 +217,7 @@ struct Mutator {
         }
     }
 
-    /// Puts what a pipe brings in a row into one read.
+    /// Joins consecutive bytes of a pipe into one read.
     private func mergeBytes(_ events: inout [Event]) {
         var merged: [Event] = []
         for event in events {

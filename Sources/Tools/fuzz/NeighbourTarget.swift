@@ -2,7 +2,7 @@ import NighCore
 import NighMDNS
 import NighTCP
 
-/// Announcements as they are found and lost, and who the session is told of by them.
+/// Announcements that are found and lost, and the peers that are reported to the session because of them.
 enum NeighbourTarget {
     private static let peers = (1...4).map { Identity.ephemeral(seed: UInt64($0)).peerID }
     private static let service: ServiceName = "fuzz"
@@ -61,11 +61,11 @@ enum NeighbourTarget {
             })
     }
 
-    /// Believes what is told, and remembers what was announced in the plainest way.
+    /// Takes in what is reported, and remembers the announcements in the simplest way.
     private struct Watch {
         private var neighbours = Neighbours()
         private var told: [PeerID: Advertisement] = [:]
-        /// In the order in which they were last announced.
+        /// The announcements, in the order in which they were last made.
         private var announced: [(service: DiscoveredService, said: [PeerID: Advertisement])] = []
         private var absent: Set<PeerID> = []
 

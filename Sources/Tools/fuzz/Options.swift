@@ -1,9 +1,9 @@
-/// What the command line asks for.
+/// The command-line options of `fuzz`.
 struct Options {
     var inputs = 1_000_000
     var seed: UInt64 = 1
     var targets = Target.allCases
-    /// The one input to run, by its seed.
+    /// The seed of the one input to run.
     var one: UInt64?
     var wantsHelp = false
 

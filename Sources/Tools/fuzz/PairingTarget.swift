@@ -1,9 +1,10 @@
 import NighCore
 
-/// Two sides that are being paired, or one side and whoever wants to be taken for the other: messages in any order, changed,
-/// repeated, kept back or made up.
+/// Two sides that are being paired, or one side and an attacker that poses as the other: messages in any order,
+/// changed, repeated, held back or invented.
 ///
-/// Beside each exchange its nonce is known here, and what it was told, so that its digits can be worked out anew.
+/// The nonce of each exchange, and what the exchange received, are known here. So its digits can be computed
+/// independently.
 enum PairingTarget {
     private struct Side {
         let own: PeerID
@@ -11,12 +12,12 @@ enum PairingTarget {
         let material: [UInt8]
         let nonce: [UInt8]
         var exchange: PairingExchange
-        /// What it sent that the other side has not been given, as it goes over the link.
+        /// What it has sent that the other side has not received, as bytes on the link.
         var sent: [[UInt8]] = []
-        /// The commitment it answered with its nonce.
+        /// The commitment that it answered with its nonce.
         var commitment: [UInt8]?
         var code: PairingCode?
-        /// What happened since the code was shown.
+        /// What has happened since the code was shown.
         var isConfirmed = false
         var isOtherConfirmed = false
         var isPaired = false
@@ -37,7 +38,7 @@ enum PairingTarget {
             return secret
         }
 
-        /// As section 7 of the protocol's page has it.
+        /// Computes a hash as section 7 of docs/PROTOCOL.md defines it.
         private func hash(_ label: String, isAsking: Bool, _ nonces: [UInt8]) -> [UInt8] {
             let peers = isAsking ? own.bytes + other.bytes : other.bytes + own.bytes
             let input = Array(label.utf8) + material + peers + nonces
@@ -63,7 +64,7 @@ enum PairingTarget {
             if let message = exchange.refuse(reason) { sent.append(message.payload) }
         }
 
-        /// Takes what came; nothing that is no message does anything.
+        /// Takes received bytes. Bytes that are no message have no effect.
         mutating func receive(_ bytes: [UInt8]) throws {
             guard let message = try PairingTarget.message(of: bytes) else { return }
             let wasOver = exchange.isOver
@@ -111,7 +112,8 @@ enum PairingTarget {
         }
     }
 
-    /// What the bytes say. What can be read must be written as it was, but for reasons and kinds of a later version.
+    /// Returns the message in `bytes`. What can be read must be written as it was, except reasons and kinds of a later
+    /// version.
     private static func message(of bytes: [UInt8]) throws -> PairingMessage? {
         guard let message = try? bytes.withUnsafeBytes({ try PairingMessage(reading: $0) }) else {
             return nil
@@ -124,11 +126,12 @@ enum PairingTarget {
         return message
     }
 
-    /// Whether somebody was paired in the end.
+    /// Returns whether a side was paired in the end.
     @discardableResult
     static func run(_ mutator: inout Mutator) throws -> Bool {
         let materials = [mutator.bytes(32), mutator.bytes(32)]
-        // On two connections, or on one with nobody in between, who mostly lets pass what is said.
+        // Either each side has a connection of its own to an attacker in between, or both share one connection. In half
+        // of the cases with one connection, most messages pass unchanged.
         let isOneConnection = mutator.oneIn(2)
         let isCalm = isOneConnection && mutator.oneIn(2)
         var sides = (0..<2).map { index in
@@ -137,7 +140,7 @@ enum PairingTarget {
                 isAsking ? .asking : .asked, index, material: materials[isOneConnection ? 0 : index],
                 nonce: mutator.bytes(32))
         }
-        // Whatever was said, by whomever and to whom it never came, may be said again.
+        // Everything that was sent may be sent again, by and to either side.
         var heard = (1...3).map { [UInt8($0)] + mutator.bytes(32) } + [[4], [5, 0], [5, 9]]
         for _ in 0..<(8 + mutator.number(below: 24)) {
             let index = mutator.number(below: 2)
@@ -150,7 +153,7 @@ enum PairingTarget {
                 let isChanged = mutator.oneIn(isCalm ? 30 : 4)
                 try sides[index].receive(isChanged ? mutator.perhapsChanged(bytes, with: heard) : bytes)
             case 5...6:
-                // Two people who compare say yes to nothing else.
+                // Two people who compare the digits confirm only equal ones.
                 guard sides[0].code == sides[1].code else { continue }
                 try sides[index].confirm()
             case 7...8:

@@ -2,7 +2,7 @@ import NighCore
 import NighMDNS
 import NighTestKit
 
-/// A backend that knows a small network of its own, whose records come and go.
+/// A discovery backend with a small network of its own, whose records come and go.
 ///
 /// `@unchecked Sendable`: confined to the thread that runs the loop.
 final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
@@ -15,7 +15,7 @@ final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
     static let loopback: Int32 = 1
     static let interfaces: [Int32] = [loopback, 2, 3, .max]
     static let types = ["_greet._tcp.local", "_other._tcp.local"].map { DomainName(literal: $0) }
-    /// Some that differ in case, or only in how they are composed; some no person could read.
+    /// Some labels differ only in case or composition; some are unreadable for people.
     private static let labels: [[UInt8]] = [
         "Puma", "puma", "Lynx", "K\u{FC}che", "Ku\u{308}che", "a\u{7}b", "a.b", "\u{200B}",
         String(repeating: "x", count: 63),
@@ -34,13 +34,13 @@ final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
     weak var directory: ServiceDirectory?
     var isUp = true
     var watches: [UInt64: Question] = [:]
-    /// So many of the next watches fail.
+    /// How many of the next watches fail.
     var failures = 0
     private(set) var findings: [String] = []
-    /// Whether some question has had more records than anybody keeps.
+    /// Whether some question has had more records than are kept.
     private(set) var isCrowded = false
     private let loop: VirtualEventLoop
-    /// In the order in which they came.
+    /// The records, in the order in which they came.
     private var records: [(question: Question, change: RecordChange)] = []
 
     init(on loop: VirtualEventLoop, instanceLimit: Int) {
@@ -48,7 +48,7 @@ final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
         self.instanceLimit = instanceLimit
     }
 
-    // MARK: What the directory calls
+    // MARK: Calls of the directory
 
     func start(_ events: any DiscoveryBackendEvents) {}
     func publish(_ publication: Publication) {}
@@ -77,9 +77,9 @@ final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
         if watches.removeValue(forKey: number) == nil { findings.append("an unknown watch was ended") }
     }
 
-    // MARK: What happens
+    // MARK: Changes
 
-    /// A record of some question, or that it is gone.
+    /// Returns a record that answers some question, or the removal of one.
     func change(_ mutator: inout Mutator) -> (Question, RecordChange) {
         let instance = Self.instance(&mutator)
         let (question, data): (Question, [UInt8]) =
@@ -123,7 +123,7 @@ final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
         }
     }
 
-    /// All records of an instance.
+    /// Announces all records of an instance.
     func announce(_ mutator: inout Mutator, _ directory: ServiceDirectory) throws {
         let instance = Self.instance(&mutator)
         let host = mutator.pick(Self.hosts)
@@ -141,7 +141,7 @@ final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
         }
     }
 
-    /// A record that is there goes.
+    /// Removes one of the present records.
     func takeAway(_ mutator: inout Mutator, _ directory: ServiceDirectory) throws {
         guard !records.isEmpty else { return }
         var (question, change) = mutator.pick(records)
@@ -149,7 +149,7 @@ final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
         try say((question, change), directory)
     }
 
-    /// A watch that stood breaks.
+    /// Makes one of the watches fail.
     func failOne(_ index: Int, _ directory: ServiceDirectory) throws {
         guard !watches.isEmpty else { return }
         let number = watches.keys.sorted()[index % watches.count]
@@ -157,9 +157,9 @@ final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
         directory.watchFailed(number, NighError(.browsing, .unavailable("broken")))
     }
 
-    // MARK: What there is
+    // MARK: The expected services
 
-    /// The instances that are pointed at.
+    /// Returns the instances that pointer records name.
     func instances(of type: DomainName) -> Set<DomainName> {
         let pointers = Self.interfaces.flatMap { data(type, .pointer, $0) }
         return Set(
@@ -169,7 +169,7 @@ final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
             })
     }
 
-    /// What is whole, put together in the plainest way.
+    /// Returns the complete services, put together in the simplest way.
     func services(of type: DomainName) -> [Place: DiscoveredService] {
         var services: [Place: DiscoveredService] = [:]
         for name in instances(of: type) {
@@ -206,7 +206,7 @@ final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
         return DiscoveredService.Place(host: service.host.description, port: service.port, addresses: sorted)
     }
 
-    /// The newest first, each once.
+    /// Returns the data of the matching records, the newest first, each once.
     private func data(_ name: DomainName, _ type: RecordType, _ interface: Int32) -> [[UInt8]] {
         let question = Question(name: name, type: type)
         var seen: Set<[UInt8]> = []

@@ -1,7 +1,8 @@
 import NighCore
 import NighMDNS
 
-/// Names, records and messages of DNS: bytes are read as each of them, and what is made of them must say the same again.
+/// Names, records and messages of DNS. Bytes are read as each of them, and what was read must be written with the same
+/// meaning.
 enum RecordTarget {
     static let labels: [[UInt8]] = [
         Array("Puma".utf8), Array("pUMA".utf8), Array("_greet".utf8), Array("_tcp".utf8), Array("local".utf8),
@@ -9,7 +10,7 @@ enum RecordTarget {
         Array("h".utf8),
     ]
     static let names = labels.compactMap { DomainName(labels: [$0]) }
-    /// Valid data of records, of all kinds.
+    /// Valid data of records of all kinds.
     static let data: [[UInt8]] = {
         let type = DomainName(literal: "_greet._tcp.local")
         let instances = names.compactMap { $0.below(type) }
@@ -47,7 +48,7 @@ enum RecordTarget {
         try same(name)
     }
 
-    /// The labels of a name, found in the plainest way there is.
+    /// Returns the labels of a name, found in the simplest way.
     private static func plainLabels(_ bytes: [UInt8]) -> [[UInt8]]? {
         var labels: [[UInt8]] = []
         var start = 0
@@ -64,7 +65,7 @@ enum RecordTarget {
         if let name = DomainName(escaped: words) { try same(name) }
     }
 
-    /// Whether a name is itself in each of its forms.
+    /// Checks that a name stays the same in each of its forms.
     private static func same(_ name: DomainName) throws {
         guard name.wire.count <= DomainName.maximumByteCount, !name.labels.isEmpty,
             name.labels.allSatisfy({ (1...DomainName.maximumLabel).contains($0.count) })
@@ -138,13 +139,13 @@ enum RecordTarget {
     }
 }
 
-/// Writes answers as others do, names abbreviated where they have come before.
+/// Writes answers as other programs do, with names abbreviated that have come before.
 private struct MessageWriter {
     private var head: [UInt8]
     private var body: [UInt8] = []
     private var count = 0
     private(set) var expected: [DNSMessage.Answer] = []
-    /// Where names stand that may be pointed at.
+    /// The offsets of names that may be pointed at.
     private var places: [(name: DomainName, place: Int)] = []
 
     init(number: UInt8) { head = [0, number, 0x84, 0, 0, 0] }

@@ -1,13 +1,13 @@
 import NighBluetooth
 import NighCore
 
-/// What a device tells of its services when it is asked: whatever comes, the search ends in bounded time, and what it takes for
-/// records of sessions could be ones.
+/// What a device answers when it is asked about its services. Whatever comes, the search must end in bounded time, and
+/// the records of sessions that it finds must be possible ones.
 enum ServiceSearchTarget {
     private static let service: ServiceName = "greet"
     private static let adapters = ["00:AA:01:00:00:00", "FF:FF:FF:FF:FF:FF"]
 
-    /// Values as others might put into a record.
+    /// Values that others might put into a record.
     private static let values: [[UInt8]] = [
         [0x00], [0x08, 7], [0x09, 0, 4], [0x0A, 0, 0, 1, 0], [0x19, 1, 0], [0x28, 1], [0x35, 0], [0x25, 0],
         [0x36, 0xFF, 0xFF], [0x37, 0xFF, 0xFF, 0xFF, 0xFF], [0x35, 2, 0x35, 0], [0x3D, 3, 0x08, 1, 0x00],
@@ -42,7 +42,7 @@ enum ServiceSearchTarget {
         var rest = whole[...]
         var search = ServiceSearch(for: service)
         var question = search.begin()
-        // More questions than bytes that may come: a search that goes on then never ends.
+        // More questions than bytes that may come: a search that still goes on then never ends.
         for _ in 0...ServiceSearch.answerLimit {
             guard question.count > 5 else { throw Finding("a question of \(question.count) bytes") }
             let part = Array(rest.prefix(1 + mutator.number(below: 700)))

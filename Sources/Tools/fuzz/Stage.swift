@@ -1,26 +1,30 @@
 import NighCore
 import NighTestKit
 
-/// What happens to a session on stage, one thing at a time: all that the world and the program can do to it.
+/// One thing that the network or the program does to the session on stage. Together the cases are everything that can
+/// happen.
 enum Event {
-    /// Discovery sees the other session, or sees it no more.
+    /// Discovery sees the other session, or no longer sees it.
     case sight(Bool)
     /// A pipe comes in.
     case open
-    /// The oldest dial succeeds with a pipe, or fails. A pipe comes in where nothing was dialled.
+    /// The oldest dial succeeds with a pipe. Without a dial, a pipe comes in.
     case answer
+    /// The oldest dial fails.
     case refuse
-    /// The pipe of this index brings bytes.
+    /// The pipe with this index receives bytes.
     case bytes(Int, [UInt8])
-    /// The other end has closed the pipe, writes no more, or takes nothing for now.
+    /// The other end has closed the pipe.
     case cut(Int)
+    /// The other end writes no more.
     case end(Int)
+    /// The other end takes nothing for now, or takes bytes again.
     case block(Int, Bool)
     case pass(milliseconds: Int)
     case act(Action)
 }
 
-/// What the program does.
+/// An action of the program.
 enum Action: CaseIterable {
     case invite
     case inviteByAddress
@@ -36,7 +40,7 @@ enum Action: CaseIterable {
     case leaveAll
 }
 
-/// How the program behaves: whether it says yes, and how it reads.
+/// How the program behaves: how it answers invitations, and how it reads messages.
 struct Manners {
     enum Answer {
         case accept
@@ -48,7 +52,7 @@ struct Manners {
     var readsInbox = false
 }
 
-/// One session with nothing real around it: its transport, its pipes and its clock do what events say.
+/// A session in a simulated environment: its transport, its pipes and its clock do what the events say.
 final class Stage: @unchecked Sendable {
     // Confined to the thread that runs the loop.
     let loop: VirtualEventLoop
@@ -63,13 +67,13 @@ final class Stage: @unchecked Sendable {
     static let identities = [Identity.ephemeral(seed: 1), .ephemeral(seed: 2)]
     static let address = TransportAddress(scheme: "stage", value: "other")
 
-    /// A session with limits so narrow that they are reached.
+    /// Returns a configuration with limits so low that they are reached.
     static func configuration(_ own: Int) -> SessionConfiguration {
         var configuration = SessionConfiguration(service: "fuzz", name: DisplayName(fitting: "stage \(own)"))
         configuration.seed = UInt64(own + 1)
-        // What is recorded is played again, and changed: neither is possible once it is encrypted.
+        // Recorded events are replayed and changed. Neither is possible with encryption.
         configuration.security = .none
-        // The transport is the stage itself, which tells what events say, in whatever order.
+        // The transport is the stage itself, which reports what events say, in any order.
         configuration.checksTransports = false
         configuration.limits.frame = 8_192
         configuration.limits.message = 40_000
@@ -168,7 +172,7 @@ final class Stage: @unchecked Sendable {
     }
 
     private func send(_ count: Int, _ reliability: Reliability) {
-        // Not connected, or no room: both are answers a program must live with.
+        // Not connected, or no room: a program must handle both.
         try? session.trySend([UInt8](repeating: 0xA5, count: count), to: other.peerID, reliability)
     }
 
@@ -178,7 +182,7 @@ final class Stage: @unchecked Sendable {
         return lastStatistics
     }
 
-    /// Ends everything; afterwards nothing may be left of it.
+    /// Closes the session. Afterwards nothing may be left.
     func close() throws {
         session.close {}
         for pipe in pipes { pipe.block(false) }
@@ -188,7 +192,7 @@ final class Stage: @unchecked Sendable {
     }
 }
 
-/// A transport that dials nobody: it remembers what was asked, and events answer.
+/// A transport that dials nobody. It remembers the dials, and events answer them.
 final class StageTransport: Transport, @unchecked Sendable {
     // Confined to the loop's thread.
     let scheme = "stage"
@@ -217,23 +221,24 @@ final class StageTransport: Transport, @unchecked Sendable {
     func takeDial() -> DialID? { dials.isEmpty ? nil : dials.removeFirst() }
 }
 
-/// One end of a pipe whose other end are events. Confined to the thread that runs the loop; hence `@unchecked Sendable`.
+/// One end of a pipe whose other end is played by events. Confined to the thread that runs the loop; hence
+/// `@unchecked Sendable`.
 final class StagePipe: Pipe, @unchecked Sendable {
     let localAddress: TransportAddress? = nil
     let remoteAddress: TransportAddress? = nil
     private(set) var counters = PipeCounters()
-    /// What the session wrote and nobody has taken.
+    /// What the session has written and nobody has taken.
     private(set) var written = ByteQueue()
     private(set) var isClosed = false
     private let loop: any EventLoop
     private var handler: (any PipeHandler)?
-    /// It has closed the pipe, and is told next that nothing waits.
+    /// The handler that has closed the pipe, and is notified next that nothing waits.
     private var partingHandler: (any PipeHandler)?
     private var isPaused = false
     private var isBlocked = false
     private var held: [ByteSlice] = []
 
-    /// Room for so much that only a flood fills it.
+    /// The room that the pipe always reports, unless it is blocked.
     private static let room = 1 << 18
 
     init(on loop: any EventLoop) { self.loop = loop }
@@ -268,7 +273,7 @@ final class StagePipe: Pipe, @unchecked Sendable {
 
     func deliver(_ bytes: ByteSlice) {
         guard !isPaused else {
-            // A pipe that is not read fills up, and its other end waits.
+            // Keeps up to 64 slices until reading resumes, and drops the others.
             if held.count < 64 { held.append(bytes) }
             return
         }
@@ -276,7 +281,7 @@ final class StagePipe: Pipe, @unchecked Sendable {
         handler?.pipe(self, received: bytes)
     }
 
-    /// Delivers what came while reading was paused; whether there was anything.
+    /// Delivers a slice that came while reading was paused. Returns whether there was one.
     func deliverHeld() -> Bool {
         guard !isPaused, !held.isEmpty else { return false }
         deliver(held.removeFirst())
@@ -299,7 +304,7 @@ final class StagePipe: Pipe, @unchecked Sendable {
     }
 }
 
-/// Something that must not be.
+/// A failed check.
 struct Finding: Error {
     let words: String
 

@@ -1,23 +1,24 @@
 import NighCore
 
-/// TLS channels between which somebody changes bytes, cuts them, repeats them and puts others in.
+/// Two TLS channels between which bytes are changed, cut, repeated and replaced.
 ///
-/// What is changed follows from the seed, and where; the keys do not, since libssl draws them.
+/// What is changed, and where, follows from the seed. The keys do not, since libssl draws them.
 enum TLSTarget {
-    // Confined to the thread that runs the inputs: contexts are made once, since each takes a signature.
+    // Confined to the thread that runs the inputs. Contexts are made once, since each takes a signature.
     private static let contexts = Result { try Stage.identities.map { try TLSContext($0) } }
 
-    /// Both ends, and what each wrote that the other has not got.
+    /// Both ends, and what each has written that the other has not received.
     private struct Ends {
         let channels: [TLSChannel]
         var waiting = [ByteQueue(), ByteQueue()]
-        /// What each could read, and has sent.
+        /// The plain bytes that each end has read.
         var read = [[UInt8](), []]
+        /// The plain bytes that each end has sent.
         var sent = [[UInt8](), []]
-        /// Those that gave up: nothing is fed to them any more.
+        /// The ends that gave up. Nothing is fed to them any more.
         var isOver = [false, false]
 
-        /// Hands `slice` to the channel of `index`; what it answers waits for the other.
+        /// Passes `slice` to the channel of `index`. Its answer waits for the other end.
         mutating func feed(_ slice: ByteSlice, to index: Int) throws {
             guard !isOver[index] else { return }
             let channel = channels[index]
@@ -39,7 +40,7 @@ enum TLSTarget {
             if !sent[1 - index].starts(with: read[index]) { throw Finding("bytes that nobody sent") }
         }
 
-        /// Has the channel of `index` say something, if it can.
+        /// Makes the channel of `index` send `bytes`, if it can.
         mutating func speak(_ index: Int, _ bytes: [UInt8]) throws {
             guard channels[index].isEstablished, !isOver[index] else { return }
             var plain = ByteQueue()
@@ -56,7 +57,7 @@ enum TLSTarget {
         ])
         try ends.channels[0].begin(wire: &ends.waiting[1])
         try ends.channels[1].begin(wire: &ends.waiting[0])
-        // Most inputs change the first thing that is said, since what follows depends on it.
+        // Most inputs change the first bytes that are sent, since everything after them depends on them.
         var untilChange = mutator.oneIn(2) ? 0 : mutator.number(below: 8)
         for _ in 0..<12 {
             for index in [1, 0] {

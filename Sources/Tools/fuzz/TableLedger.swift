@@ -1,22 +1,22 @@
 import FourInARow
 import NighCore
 
-/// Follows one side's table from call to call, and finds what no honest table does.
+/// Follows one side's table from call to call, and finds changes that no honest table makes.
 struct TableLedger {
     let name: String
     private(set) var table: Table?
-    private var toldEnding: UInt32?
-    private var toldBeginning: UInt32?
+    private var reportedEnding: UInt32?
+    private var reportedBeginning: UInt32?
 
     init(_ name: String) { self.name = name }
 
-    /// All that was told before counts no more.
+    /// Starts over with `table`. What was reported before no longer counts.
     mutating func forget(_ table: Table?) {
         self = TableLedger(name)
         self.table = table
     }
 
-    /// After a call that gave `news`, the table is `next`.
+    /// Checks `next`, the table after a call that reported `news`.
     mutating func see(_ next: Table, _ news: [TableNews]) throws {
         defer { table = next }
         try checkNews(news, next)
@@ -51,15 +51,15 @@ struct TableLedger {
         for one in news {
             switch one {
             case .ended(let ending):
-                guard let game = next.game, game.ending == ending, toldEnding != game.number else {
+                guard let game = next.game, game.ending == ending, reportedEnding != game.number else {
                     throw Finding("\(name) told \(ending) twice, or of no game")
                 }
-                toldEnding = game.number
+                reportedEnding = game.number
             case .began(let number, let starter):
                 guard let game = next.game, game.number == number, game.starter == starter,
-                    toldBeginning != number
+                    reportedBeginning != number
                 else { throw Finding("\(name) told twice of beginning, or of no game") }
-                toldBeginning = number
+                reportedBeginning = number
             case .moved(let disc, let cell):
                 guard next.game?.board[cell] == disc else {
                     throw Finding("\(name) told a move that is none")
@@ -69,7 +69,7 @@ struct TableLedger {
         }
     }
 
-    /// Legal moves, each colour in its turn and none after a line, lead to this game.
+    /// Checks that legal moves, with the colors in turn and none after a line, lead to this game.
     static func check(_ game: Game, _ name: String) throws {
         var board = Board()
         var disc = game.starter

@@ -1,24 +1,25 @@
 import FourInARow
 import NighCore
 
-/// Everybody at one table, with what is on the way between them, and what each may believe.
+/// Everybody at one table, with the messages on their way between them, and what each may believe.
 struct TableRoom {
-    /// Somebody at the table who is not the host.
+    /// Somebody at the table other than the host.
     struct Visitor {
         let id: PeerID
         var table = VisitorTable()
         var ledger = TableLedger("a visitor")
         var fromHost: [[UInt8]] = []
         var toHost: [[UInt8]] = []
-        /// Nothing on the way from or to it was touched.
+        /// Whether no message on the way from or to it was tampered with.
         var isClean = true
-        /// What it asked for last, and what it said; nobody else may have it do anything.
+        /// The last action that it asked for. Nobody else may make it do anything.
         var asked: FourInARow.Action?
+        /// What it said, and has not yet seen reported.
         var said: [Words] = []
         /// The game in which it protested.
         var protested: UInt32?
 
-        /// What was done outside this room counts no more.
+        /// Starts over after its table was used outside this room.
         mutating func forget() {
             isClean = false
             ledger.forget(table.table)
@@ -33,9 +34,9 @@ struct TableRoom {
     private var ledger = TableLedger("the host")
     var visitors: [Visitor] = []
     var reach = TableTarget.Reach()
-    /// The host's table after so many happenings.
+    /// The host's table at each `happeningCount`.
     private var history = [HostTable().table]
-    /// The last that was said, whatever it was.
+    /// The last messages, whatever they were.
     private(set) var allHeard: [[UInt8]] = [[1, 17, 4]]
     /// The `after` of the last request that the host may have believed.
     private var lastAfter: UInt32 = 0
@@ -50,7 +51,7 @@ struct TableRoom {
 
     var guestIndex: Int? { host.guest.flatMap { guest in visitors.firstIndex { $0.id == guest } } }
 
-    /// Nobody has touched what goes to and from the guest.
+    /// Whether no message from or to the guest was tampered with.
     private var isGuestClean: Bool { guestIndex.map { visitors[$0].isClean } ?? true }
 
     private static let peers: [PeerID] = (1...6).compactMap {
@@ -61,7 +62,7 @@ struct TableRoom {
 
     // MARK: Coming and going
 
-    /// Somebody comes, where there is room.
+    /// Lets somebody come to the table, if there is room.
     mutating func come(_ wish: TableWish) throws {
         let present = Set(visitors.map(\.id))
         guard let id = Self.peers.first(where: { !present.contains($0) }), let name = Self.guestName else {
@@ -83,7 +84,7 @@ struct TableRoom {
         try take(host.gone(gone.id), by: nil)
     }
 
-    // MARK: Doing something
+    // MARK: Actions
 
     mutating func hostActs(_ action: FourInARow.Action) throws {
         let before = host.table
@@ -106,7 +107,7 @@ struct TableRoom {
         try take(outputs, [], index)
     }
 
-    // MARK: On the way
+    // MARK: Delivery
 
     mutating func deliverToHost(from index: Int) throws {
         guard !visitors[index].toHost.isEmpty else { return }
@@ -123,7 +124,7 @@ struct TableRoom {
             guard outputs.isEmpty, host.table == before else { throw Finding("a watcher was listened to") }
             return
         }
-        let request = Wanted(bytes)
+        let request = ParsedRequest(bytes)
         if request == nil, case .request? = try? TableMessage(bytes) {
             throw Finding("\(bytes) is read as a request, and is none")
         }
@@ -134,13 +135,13 @@ struct TableRoom {
             return
         }
         lastAfter = request.after
-        if request.deed != 4, request.game != before.game?.number {
+        if request.kind != 4, request.game != before.game?.number {
             try expectNothingDone(since: before, "for another game")
         }
         try checkClaim(request.claim, since: before.game, host.table.game)
     }
 
-    /// The host broke off at most.
+    /// Checks that the host did nothing, or at most broke off the game.
     private func expectNothingDone(since before: Table, _ words: String) throws {
         guard host.table != before else { return }
         guard before.isPlaying, case .brokenOff? = host.table.game?.ending,
@@ -148,7 +149,7 @@ struct TableRoom {
         else { throw Finding("the host did what it must not \(words)") }
     }
 
-    /// A move that was played has the claim that is true.
+    /// Checks that a move that was played made a true claim.
     private func checkClaim(_ claim: UInt8?, since before: Game?, _ now: Game?) throws {
         guard let now, now.number == before?.number, now.moves.count > before?.moves.count ?? 0 else {
             return
@@ -175,7 +176,7 @@ struct TableRoom {
         let isMove = bytes.count == 10 && bytes.starts(with: [1, 2]) && bytes[6] == 1
         try checkClaim(isMove ? bytes[9] : nil, since: before.table?.game, visitors[index].table.table?.game)
         try take(outputs, news, index)
-        // It may have left.
+        // The visitor may have left.
         guard let index = visitors.firstIndex(where: { $0.id == id }) else { return }
         let visitor = visitors[index]
         guard visitor.isClean, let table = visitor.table.table else { return }
@@ -189,9 +190,9 @@ struct TableRoom {
         allHeard.append(bytes)
     }
 
-    // MARK: What comes of it
+    // MARK: Outputs
 
-    /// What the host's table gives back after something that `actor` did, or that happened by itself.
+    /// Takes the outputs of the host's table after an action of `actor`, or after something that happened by itself.
     private mutating func take(_ outputs: [HostTable.Output], by actor: Disc?) throws {
         var news: [TableNews] = []
         for output in outputs {
@@ -231,7 +232,7 @@ struct TableRoom {
         if case .began(let number, _) = news, number > 1 { reach.rematches += 1 }
     }
 
-    /// What a visitor's table gives back.
+    /// Takes the outputs of a visitor's table.
     private mutating func take(
         _ outputs: [VisitorTable.Output], _ news: [TableNews], _ index: Int
     ) throws {
@@ -266,7 +267,7 @@ struct TableRoom {
 
     // MARK: The end
 
-    /// Lets everything through as it is.
+    /// Delivers everything unchanged.
     mutating func letAllThrough() throws {
         var rounds = 0
         while let index = visitors.firstIndex(where: { !$0.toHost.isEmpty || !$0.fromHost.isEmpty }) {
@@ -280,7 +281,7 @@ struct TableRoom {
         }
     }
 
-    /// Whoever was not lied to has the host's table when everything has come.
+    /// Checks that every visitor without tampered messages has the host's table, once everything has arrived.
     mutating func settle() throws {
         try letAllThrough()
         for visitor in visitors where visitor.isClean {
@@ -293,7 +294,7 @@ struct TableRoom {
 }
 
 extension TableRoom.Visitor {
-    /// A guest sees itself do only what it wanted.
+    /// Checks that a guest sees itself do only what it asked for.
     fileprivate mutating func checkOwn(_ news: TableNews) throws {
         switch news {
         case .moved(.yellow, let cell): try expect(.move(cell.column))
@@ -315,27 +316,27 @@ extension TableRoom.Visitor {
     }
 }
 
-/// A request, read in the plainest way there is.
-private struct Wanted {
+/// A request, read in the simplest way.
+private struct ParsedRequest {
     let after: UInt32
     let game: UInt32
-    let deed: UInt8
-    /// What a move claims.
+    let kind: UInt8
+    /// The claim of a move.
     let claim: UInt8?
 
     init?(_ bytes: [UInt8]) {
         guard bytes.count >= 11, bytes.starts(with: [1, 16]) else { return nil }
         after = bytes[2..<6].reduce(0) { $0 << 8 | UInt32($1) }
         game = bytes[6..<10].reduce(0) { $0 << 8 | UInt32($1) }
-        deed = bytes[10]
+        kind = bytes[10]
         let isRight =
-            switch deed {
+            switch kind {
             case 1: bytes.count == 13 && bytes[11] < 7 && bytes[12] < 3
             case 2, 3: bytes.count == 11
             case 4: bytes.count > 12 && bytes.count == 12 + Int(bytes[11])
             default: false
             }
         guard isRight else { return nil }
-        claim = deed == 1 ? bytes[12] : nil
+        claim = kind == 1 ? bytes[12] : nil
     }
 }

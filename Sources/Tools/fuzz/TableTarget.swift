@@ -1,20 +1,20 @@
 import FourInARow
 import NighCore
 
-/// Games of Four in a Row at one table: a host, a guest, some who watch, and on some of the ways between them somebody who changes,
-/// swaps, repeats, drops and makes up what is said.
+/// Games of Four in a Row at one table, with a host, a guest and watchers. On some of the routes between them, messages
+/// are changed, swapped, repeated, dropped and invented.
 ///
-/// What each of them may believe is worked out here anew, from the bytes and from the protocol's page.
+/// What each of them may believe is computed here independently, from the bytes and the protocol's page.
 enum TableTarget {
-    /// What was reached, so that a test can see that inputs get anywhere.
+    /// What an input reached, so that a test can see that inputs get anywhere.
     struct Reach {
-        /// Games that ended by a line.
+        /// Games that ended with a line.
         var lines = 0
         /// Games that were broken off.
         var breaches = 0
         /// Games after the first.
         var rematches = 0
-        /// Whether nobody was lied to.
+        /// Whether no message was tampered with.
         var isCalm = false
     }
 
@@ -22,7 +22,7 @@ enum TableTarget {
     static func run(_ mutator: inout Mutator) throws -> Reach {
         var room = TableRoom(
             liesToHost: mutator.oneIn(3), liesToVisitors: mutator.oneIn(3),
-            // In few columns there is soon a line, or no room.
+            // With few columns, a game soon has a line or a full board.
             columns: mutator.pick([2, 3, 7]))
         try room.come(mutator.oneIn(8) ? .watch : .seat)
         for _ in 0..<(24 + mutator.number(below: 120)) { try step(&room, &mutator) }
@@ -35,7 +35,7 @@ enum TableTarget {
     private static func step(_ room: inout TableRoom, _ mutator: inout Mutator) throws {
         switch mutator.number(below: 40) {
         case 32...:
-            // Without this hardly any game would come to its end.
+            // Without this, hardly any game would end.
             try room.letAllThrough()
             try room.hostActs(action(room, .red, &mutator))
             try room.letAllThrough()
@@ -62,7 +62,7 @@ enum TableTarget {
 
     private static func someVisitor(_ room: TableRoom, _ mutator: inout Mutator) -> Int? {
         guard !room.visitors.isEmpty else { return nil }
-        // The guest is the one with most to say.
+        // The guest has the most to send.
         if mutator.oneIn(2), let guest = room.guestIndex { return guest }
         return mutator.number(below: room.visitors.count)
     }
@@ -73,7 +73,7 @@ enum TableTarget {
         case 0: return .resign
         case 1...6: return .rematch
         case 7...10: return .say(words[mutator.number(below: words.count)])
-        // Whoever keeps to a column soon has a line, or the column is full.
+        // A player that keeps to one column soon has a line or a full column.
         case 11...30: return .move(Column.allCases[disc == .red ? 0 : 1])
         default: return .move(Column.allCases[mutator.number(below: room.columns)])
         }
@@ -81,7 +81,7 @@ enum TableTarget {
 
     private static let words: [Words] = ["hello", "well played", "ça va?", "👩‍👩‍👧‍👦"].compactMap { Words($0) }
 
-    // MARK: Lies
+    // MARK: Tampering
 
     private static func tamper(
         _ room: inout TableRoom, _ index: Int, toHost: Bool, _ mutator: inout Mutator
@@ -96,7 +96,7 @@ enum TableTarget {
         case 3: if !way.isEmpty { way[0] = mutator.perhapsChanged(way[0], with: room.allHeard) }
         case 4: way.insert(mutator.perhapsChanged(room.heard(&mutator), with: room.allHeard), at: 0)
         case 5:
-            // Into the wrong hands.
+            // A message for another receiver.
             let other = room.visitors[mutator.number(below: room.visitors.count)]
             if let bytes = (mutator.oneIn(2) ? other.toHost : other.fromHost).first {
                 way.insert(bytes, at: 0)
@@ -112,7 +112,7 @@ enum TableTarget {
         [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) }
     }
 
-    /// A number near `value`, mostly that very one.
+    /// Returns a number near `value`, mostly `value` itself.
     private static func near(_ value: UInt32, _ mutator: inout Mutator) -> [UInt8] {
         switch mutator.number(below: 12) {
         case 0: number(value &- 1)
@@ -128,7 +128,7 @@ enum TableTarget {
         return [UInt8(text.count)] + text
     }
 
-    /// What a guest could have wanted.
+    /// Returns a request that a guest could have sent.
     private static func request(_ room: TableRoom, _ mutator: inout Mutator) -> [UInt8] {
         let head =
             near(room.host.table.happeningCount, &mutator) + near(room.host.table.game?.number ?? 0, &mutator)
@@ -143,7 +143,7 @@ enum TableTarget {
         }
     }
 
-    /// What a host could have told next.
+    /// Returns a message that a host could have sent next.
     private static func happening(_ room: TableRoom, _ index: Int, _ mutator: inout Mutator) -> [UInt8] {
         let count = room.visitors[index].table.table?.happeningCount ?? 0
         let head: [UInt8] = [1, 2] + near(count &+ 1, &mutator)
@@ -169,7 +169,7 @@ enum TableTarget {
 
     // MARK: Many messages
 
-    /// However much is said, no side keeps more of it.
+    /// Checks that no side keeps more, however many messages there are.
     private static func flood(_ room: inout TableRoom, _ mutator: inout Mutator) throws {
         for _ in 0..<300 {
             guard let index = someVisitor(room, &mutator) else { return }
@@ -179,7 +179,7 @@ enum TableTarget {
             var table = visitor.table
             for _ in 0..<4 {
                 _ = table.received(happening(room, index, &mutator))
-                // Nobody answers a guest that talks all the time.
+                // The guest talks all the time, and nobody answers.
                 let talk = FourInARow.Action.say(mutator.pick(words))
                 if table.breach(of: talk) == nil { _ = try? table.act(talk) }
             }
@@ -190,11 +190,11 @@ enum TableTarget {
         if held > mostHeld { throw Finding("tables hold \(held) values after many messages") }
     }
 
-    /// A whole game, those who watch and a hundred words that wait, with room to spare.
+    /// Enough for a whole game, its watchers and a hundred waiting remarks, with room to spare.
     private static let mostHeld = 3_000
 }
 
-/// How many plain values a value is made of, all that it holds included.
+/// Counts the plain values that a value consists of, including all that it holds.
 enum Weight {
     static func of(_ value: Any) -> Int {
         if let text = value as? String { return 1 + text.utf8.count / 8 }
@@ -202,7 +202,7 @@ enum Weight {
     }
 }
 
-/// What can be read is written as it was, and read as that again.
+/// Checks that a message that can be read is written as it was, and read again as the same message.
 enum TableMessageCheck {
     static func check(_ bytes: [UInt8]) throws {
         guard let message = try? TableMessage(bytes) else { return }

@@ -1,9 +1,9 @@
 import NighCore
 import NighTestKit
 
-/// A part of Nigh that takes bytes from strangers, or what was made of them.
+/// A part of Nigh that takes bytes from strangers, or what was made of such bytes.
 enum Target: String, CaseIterable {
-    /// The frame decoder, beside a plain one that must agree with it.
+    /// The frame decoder, beside a simple one that must agree with it.
     case decoder
     /// One link machine.
     case link
@@ -13,26 +13,26 @@ enum Target: String, CaseIterable {
     case records
     /// The directory of services, fed with records.
     case directory
-    /// The neighbours that announcements tell of.
+    /// The neighbours that announcements name.
     case neighbours
-    /// Addresses of TCP.
+    /// TCP addresses.
     case addresses
-    /// Advertisements in bytes.
+    /// Advertisements as bytes.
     case advertisements
     /// A TLS channel, in its handshake and after it.
     case tls
     /// Two sides that are being paired.
     case pairing
-    /// The file of known peers.
+    /// The trust store's file.
     case trust
-    /// What Bluetooth devices tell of their services.
+    /// What Bluetooth devices report about their services.
     case services
-    /// What was written down of links.
+    /// Records of links.
     case traces
     /// A table of Four in a Row, with everybody at it.
     case table
 
-    /// Feeds it what follows from `seed`; throws a finding where something is as it must not be.
+    /// Runs the input that follows from `seed`. Throws a finding if something is wrong.
     func run(seed: UInt64, corpus: [Scenario], frames: [[UInt8]]) throws {
         var mutator = Mutator(seed: seed, scenarios: corpus, frames: frames)
         switch self {
@@ -111,7 +111,7 @@ enum Target: String, CaseIterable {
             default: break
             }
         }
-        // Left alone, every link ends.
+        // Without input, every link must end.
         for _ in 0..<3 {
             now = now + .seconds(20)
             try watch.pass(to: now)
@@ -122,11 +122,11 @@ enum Target: String, CaseIterable {
     // MARK: A session
 
     private static func session(_ mutator: inout Mutator) throws {
-        // Far more work than any input needs: a session that goes round for ever is a finding, not a hang.
+        // Far more work than any input needs: a session that never comes to rest is a finding, not a hang.
         let loop = VirtualEventLoop(workLimit: 20_000)
         do {
             try play(mutator.scenario(), on: loop)
-            // A session that nobody holds any more has a last thing to do; then nothing is left of it.
+            // A session that nobody holds any more has some last work to do. Then nothing is left of it.
             try loop.runQueued()
         } catch let lock as VirtualEventLoop.LiveLock {
             throw Finding("\(lock)")
@@ -139,7 +139,7 @@ enum Target: String, CaseIterable {
             try stage.perform(event)
             try check(stage)
         }
-        // With nobody there any more, everything is given up in time.
+        // With no peer there any more, everything must be given up in time.
         for _ in 0..<3 {
             try stage.perform(.pass(milliseconds: 15_000))
             try check(stage)
@@ -148,7 +148,7 @@ enum Target: String, CaseIterable {
         try check(stage)
     }
 
-    /// More than a session may hold for one link: a frame that is not whole, and the answers that wait.
+    /// More than a session may hold for one link: an incomplete frame, and the answers that wait.
     private static let mostHeld = 8_192 + (64 << 10) + (64 << 10)
 
     private static func check(_ stage: Stage) throws {
@@ -159,7 +159,7 @@ enum Target: String, CaseIterable {
     }
 }
 
-/// Looks at a link machine as its owner does, and at whether it keeps its word.
+/// Uses a link machine as its owner does, and checks that it keeps its promises.
 private struct LinkWatch {
     let link: LinkMachine
     private var isOver = false
@@ -168,13 +168,13 @@ private struct LinkWatch {
 
     init(_ link: LinkMachine) { self.link = link }
 
-    /// All that came of `fed` bytes.
+    /// Takes all steps that came of `fed` bytes.
     mutating func step(now: Moment, fed: Int) throws {
         var steps = 0
         while let step = link.next(now: now) {
             steps += 1
             if isOver { throw Finding("a step after the last") }
-            // A frame has a header, and at most two steps (heard again, and itself) come of one.
+            // A frame has a header, and causes at most two steps: `heardAgain` and its own.
             if steps > fed / 4 + 3 { throw Finding("\(steps) steps of \(fed) bytes") }
             switch step {
             case .closed(let end):
@@ -190,7 +190,7 @@ private struct LinkWatch {
                 if !isOpen { throw Finding("a step before the hello") }
             }
         }
-        // Answers are bounded by what the owner reads on while they wait; here it reads all of one frame.
+        // Answers are bounded by how much the owner reads while they wait. Here it reads all of one frame.
         if link.heldByteCount > 8_196 + (64 << 10) + 200_000 {
             throw Finding("the link holds \(link.heldByteCount) bytes")
         }
@@ -214,17 +214,17 @@ private struct LinkWatch {
     }
 }
 
-/// What a decoder made of its input, condensed: each frame as soon as it is whole, pieces as they come.
+/// The output of a decoder, condensed: each frame as soon as it is complete, pieces as they come.
 private struct Decoding {
     var error: WireError?
-    /// Over the type and the bytes of everything handed out, so that pieces count alike however they are cut.
+    /// A hash of the type and the bytes of everything handed out, so that pieces count the same however they are cut.
     private(set) var digest: UInt64 = 0xCBF2_9CE4_8422_2325
     private var lastPiece: UInt8?
 
     mutating func drain(_ decoder: inout FrameDecoder) throws {
         do throws(WireError) {
             while true {
-                // A session asks for whole messages first, most of the time.
+                // A session mostly asks for whole messages first.
                 if digest & 3 > 0, let frame = decoder.nextWholeMessage() {
                     add(frame.type, frame.bytes)
                 } else if let frame = try decoder.next() {
@@ -240,7 +240,7 @@ private struct Decoding {
 
     mutating func add(_ type: UInt8, _ bytes: some Collection<UInt8>) {
         for byte in bytes { add(byte) }
-        // The ends of frames count, those of pieces do not: they are cut as they came.
+        // The ends of frames count. Those of pieces do not, because pieces are cut as they came.
         if type != 0x14, type != 0x15 {
             add(type)
             add(UInt8(truncatingIfNeeded: bytes.count))
@@ -250,7 +250,7 @@ private struct Decoding {
     private mutating func add(_ byte: UInt8) { digest = (digest ^ UInt64(byte)) &* 0x100_0000_01B3 }
 }
 
-/// The frames in a stream, found in the plainest way there is.
+/// The frames in a stream, found in the simplest way.
 private struct PlainDecoding {
     private var decoding = Decoding()
     var error: WireError? { decoding.error }

@@ -1,7 +1,7 @@
 import NighCore
 
-/// The file of known peers, as people and disks change it, and the names that strangers give themselves: what can be read is
-/// written and read again as the same.
+/// The trust store's file, as people and disks change it, and the names that strangers give themselves. What can be
+/// read must stay the same when it is written and read again.
 enum TrustTarget {
     private static let peers = (1...6).compactMap { PeerID(bytes: [UInt8](repeating: $0, count: 32)) }
     private static let days = ["0001-01-01", "2024-02-29", "2026-11-21", "9999-12-31"]
@@ -18,7 +18,7 @@ enum TrustTarget {
             "\u{A0}",
         ]
 
-    /// Whether it was understood.
+    /// Returns whether the text was understood.
     @discardableResult
     static func run(_ mutator: inout Mutator) throws -> Bool {
         var text = "nigh-peers 1\n"
@@ -37,7 +37,7 @@ enum TrustTarget {
             return false
         }
         try check(book, of: text)
-        // Whoever was met is written down under the name they gave.
+        // A peer that was met is recorded under the name that it gave.
         guard let day = CalendarDay(mutator.pick(days)) else { return true }
         for _ in 0...mutator.number(below: 4) {
             var name = mutator.pick(names)
@@ -56,7 +56,7 @@ enum TrustTarget {
         let written = TrustText.text(of: book)
         do {
             let again = try TrustText.book(of: written)
-            // Letter by letter: other bytes are another name, also where they look the same.
+            // Compared byte by byte: different bytes are a different name, even if they look the same.
             guard bytes(of: TrustText.text(of: again)) == bytes(of: written) else {
                 throw Finding("\(written.debugDescription) is written otherwise when it is read again")
             }
@@ -68,7 +68,7 @@ enum TrustTarget {
         }
     }
 
-    /// All but empty lines at the end, which nothing follows since the peer behind them was forgotten.
+    /// Returns the bytes without the empty lines at the end, which remain after the last peer was forgotten.
     private static func bytes(of text: String) -> [UInt8] {
         var bytes = Array(text.utf8)
         while bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }

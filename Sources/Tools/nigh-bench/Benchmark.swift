@@ -2,7 +2,7 @@ import CAllocationCounter
 import Measuring
 import ProgramLife
 
-/// Runs what the command line asks for.
+/// Runs the benchmarks that the command line asks for.
 enum Benchmark {
     static let name = "nigh-bench"
 
@@ -31,7 +31,7 @@ enum Benchmark {
         }
     }
 
-    /// Counts allocations of a fixed number of messages in the steady state; false where a limit was exceeded.
+    /// Counts the allocations of a fixed number of messages in the steady state. Returns false if a limit was exceeded.
     private static func checkAllocations(of scenarios: [Scenario]) async throws -> Bool {
         guard allocation_counter_is_active() else {
             LineOutput.complain("allocations cannot be counted under a sanitizer", by: name)

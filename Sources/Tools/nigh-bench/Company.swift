@@ -1,13 +1,13 @@
 import NighCore
 import NighMemory
 
-/// One session that sends and others that receive, connected with each other over memory.
+/// One session that sends and others that receive, connected over memory.
 struct Company {
     let sender: Session
     let receivers: [Session]
     private let loops: [ThreadEventLoop]
 
-    /// Whether both sides share a loop or the receivers have another.
+    /// Whether both sides share a loop, or the receivers have another.
     enum Loops: String {
         case one
         case two
@@ -16,11 +16,11 @@ struct Company {
     struct Handlers {
         var atSender: MessageHandler?
         var atReceivers: MessageHandler?
-        /// A conversation was interrupted: what is measured means nothing any more.
+        /// Called when a conversation was interrupted, which makes the measurement meaningless.
         var whenInterrupted: @Sendable (NighError) -> Void
     }
 
-    /// Starts the sessions and connects them. Without a handler a side's messages go to its `messages`.
+    /// Starts the sessions and connects them. Messages of a side without a handler go to its `messages`.
     static func meet(
         on loops: Loops, receivers count: Int = 1, messageSize: Int, security: SessionSecurity,
         handlers: Handlers
@@ -56,7 +56,7 @@ struct Company {
         var configuration = SessionConfiguration(
             service: "bench", name: DisplayName(fitting: name), role: role)
         configuration.security = security
-        // Room for the bursts of the largest messages; for others the default stays.
+        // Room for the bursts of the largest messages; for others the default remains.
         configuration.limits.sendBuffer = max(configuration.limits.sendBuffer, 8 * messageSize)
         let session = Session(
             configuration, identity: .ephemeral(),
@@ -72,7 +72,7 @@ struct Company {
         return session
     }
 
-    /// Closes the sessions, and the loops once `reader` has read to the end.
+    /// Closes the sessions and, once `reader` has read to the end, the loops.
     func part(reader: Task<Void, Never>? = nil) async {
         await sender.close()
         for receiver in receivers { await receiver.close() }

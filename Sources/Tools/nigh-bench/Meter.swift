@@ -2,39 +2,40 @@ import CAllocationCounter
 import Glibc
 import NighCore
 
-/// What one scenario has shown.
+/// The result of one scenario.
 struct Measurement {
-    /// Messages that arrived; round trips, where those are measured.
+    /// The messages that arrived, or the round trips if those are measured.
     var messages: Int
     var nanoseconds: Int64
-    /// What all threads of the process have computed meanwhile: steadier than the time where others use the machine.
+    /// The processor time of all threads of the process meanwhile. It is steadier than the time when others use the
+    /// machine.
     var processorNanoseconds: Int64
-    /// Blocks taken from the heap meanwhile, by everybody in the process.
+    /// The blocks that the whole process took from the heap meanwhile.
     var allocations: UInt64
-    /// Nanoseconds each, in ascending order; empty where round trips are not measured.
+    /// The nanoseconds of each round trip, in ascending order; empty if round trips are not measured.
     var roundTrips: [UInt32] = []
 
     var perSecond: Double { Double(messages) * 1e9 / Double(nanoseconds) }
 
     func perMessage(_ total: some BinaryInteger) -> Double { Double(total) / Double(messages) }
 
-    /// In microseconds; nil where round trips were not measured.
+    /// Returns a percentile in microseconds; nil if round trips were not measured.
     func percentile(_ percent: Int) -> Double? {
         roundTrips.isEmpty ? nil : Double(roundTrips[roundTrips.count * percent / 100]) / 1_000
     }
 }
 
-/// Counts messages on the loop that receives them: through a warm-up, then until it has seen enough.
+/// Counts messages on the loop that receives them: through a warm-up, then until there are enough.
 ///
-/// Every `step` messages it calls `onStep`, which is how a receiver sets off the next burst. `@unchecked Sendable`: what changes
-/// is touched on the receiver's loop only, once the scenario has begun.
+/// Every `step` messages it calls `onStep`, with which a receiver starts the next burst. `@unchecked Sendable`: once
+/// the scenario has begun, only the receiver's loop touches what changes.
 final class Meter: @unchecked Sendable {
     enum Until {
         case nanoseconds(Int64)
         case messages(Int)
     }
 
-    /// The most round trips remembered; beyond it the oldest are overwritten.
+    /// The most round trips that are kept; further ones overwrite the oldest.
     private static let samplesKept = 1 << 20
 
     private let step: Int
@@ -43,8 +44,8 @@ final class Meter: @unchecked Sendable {
     private let (results, result) = AsyncThrowingStream.makeStream(of: Measurement.self)
     private var onStep: @Sendable () -> Void = {}
 
-    // Confined to one loop, and touched for each message: a check for overlapping access is worth more than it costs
-    // anywhere else, but here it would be measured along.
+    // Confined to one loop, and touched for each message. Anywhere else, the check for overlapping access is worth its
+    // cost; here it would be part of the measurement.
     @exclusivity(unchecked) private(set) var isDone = false
     @exclusivity(unchecked) private var received = 0
     @exclusivity(unchecked) private var nextStep: Int
@@ -64,10 +65,10 @@ final class Meter: @unchecked Sendable {
         if timesRoundTrips { samples = Array(repeating: 0, count: Self.samplesKept) }
     }
 
-    /// To be called before the first message.
+    /// Sets what is called every `step` messages. Must be called before the first message.
     func whenever(_ onStep: @escaping @Sendable () -> Void) { self.onStep = onStep }
 
-    /// A message has come.
+    /// Counts a message that has arrived.
     @inline(__always)
     func count() {
         received &+= 1
@@ -106,10 +107,10 @@ final class Meter: @unchecked Sendable {
         result.yield(measurement)
     }
 
-    /// Nothing can be measured any more; from any thread.
+    /// Ends the measurement with an error. May be called from any thread.
     func fail(_ error: NighError) { result.finish(throwing: error) }
 
-    /// What was measured, once there was enough of it.
+    /// The measurement, as soon as there are enough messages.
     var measurement: Measurement {
         get async throws {
             guard let measurement = try await results.first(where: { _ in true }) else {
@@ -119,11 +120,11 @@ final class Meter: @unchecked Sendable {
         }
     }
 
-    /// A round trip begins.
+    /// Marks the beginning of a round trip.
     @inline(__always)
     func departed() { sentAt = Self.clock() }
 
-    /// A round trip is complete.
+    /// Records a completed round trip.
     @inline(__always)
     func returned() {
         samples[sampleCount & (Self.samplesKept &- 1)] = UInt32(clamping: Self.clock() &- sentAt)

@@ -1,14 +1,14 @@
 import Arguments
 
-/// What the command line asks for.
+/// The command-line options of `nigh-bench`.
 struct Options: Sendable {
-    /// For how long each line is measured.
+    /// How long each line is measured.
     let nanoseconds: Int64
-    /// Nil measures each scenario in the sizes it stands for best.
+    /// The message sizes; nil measures each scenario in the sizes that suit it.
     let sizes: [Int]?
     let scenarios: [Scenario]
     let asJSON: Bool
-    /// Count allocations and compare them with the limits instead of taking the time.
+    /// Whether to count allocations and compare them with the limits, instead of measuring time.
     let checksAllocations: Bool
 
     static let program = Program(

@@ -1,6 +1,6 @@
 import NighCore
 
-/// A message there and the same back, one at a time, from handler to handler.
+/// Sends a message there and the same back, one at a time, from handler to handler.
 struct RoundTrip {
     let loops: Company.Loops
     let size: Int
@@ -34,10 +34,10 @@ struct RoundTrip {
         return measurement
     }
 
-    /// One side; confined to its session's loop, hence `@unchecked Sendable`.
+    /// One side. Confined to its session's loop; hence `@unchecked Sendable`.
     private final class Player: @unchecked Sendable {
         private let payload: ByteSlice
-        // Held weakly by nobody: the cycle with the session's handler ends with the session's `close`.
+        // Not weak: the session's `close` ends the cycle with the session's handler.
         @exclusivity(unchecked) private var side: (session: Session, other: PeerID)?
 
         init(_ payload: ByteSlice) { self.payload = payload }

@@ -2,7 +2,8 @@ import NighCore
 
 /// One way of using sessions that is measured.
 struct Scenario: Sendable {
-    /// Who sends, in bursts that the receiver sets off, except where the session itself holds the sender back.
+    /// How messages are sent: in bursts that the receiver starts, except where the session itself holds the sender
+    /// back.
     enum Sender {
         /// `trySend` on the loop.
         case loop
@@ -14,7 +15,7 @@ struct Scenario: Sendable {
         case task
     }
 
-    /// Who takes the messages.
+    /// How messages are received.
     enum Receiver {
         /// The handler on the loop.
         case handler
@@ -30,9 +31,9 @@ struct Scenario: Sendable {
         case stream(Sender, Receiver)
         /// A message there and its answer back, from handler to handler.
         case roundTrip
-        /// Each message to so many peers at once.
+        /// Each message to this many peers at once.
         case broadcast(Int)
-        /// No session: bytes one way over a socket's pipe.
+        /// No session: bytes one way over the pipe of a socket.
         case socket
     }
 
@@ -41,21 +42,22 @@ struct Scenario: Sendable {
     let loops: Company.Loops
     let sizes: [Int]
     var security = SessionSecurity.none
-    /// The longest message it can carry.
+    /// The longest message that it can carry.
     var largestSize = 16 << 20
-    /// The sizes that `--allocations` looks at, and the most heap allocations a message that it lets pass.
+    /// The sizes that `--allocations` checks, and the most heap allocations per message that it allows.
     var checked: [(size: Int, limit: Double)] = []
 
-    /// None, but for what a chunk more or the growth of an array costs when threads happen to run otherwise than
-    /// before: one block in 1,000 messages. One for each message would be a thousand times that.
+    /// None, except what another chunk or the growth of an array costs when threads happen to run in another order: one
+    /// block in 1,000 messages. One block for each message would be a thousand times that.
     private static let none = 0.001
 
-    // Under TLS libssl takes and gives back two blocks to seal a record and two to open it, which is what the limits below count:
-    // a burst of 512 small messages in at most three records, 64 KiB in four and a half, in five by themselves. We add none.
-    // Where other programs want the processors, a burst in three may need a record more, since it was cut otherwise or an
-    // acknowledgement left by itself; and the longer a run takes, the more keep-alive is in it.
+    // Under TLS, libssl takes and gives back two blocks to seal a record and two to open it. The limits below count
+    // these: a burst of 512 small messages in at most three records; 64 KiB in four and a half, or five if sent alone.
+    // Nigh adds none. If other programs want the processors, one burst in three may need another record, because it was
+    // cut differently or an acknowledgement left separately. And the longer a run takes, the more keep-alive it
+    // includes.
 
-    /// What keep-alive costs a message under TLS, eight blocks a time: at most a block in 100 messages.
+    /// What keep-alive costs per message under TLS, at eight blocks a time: at most one block in 100 messages.
     private static let keepAlive = 0.01
 
     static let all: [Scenario] = [

@@ -2,10 +2,11 @@ import Glibc
 import NighCore
 import NighUV
 
-/// Bytes one way over a pair of connected sockets, as fast as they go, from one loop to another; no session is in this.
+/// Sends bytes one way over a pair of connected sockets, as fast as they go, from one loop to another, without a
+/// session.
 ///
-/// The writer writes until its pipe is backed up, and again when it is told that it may: so what waits, and what goes on from there, is
-/// measured along.
+/// The writer writes until its pipe is backed up, and again when it is notified that it may. So the measurement
+/// includes the cost of waiting and going on.
 struct SocketTraffic {
     let size: Int
 
@@ -37,7 +38,7 @@ struct SocketTraffic {
         return measurement
     }
 
-    /// One end of the line. `@unchecked Sendable`: touched on its loop only.
+    /// One end of the connection. `@unchecked Sendable`: touched on its loop only.
     private class End: PipeHandler, @unchecked Sendable {
         func begin(_ pipe: SocketPipe) { pipe.start(handler: self) }
 

@@ -2,10 +2,11 @@ import Dispatch
 import NighCore
 import Synchronization
 
-/// Messages one way, as fast as they go.
+/// Sends messages one way, as fast as they go.
 ///
-/// The sender sends in bursts. Some are under way at first; each time the receiver has taken one whole, the next is set off. So
-/// the sender is never refused, nobody polls, and queues stay as short as they are in a program that keeps up.
+/// The sender sends in bursts. Some are under way at first. Each time the receiver has taken a whole burst, the next
+/// one is started. So the sender is never refused, nobody polls, and queues stay as short as in a program that keeps
+/// up.
 struct Stream {
     let sender: Scenario.Sender
     let receiver: Scenario.Receiver
@@ -39,7 +40,7 @@ struct Stream {
         return measurement
     }
 
-    /// Starts what takes messages where it is not the handler.
+    /// Starts the reader of the messages, unless the handler takes them.
     private func read(from session: Session, into meter: Meter) -> Task<Void, Never>? {
         switch receiver {
         case .handler: return nil
@@ -57,7 +58,7 @@ struct Stream {
         }
     }
 
-    /// Sets the sender off; what is returned ends it.
+    /// Starts the sender. Returns a closure that ends it.
     private func begin(_ bursts: Bursts, meter: Meter, on company: Company) -> () async -> Void {
         switch sender {
         case .loop, .unreliable:
@@ -80,7 +81,7 @@ struct Stream {
     }
 }
 
-/// Sends a burst of messages each time it is told to; the closure is made once.
+/// Sends a burst of messages on each call of `send`. The closure is made once.
 final class Bursts: Sendable {
     let send: @Sendable () -> Void
     private let sender: Session
@@ -105,7 +106,7 @@ final class Bursts: Sendable {
         }
     }
 
-    /// A refusal would mean that what is measured is not what the scenario says.
+    /// Stops the program if a send is refused, because it would not measure what the scenario says.
     @inline(__always)
     static func demand(_ send: () throws -> Void) {
         do { try send() } catch { fatalError("a message was refused: \(error)") }
@@ -118,7 +119,7 @@ final class Bursts: Sendable {
     }
 }
 
-/// A thread that does a piece of work as often as it is told to.
+/// A thread that runs a piece of work once for each call of `goOn`.
 final class SendingThread: Sendable {
     private let turns = DispatchSemaphore(value: 0)
     private let isStopping = Atomic<Bool>(false)
@@ -144,7 +145,7 @@ final class SendingThread: Sendable {
     }
 }
 
-/// Reads all there is in every turn of the loop.
+/// Reads all waiting messages in every turn of the loop.
 ///
 /// `@unchecked Sendable`: touched on the loop only.
 final class Poller: @unchecked Sendable {

@@ -5,8 +5,8 @@ import Measuring
 struct Table {
     let asJSON: Bool
 
-    /// What is told of every measurement, and with how many digits behind the point in a table and in JSON; a value is nil where
-    /// it was not measured.
+    /// What is shown of every measurement, and with how many decimals in a table and in JSON. A value is nil if it was
+    /// not measured.
     private static let columns:
         [(
             head: String, width: Int, key: String, decimals: (table: Int, json: Int),

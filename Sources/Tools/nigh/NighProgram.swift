@@ -3,7 +3,7 @@ import Nigh
 import ProgramLife
 import Terminal
 
-/// The `nigh` command: its table of commands, and how one of them is carried out.
+/// The `nigh` program: its table of commands, and the code that runs one of them.
 enum NighProgram {
     static let name = "nigh"
 
@@ -51,7 +51,8 @@ enum NighProgram {
                     + "usual ones."),
         ])
 
-    /// Ends the program where the system has too little for any command: with an error in the form that was asked for.
+    /// Reports that the system has too few descriptors or threads for any command, in the output form that was asked
+    /// for. Returns the exit status.
     static func refuse(_ arguments: [String], _ shortage: NighError) -> Int32 {
         if case .action(let errand)? = try? table.parse(arguments, width: TerminalWidth.forHelp) {
             Results(of: errand.command, errand.output, kinds: errand.kinds, whenBroken: {}).fail(shortage)
@@ -84,7 +85,7 @@ enum NighProgram {
     }
 }
 
-/// Ctrl-C came before there was anything to sum up.
+/// The error of a command that was interrupted before it had anything to summarize.
 struct Interrupted: Error, CustomStringConvertible {
     var description: String { "interrupted" }
 }

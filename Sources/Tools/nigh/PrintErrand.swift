@@ -2,7 +2,7 @@ import Arguments
 import Glibc
 import ProgramLife
 
-/// `nigh completion` and `nigh manual`: texts made from the table of commands.
+/// `nigh completion` and `nigh manual`: print texts that are generated from the table of commands.
 struct PrintErrand: Errand {
     let command: String
     let output = OutputOptions()

@@ -2,7 +2,7 @@ import Glibc
 import ProgramLife
 
 StandardStreams.begin(for: "nigh")
-// Before there is any other thread, so that none of them takes a signal away.
+// Block the signals before any other thread exists, so that no other thread receives one.
 Interrupts.block()
 let arguments = Array(CommandLine.arguments.dropFirst())
 if let shortage = ProgramNeeds.shortage { exit(NighProgram.refuse(arguments, shortage)) }

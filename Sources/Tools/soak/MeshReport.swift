@@ -2,9 +2,10 @@ import Glibc
 import Measuring
 import NighTestKit
 
-/// Meshes of growing size, with what they cost.
+/// Runs meshes of growing size, and prints what they cost.
 enum MeshReport {
-    /// Runs a mesh of each size in a process of its own, so that the memory of one does not count for the next.
+    /// Runs a mesh of each size in a process of its own, so that the memory of one does not count for the next. Returns
+    /// whether all rules held.
     static func run(_ sizes: [Int]) -> Bool {
         var isSound = true
         for size in sizes {
@@ -36,7 +37,7 @@ enum MeshReport {
         return report.finding == nil
     }
 
-    /// The most memory this process has had, in KiB.
+    /// Returns the peak memory of this process, in KiB.
     private static func peakMemory() -> Int {
         var usage = rusage()
         getrusage(RUSAGE_SELF.rawValue, &usage)

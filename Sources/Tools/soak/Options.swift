@@ -1,4 +1,4 @@
-/// What `soak` was asked to do.
+/// The command-line options of `soak`.
 struct Options {
     var first: UInt64 = 1
     var count: UInt64 = 100

@@ -3,7 +3,7 @@ import Measuring
 import NighTestKit
 import Synchronization
 
-/// The `soak` command: many simulated worlds, a summary, and what was found.
+/// The `soak` command: runs many simulated worlds, and prints a summary and the findings.
 enum Soak {
     private struct Progress {
         var counts = WorldCounts()
@@ -13,8 +13,8 @@ enum Soak {
 
     private static let progress = Mutex(Progress())
     private static let nextSeed = Atomic<UInt64>(0)
-    /// After so many findings it is time to look at them.
-    private static let enough = 20
+    /// The number of findings at which the run stops.
+    private static let findingLimit = 20
 
     static func main(_ arguments: [String]) {
         let options: Options
@@ -65,7 +65,7 @@ enum Soak {
     private static func work(until end: UInt64) {
         while true {
             let seed = nextSeed.wrappingAdd(1, ordering: .relaxed).oldValue
-            guard seed < end, progress.withLock({ $0.findings.count }) < enough else { return }
+            guard seed < end, progress.withLock({ $0.findings.count }) < findingLimit else { return }
             let watch = Stopwatch()
             let report = World.run(seed: seed)
             let seconds = watch.seconds
@@ -77,13 +77,13 @@ enum Soak {
         }
     }
 
-    /// A line on standard error now and then, until all worlds have been run.
+    /// Prints a line to standard error from time to time, until all worlds have been run.
     private static func report(_ options: Options, _ watch: Stopwatch) {
         var shown = 0.0
         let isTerminal = isatty(2) == 1
         while true {
             let (done, found) = progress.withLock { ($0.counts.worlds, $0.findings.count) }
-            if done >= Int(clamping: options.count) || found >= enough { break }
+            if done >= Int(clamping: options.count) || found >= findingLimit { break }
             usleep(20_000)
             let now = watch.seconds
             guard now - shown > (isTerminal ? 0.5 : 10) else { continue }
@@ -119,7 +119,7 @@ enum Soak {
             """
     }
 
-    // MARK: Plain things
+    // MARK: Helpers
 
     static func rounded(_ value: Double) -> String { Figures.fixed(value, decimals: 1) }
 

@@ -1,11 +1,11 @@
--- A Wireshark dissector of the Nigh protocol, version 1, as docs/PROTOCOL.md has it.
+-- A Wireshark dissector for the Nigh protocol, version 1, as described in docs/PROTOCOL.md.
 --
--- It takes two kinds of packets: those of `nigh trace FILE --pcapng OUT` (link type USER0, one frame a packet, already decrypted), and
--- plain TCP connections that begin with Nigh's preface. There it reads the frames where both sides have encryption switched off, and hands
--- the rest to the TLS dissector where they have not.
+-- It takes two kinds of packets: those of `nigh trace FILE --pcapng OUT` (link type USER0, one frame per packet,
+-- already decrypted), and plain TCP connections that begin with Nigh's preface. On such a connection it reads the
+-- frames if both sides have encryption switched off; otherwise it passes the rest to the TLS dissector.
 --
--- It changes nothing and keeps of a link only what later frames need: whether there was a hello, when pings were sent, how messages are
--- numbered. docs/nigh/trace.md says how to install it.
+-- It changes nothing, and keeps of a link only what later frames need: whether there was a hello, when pings were sent,
+-- and how messages are numbered. docs/nigh/trace.md says how to install it.
 
 local nigh = Proto("nigh", "Nigh Session Protocol")
 
@@ -34,7 +34,7 @@ local lanes = { [0] = "main", [1] = "bulk" }
 local directions = { [0] = "came in", [1] = "went out" }
 
 local f = {
-    -- What nigh trace puts before each packet.
+    -- The header that nigh trace puts before each packet.
     capture_version = ProtoField.uint8("nigh.capture.version", "Version of this header"),
     direction = ProtoField.uint8("nigh.capture.direction", "Direction", base.DEC, directions),
     capture_kind = ProtoField.uint8("nigh.capture.kind", "Kind", base.DEC, { [0] = "preface", [1] = "frame" }),
@@ -110,13 +110,14 @@ local context_limit = 4096
 local least_maximum_frame = 8192
 local letters = "abcdefghijklmnopqrstuvwxyz234567"
 
--- What is known of links, by a name of theirs: filled in on the first pass over the capture, in order.
+-- The state of each link, by its name. It is filled in on the first pass over the capture, in order.
 local links = {}
 
 local function state_of(key)
     local state = links[key]
     if state == nil then
-        -- By side: the packet with its preface and its hello, its frame limit. By packet and place: the number of a message.
+        -- By side: the security bits of its preface, the packet with its hello, its frame limit. By packet and place:
+        -- the number of a message.
         state = { preface = {}, hello = {}, limit = {}, pings = {}, answers = {}, next = {}, numbers = {} }
         links[key] = state
     end
@@ -125,7 +126,7 @@ end
 
 function nigh.init() links = {} end
 
--- As 52 letters of base 32, without padding.
+-- Returns the bytes as 52 letters of base 32, without padding.
 local function base32(bytes)
     local bits, count, text = 0, 0, {}
     for index = 0, bytes:len() - 1 do
@@ -146,7 +147,8 @@ local function base32(bytes)
     return table.concat(text)
 end
 
--- A place in a payload (nil for an empty one) from which fields are read one after another. Once something is missing, nothing more is read.
+-- A position in a payload (nil for an empty one) from which fields are read one after another. Once something is
+-- missing, nothing more is read.
 local Reader = {}
 Reader.__index = Reader
 
@@ -181,7 +183,7 @@ function Reader:number(field, count, what)
     return range:uint()
 end
 
--- Text behind its length in one byte.
+-- Reads text that follows its length, which is one byte.
 function Reader:text(field, what)
     local range = self:take(1, what)
     if range == nil then return nil end
@@ -289,22 +291,22 @@ dissect[0x04] = function(r, context)
 end
 
 dissect[0x05] = function(r)
-    local told = standing(r)
+    local counts = standing(r)
     r:finish("an acknowledgement")
-    return told and told.words or ""
+    return counts and counts.words or ""
 end
 
--- Where one side says what it has, the other goes on counting from there.
-local function begin_counting(context, told)
-    if told == nil or not context.first_pass then return end
-    for lane = 0, 1 do context.state.next[(1 - context.side) .. "/" .. lane] = told[lane] + 1 end
+-- When one side says what it has received, the other continues to count from there.
+local function begin_counting(context, counts)
+    if counts == nil or not context.first_pass then return end
+    for lane = 0, 1 do context.state.next[(1 - context.side) .. "/" .. lane] = counts[lane] + 1 end
 end
 
 local function request(r, context)
     local conversation = r:number(f.conversation, 8, "a request's conversation")
     local attempt = r:number(f.attempt, 8, "a request's attempt")
-    local told = standing(r)
-    begin_counting(context, told)
+    local counts = standing(r)
+    begin_counting(context, counts)
     r:number(f.timeout, 4, "a request's timeout")
     local count = r:number(f.context_length, 2, "an invitation's context")
     if count ~= nil and count > context_limit then
@@ -313,8 +315,8 @@ local function request(r, context)
     local words = count ~= nil and count > 0 and r:take(count, "an invitation's context")
     if words then r.tree:add(f.context, words) end
     r:finish("a request")
-    if told == nil then return "" end
-    return "conversation " .. conversation:tohex() .. ", attempt " .. tostring(attempt) .. ", " .. told.words
+    if counts == nil then return "" end
+    return "conversation " .. conversation:tohex() .. ", attempt " .. tostring(attempt) .. ", " .. counts.words
 end
 
 dissect[0x06] = function(r, context) return request(r, context) end
@@ -323,11 +325,11 @@ dissect[0x09] = function(r, context) return request(r, context) end
 dissect[0x07] = function(r, context)
     local conversation = r:number(f.conversation, 8, "an acceptance's conversation")
     r:number(f.attempt, 8, "an acceptance's attempt")
-    local told = standing(r)
-    begin_counting(context, told)
+    local counts = standing(r)
+    begin_counting(context, counts)
     r:finish("an acceptance")
-    if told == nil then return "" end
-    return "conversation " .. conversation:tohex() .. ", " .. told.words
+    if counts == nil then return "" end
+    return "conversation " .. conversation:tohex() .. ", " .. counts.words
 end
 
 dissect[0x08] = function(r)
@@ -349,14 +351,14 @@ dissect[0x0A] = function(r)
     elseif kind == 5 then
         r:number(f.pair_refusal, 1, "the reason of a refused pairing")
     elseif kind ~= 4 then
-        -- Of a later version; it is refused, and breaks no rule.
+        -- It is from a later version: it is refused, and breaks no rule.
         return "message of kind " .. kind
     end
     r:finish("a pairing message")
     return pairing_kinds[kind]
 end
 
--- The number of the message that begins here, and of the lane's next one.
+-- Returns the number of the message that begins here, and advances the lane's counter.
 local function message_number(context, lane)
     local place = context.number .. "/" .. context.offset
     local row = context.side .. "/" .. lane
@@ -401,7 +403,7 @@ dissect[0x20] = function(r, context)
     return context.length .. " bytes"
 end
 
--- Those of which the beginning is of use where not all was captured.
+-- The frames whose beginning is useful even if not all of it was captured.
 local readable_in_part = { [0x10] = true, [0x11] = true, [0x14] = true, [0x15] = true, [0x20] = true }
 
 local function dissect_preface(tvb, tree, context)
@@ -420,7 +422,7 @@ local function dissect_preface(tvb, tree, context)
     return "preface"
 end
 
--- One frame; `tvb` holds its header and as much of its payload as there is.
+-- Dissects one frame. `tvb` holds its header and as much of its payload as there is.
 local function dissect_frame(tvb, tree, context)
     local length = tvb:range(0, 3):uint()
     local type = tvb:range(3, 1):uint()
@@ -465,7 +467,7 @@ local function dissect_frame(tvb, tree, context)
     return words == "" and name or name .. " (" .. words .. ")"
 end
 
--- A packet of `nigh trace --pcapng`.
+-- Dissects a packet of `nigh trace --pcapng`.
 function nigh.dissector(tvb, pinfo, tree)
     if tvb:len() < 16 or tvb:range(0, 1):uint() ~= 1 then return 0 end
     local header = tvb:range(4, 4):uint()
@@ -511,7 +513,7 @@ local function is_preface(tvb)
     return tvb:len() >= 8 and tvb:range(0, 4):string() == "NIGH" and tvb:range(4, 1):uint() == 1
 end
 
--- The strongest kind that both accept; nil before both have said it.
+-- Returns the strongest kind of security that both accept; nil before both prefaces have come.
 local function security_of(state)
     local ours, theirs = state.preface[0], state.preface[1]
     if ours == nil or theirs == nil then return nil end
@@ -521,7 +523,8 @@ local function security_of(state)
     return "none"
 end
 
--- What both prefaces say, or before that the sender's own: one that accepts TLS alone begins with it at once.
+-- Decides by both prefaces or, before both have come, by the sender's own: a side that accepts only TLS begins it at
+-- once.
 local function is_tls(state, side)
     local agreed = security_of(state)
     if agreed ~= nil then return agreed == "tls" end
@@ -537,7 +540,7 @@ function stream.dissector(tvb, pinfo, tree)
     local side = state.dialler == pinfo.src_port .. "/" .. tostring(pinfo.src) and 1 or 0
     pinfo.cols.protocol = "NIGH"
     local offset = 0
-    local told = {}
+    local infos = {}
     while offset < tvb:len() do
         local left = tvb:len() - offset
         local context = {
@@ -552,7 +555,7 @@ function stream.dissector(tvb, pinfo, tree)
             return tvb:len()
         end
         if begins then
-            told[#told + 1] = dissect_preface(rest:range(0, 8):tvb(), tree, context)
+            infos[#infos + 1] = dissect_preface(rest:range(0, 8):tvb(), tree, context)
             offset = offset + 8
         elseif is_tls(state, side) then
             Dissector.get("tls"):call(rest, pinfo, tree)
@@ -569,11 +572,11 @@ function stream.dissector(tvb, pinfo, tree)
                 pinfo.desegment_len = whole - left
                 return tvb:len()
             end
-            told[#told + 1] = dissect_frame(rest:range(0, whole):tvb(), tree, context)
+            infos[#infos + 1] = dissect_frame(rest:range(0, whole):tvb(), tree, context)
             offset = offset + whole
         end
     end
-    if #told > 0 then pinfo.cols.info = table.concat(told, ", ") end
+    if #infos > 0 then pinfo.cols.info = table.concat(infos, ", ") end
     return tvb:len()
 end
 

@@ -1,9 +1,9 @@
 import NighCore
 
-/// What a person should know about Bluetooth here and now, in the order it can break: what the transport stands on, step by step up
-/// to the first that is missing, and on top of that what it does itself.
+/// The diagnosis of the transport. It lists the requirements, each of which builds on the one before, up to the first
+/// that is missing. If all are met, it continues with what the transport itself does.
 enum BluetoothDiagnosis {
-    /// What the transport stands on, each on the one before it.
+    /// What the transport requires. Each step builds on the one before.
     private enum Step: String, CaseIterable {
         case kernel
         case bus = "dbus"
@@ -13,7 +13,7 @@ enum BluetoothDiagnosis {
         case radio = "unblocked"
         case power = "powered"
 
-        /// The step that a fault is about.
+        /// The step that a fault belongs to.
         init(of fault: BluetoothFault) {
             self =
                 switch fault {

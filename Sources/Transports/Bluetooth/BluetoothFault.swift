@@ -1,36 +1,36 @@
 import Glibc
 import NighCore
 
-/// What can be wrong with Bluetooth, each with its own words and the one thing to do about it. docs/transports/bluetooth.md has
-/// them as a table.
+/// What can be wrong with Bluetooth. Each case has its own cause and advice; docs/transports/bluetooth.md lists them in
+/// a table.
 enum BluetoothFault: Error, Hashable {
-    /// The kernel has no Bluetooth in it.
+    /// The kernel has no Bluetooth support.
     case noKernelSupport
-    /// There is no system bus.
+    /// The D-Bus system bus is not available.
     case noBus(BusFault)
-    /// bluetoothd does not run.
+    /// bluetoothd is not running.
     case noDaemon
     /// No adapter is plugged in.
     case noAdapter
-    /// The adapter that was asked for is not there.
+    /// The adapter that the options name does not exist.
     case noSuchAdapter(String, known: [String])
     /// The adapter is powered off.
     case switchedOff(String)
-    /// A radio switch holds the adapter off.
+    /// A radio switch (rfkill) blocks the adapter.
     case blocked(String)
     /// The system does not let this program talk to bluetoothd.
     case notPermitted(BusFault)
-    /// The device's program of this service has gone, or was never there.
+    /// The device does not offer the service: its program has ended, or never ran.
     case notOffered
-    /// bluetoothd said something else.
+    /// bluetoothd reported another error.
     case daemon(BusFault)
-    /// A socket said so: an `errno`.
+    /// A socket operation failed with this `errno`.
     case socket(Int32)
 
-    /// What a call over the bus failed with.
+    /// The fault behind an error of a call over the bus.
     init(_ fault: BusFault) {
         switch fault.name {
-        // The bus says so of a call when whoever should have answered it has gone.
+        // The bus reports these when the process that should have answered the call is gone.
         case "org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner",
             "org.freedesktop.DBus.Error.NoReply":
             self = .noDaemon
@@ -44,12 +44,12 @@ enum BluetoothFault: Error, Hashable {
         }
     }
 
-    /// As an error of that stage, about `peer`.
+    /// The fault as an error at `stage`, about `peer`.
     func error(_ stage: NighError.Stage, about peer: String? = nil) -> NighError {
         NighError(stage, cause, peer: peer, transport: BluetoothTransport.schemeName, advice: advice)
     }
 
-    /// Why it failed.
+    /// What is wrong, as the cause of an error.
     var cause: NighError.Cause {
         switch self {
         case .noKernelSupport: .unavailable("this kernel has no Bluetooth")
@@ -67,7 +67,7 @@ enum BluetoothFault: Error, Hashable {
         }
     }
 
-    /// What to do about it, where there is something to do.
+    /// What to do about it; nil if there is nothing to do.
     var advice: String? {
         switch self {
         case .noKernelSupport: "load it with `modprobe -a bluetooth rfcomm`, or use another transport"
@@ -85,7 +85,7 @@ enum BluetoothFault: Error, Hashable {
         }
     }
 
-    /// The last part of a name on the bus.
+    /// The last part of a D-Bus error name.
     private static func short(_ name: String) -> String { String(name.split(separator: ".").last ?? "") }
 
     private static func cause(of number: Int32) -> NighError.Cause {

@@ -1,19 +1,21 @@
 import NighCore
 
-/// What can be chosen about the transport `bluetooth`.
+/// Options of the transport `bluetooth`.
 public struct BluetoothOptions: Sendable {
-    /// The adapter to use, such as `hci1`; the first that is switched on when nil.
+    /// The adapter to use, such as `hci1`. Nil means the first that is switched on.
     public var adapter: String?
-    /// Whether to make this machine discoverable while it advertises. Without, it is found only by devices it is paired with.
+    /// Whether to make this machine discoverable while it advertises. If not, only devices that it is paired with find
+    /// it.
     public var makesDiscoverable: Bool
-    /// How often a device with sessions is asked whether it still has them; a second at least.
+    /// The time between two queries to a device that has sessions, and between two inquiries; at least 1 s.
     public var interval: Duration
-    /// A device to be seen without being found, by its address.
+    /// The addresses of peers' devices that the transport reports without having discovered them.
     public var knownAddresses: [TransportAddress]
-    /// Who answers when devices want to be paired; nobody when nil, which is enough: a session secures its links itself.
+    /// How to answer devices that want to pair. Nil means not at all, which is enough: a session secures its links
+    /// itself.
     public var pairing: BluetoothPairing?
 
-    /// All of it.
+    /// Creates options; each parameter sets the property of the same name.
     public init(
         adapter: String? = nil, makesDiscoverable: Bool = true, interval: Duration = .seconds(10),
         knownAddresses: [TransportAddress] = [], pairing: BluetoothPairing? = nil
@@ -25,7 +27,7 @@ public struct BluetoothOptions: Sendable {
         self.pairing = pairing
     }
 
-    /// The options a spec may carry, for the registry.
+    /// The options that a spec can carry, with their help texts, for the registry.
     static let keys = [
         "adapter": "the adapter to use, such as hci1; the first that is switched on when left out",
         "device": "a peer known by hand: its device's address, such as 00:11:22:33:44:55",
@@ -34,7 +36,7 @@ public struct BluetoothOptions: Sendable {
         "pairing": "none or just-works: how a device that wants to be paired is answered; none when left out",
     ]
 
-    /// What the options of a spec say.
+    /// Reads the options of a spec.
     init(_ spec: TransportSpec) throws(NighError) {
         self.init()
         if let name = spec.options["adapter"] {
@@ -76,26 +78,27 @@ public struct BluetoothOptions: Sendable {
     }
 }
 
-/// How this machine answers a device that wants to be paired on the level of Bluetooth.
+/// How this machine answers a device that wants to pair at the Bluetooth level.
 public struct BluetoothPairing: Sendable {
-    /// What is asked: a device, and six digits where both sides show some.
+    /// A request to pair: the device, and six digits if both sides show some.
     public struct Request: Sendable {
-        /// The other device's address, as `00:11:22:33:44:55`.
+        /// The other device's address, such as `00:11:22:33:44:55`.
         public let device: String
-        /// What both screens show; nil where there is nothing to compare.
+        /// The digits on both screens; nil if there is nothing to compare.
         public let digits: String?
     }
 
-    /// Whether the other side has a screen that the digits can be compared with.
+    /// Whether a person can compare digits on this machine. The agent states this ability to bluetoothd.
     let comparesDigits: Bool
-    /// Asked on the loop; the answer may be given later and on any thread, once.
+    /// Decides about a request. It is called on the loop, and calls `answer` once, at once or later, on any thread.
     let decide: @Sendable (Request, _ answer: @escaping @Sendable (Bool) -> Void) -> Void
 
-    /// Every device is let in without a word. Keeps out nobody; the session's own security is on top of it.
+    /// Accepts every device without asking. It keeps nobody out; the session's own security applies on top of it.
     public static let justWorks = BluetoothPairing(comparesDigits: false) { _, answer in answer(true) }
 
-    /// A person compares six digits on both screens. `decide` is called on the session's loop with what to show, and answers when
-    /// the person has: on any thread, once. bluetoothd itself gives up after about half a minute.
+    /// Lets a person compare six digits on both screens. `decide` is called on the session's loop with what to show. It
+    /// calls `answer` once, on any thread, when the person has decided. bluetoothd itself gives up after about half a
+    /// minute.
     public static func comparison(
         _ decide: @escaping @Sendable (Request, _ answer: @escaping @Sendable (Bool) -> Void) -> Void
     ) -> BluetoothPairing {

@@ -1,24 +1,26 @@
 import NighCore
 import NighUV
 
-/// Pipes over Bluetooth's RFCOMM, between machines whose adapters hear each other. It runs on a `UVEventLoop` and on no other loop.
+/// Opens pipes over Bluetooth's RFCOMM between machines whose adapters are in range of each other. It runs on a
+/// `UVEventLoop` and on no other loop.
 ///
-/// bluetoothd is asked, over D-Bus, for what only it can do: which adapters there are, who is around, and to keep a record in this
-/// machine's service discovery. Everything else are sockets of this program's own: it listens on a channel that it draws,
-/// asks devices for their records, connects. So each failure comes with its plain reason, pipes outlive a restart of bluetoothd,
-/// and several programs of one service can be on one machine.
+/// The transport asks bluetoothd, over D-Bus, only for what bluetoothd alone can do: which adapters exist, which
+/// devices are nearby, and keeping a record in this machine's service discovery. For everything else it uses its own
+/// sockets: it listens on a random channel, asks devices for their records, and connects. So each failure comes with a
+/// plain reason, pipes survive a restart of bluetoothd, and several programs of one service can run on one machine.
 ///
-/// All state is confined to the loop from `start` on; hence `@unchecked Sendable`.
+/// `@unchecked Sendable`: all state is confined to the loop from `start` on.
 public final class BluetoothTransport: @unchecked Sendable {
     package static let schemeName = "bluetooth"
 
-    /// For the registry: `bluetooth`, `bluetooth:adapter=hci1`, `bluetooth:device=00:11:22:33:44:55`.
+    /// The transport's entry for the registry. Specs are `bluetooth`, `bluetooth:adapter=hci1`,
+    /// `bluetooth:device=00:11:22:33:44:55`.
     public static let registryEntry = TransportRegistry.Entry(
         scheme: schemeName, summary: "Bluetooth (RFCOMM), found by inquiry and service discovery",
         options: BluetoothOptions.keys,
         make: { spec throws(NighError) in BluetoothTransport(try BluetoothOptions(spec)) })
 
-    /// No datagrams; slower than a network, so it comes after one.
+    /// No datagrams; ranks after networks, because it is slower.
     public let capabilities = TransportCapabilities(
         datagrams: false, typicalMTU: 1_000, typicalLatency: .milliseconds(30),
         expectedConnectTime: .seconds(2), priority: 200)
@@ -39,12 +41,12 @@ public final class BluetoothTransport: @unchecked Sendable {
     let options: BluetoothOptions
     private(set) var running: Running?
     private var isStarted = false
-    /// The loop that was given is none that this transport can run on.
+    /// Set if `start` got a loop that this transport cannot run on.
     private var foreign: ForeignLoop?
     private var advertisement: Advertisement?
     private var toldFault: BluetoothFault?
 
-    /// What routes were found by.
+    /// The adapter and the generation of bluetoothd through which the current routes were found.
     private struct Footing: Equatable {
         var path: String?
         var generation = 0
@@ -52,18 +54,18 @@ public final class BluetoothTransport: @unchecked Sendable {
 
     private var footing = Footing()
     private var browsed: ServiceName?
-    /// How often a search was begun or ended.
+    /// How many times a search has begun or ended.
     private var searchCount = 0
     private(set) var pipes: [ObjectIdentifier: RFCOMMPipe] = [:]
 
-    /// A transport with these options.
+    /// Creates a transport with these options.
     public init(_ options: BluetoothOptions = BluetoothOptions()) { self.options = options }
 
     private func begin(on loop: UVEventLoop, _ events: any TransportEvents) {
         let bluez = BlueZ(on: loop, adapter: options.adapter, events: self)
         let search = PeerSearch(
             bluez, interval: max(Moment.Span(options.interval), .seconds(1)), on: loop,
-            told: { [weak self] in self?.tell($0) },
+            told: { [weak self] in self?.report($0) },
             failed: { [weak self] in self?.browsingFailed($0) })
         running = Running(
             loop: loop, events: events, bluez: bluez, search: search,
@@ -111,7 +113,8 @@ public final class BluetoothTransport: @unchecked Sendable {
         }
     }
 
-    /// Has the record say what is advertised, and where this side listens.
+    /// Registers a record of what is advertised and where this side listens, and makes the adapter discoverable if the
+    /// options say so.
     private func publish(_ listener: RFCOMMListener) {
         guard let running, let advertisement else { return }
         running.registration.want(
@@ -139,7 +142,7 @@ public final class BluetoothTransport: @unchecked Sendable {
     private func pipe(of socket: BluetoothSocket) throws(BluetoothFault) -> RFCOMMPipe {
         guard let running, let adapter = running.bluez.ground.adapter else { throw .noAdapter }
         let pipe = try RFCOMMPipe(socket, by: adapter, on: running.loop)
-        // That the last pipe to the same device has ended is told before there is the next.
+        // The end of an earlier pipe to the same device must be reported before the next pipe opens.
         for other in Array(pipes.values) where other.device == pipe.device { other.endIfOver() }
         pipes[ObjectIdentifier(pipe)] = pipe
         running.search.pipeOpened(to: pipe.device)
@@ -165,12 +168,12 @@ public final class BluetoothTransport: @unchecked Sendable {
         }
     }
 
-    // MARK: Looking
+    // MARK: Browsing
 
-    private func tell(_ changes: [SightingChange]) {
+    private func report(_ changes: [SightingChange]) {
         let search = searchCount
         for change in changes {
-            // Whoever is told may look no more, or anew.
+            // The receiver of a report may stop or restart browsing.
             guard let running, search == searchCount else { return }
             running.events.tell(change, by: self)
         }
@@ -181,7 +184,7 @@ public final class BluetoothTransport: @unchecked Sendable {
         running.events.browsingFailed(error, by: self)
     }
 
-    private func tellKnownAddresses() {
+    private func reportKnownAddresses() {
         for address in options.knownAddresses {
             guard let running, browsed != nil else { return }
             running.events.addressKnown(address, by: self)
@@ -195,7 +198,7 @@ extension BluetoothTransport: BlueZEvents {
         if let adapter = old.adapter, adapter.path != running.bluez.ground.adapter?.path {
             breakPipes(of: adapter)
         }
-        // What an adapter says of itself, such as that it is discoverable, changes nothing about what it has heard.
+        // The adapter's own properties, such as whether it is discoverable, do not affect which devices it has seen.
         let ground = Footing(path: running.bluez.ground.adapter?.path, generation: running.bluez.generation)
         if ground != footing {
             footing = ground
@@ -207,16 +210,17 @@ extension BluetoothTransport: BlueZEvents {
         running.retention.groundChanged()
         running.agent?.groundChanged()
         if running.bluez.ground.adapter != nil { listen() } else { running.listening.stop() }
-        tellCondition()
+        reportCondition()
     }
 
-    /// Pipes by an adapter that is off will not come back; the kernel says so of some of them only after a while.
+    /// Ends the pipes when an adapter is off. They cannot recover, and the kernel reports some of them only after a
+    /// while.
     private func breakPipes(of adapter: BlueZObjects.Adapter) {
         guard let index = adapter.index, !RadioSwitch.isUp(index) else { return }
         for pipe in Array(pipes.values) { pipe.breakOff(.switchedOff(adapter.name)) }
     }
 
-    private func tellCondition() {
+    private func reportCondition() {
         guard let running else { return }
         let fault = running.bluez.ground.fault
         guard fault != toldFault else { return }
@@ -235,7 +239,7 @@ extension BluetoothTransport: BlueZEvents {
     }
 }
 
-// What these do stands with the protocol.
+// Documented by the protocol.
 // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
 extension BluetoothTransport: Transport {
     public var scheme: String { Self.schemeName }
@@ -273,7 +277,7 @@ extension BluetoothTransport: Transport {
         searchCount += 1
         running.search.begin(service)
         guard !options.knownAddresses.isEmpty else { return }
-        running.loop.execute { [weak self] in self?.tellKnownAddresses() }
+        running.loop.execute { [weak self] in self?.reportKnownAddresses() }
     }
 
     public func stopBrowsing() {

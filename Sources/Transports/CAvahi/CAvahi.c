@@ -24,7 +24,7 @@ static void open_library(Library *library, const char *name) {
 static void find(Library *library, const char *symbol, void *slot) {
     if (!library->handle) return;
     void *address = dlsym(library->handle, symbol);
-    // A data pointer is copied over a function pointer, as POSIX wants dlsym to be used.
+    // Copies a data pointer over a function pointer, which is how POSIX wants dlsym to be used.
     if (address) memcpy(slot, &address, sizeof address);
     else note_problem(library);
 }

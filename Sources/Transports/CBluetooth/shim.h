@@ -1,5 +1,5 @@
 #pragma once
-// Only constants and the shapes of addresses are taken from here; nothing of the library is called.
+// Only constants and the layouts of addresses are used; no function of the library is called.
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <bluetooth/bluetooth.h>
@@ -7,7 +7,7 @@
 #include <bluetooth/l2cap.h>
 #include <bluetooth/rfcomm.h>
 
-// What stands in the headers as macros that Swift cannot read.
+// The headers have these as macros, which Swift cannot read.
 
 static inline int bluetooth_get_device_info(int descriptor, struct hci_dev_info *info) {
     return ioctl(descriptor, HCIGETDEVINFO, info);

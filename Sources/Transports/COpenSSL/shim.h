@@ -8,7 +8,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
-// What OpenSSL offers as macros only, which Swift cannot call.
+// OpenSSL has these as macros only, which Swift cannot call.
 
 static inline int openssl_allow_only_tls13(SSL_CTX *context) {
     return SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION)
@@ -36,7 +36,7 @@ static inline int openssl_set_ticket_keys(SSL_CTX *context, void *keys, size_t b
     return (int)SSL_CTX_set_tlsext_ticket_keys(context, keys, byteCount);
 }
 
-/// Without it no session ids are made up and no change_cipher_spec records are sent for the sake of middleboxes.
+/// Turns off what only serves middleboxes: invented session ids and change_cipher_spec records.
 static inline void openssl_omit_middlebox_compatibility(SSL_CTX *context) {
     SSL_CTX_clear_options(context, SSL_OP_ENABLE_MIDDLEBOX_COMPAT);
 }

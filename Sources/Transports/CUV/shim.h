@@ -9,7 +9,7 @@
 #include <netinet/tcp.h>
 #include <sys/timerfd.h>
 
-/* The flags of a getifaddrs entry and its two addresses behind unions and macros, as plain functions. */
+/* The flags of a getifaddrs entry, as plain functions. */
 static inline unsigned char nigh_is_up(const struct ifaddrs *entry) {
     return (entry->ifa_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
 }
@@ -17,8 +17,8 @@ static inline unsigned char nigh_is_loopback(const struct ifaddrs *entry) {
     return (entry->ifa_flags & IFF_LOOPBACK) != 0;
 }
 
-// The C library has it, but shows it to programs of its own dialect only.
+// The C library has this function, but declares it only with its GNU extensions.
 extern int accept4(int listener, struct sockaddr *address, socklen_t *size, int flags);
 
-/* A connection that came, non-blocking and closed at exec. */
+/* Accepts a connection that is non-blocking and closed at exec. */
 static inline int nigh_accept(int listener) { return accept4(listener, 0, 0, SOCK_NONBLOCK | SOCK_CLOEXEC); }

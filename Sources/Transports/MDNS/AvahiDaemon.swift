@@ -2,17 +2,17 @@ import CAvahi
 import NighCore
 import NighUV
 
-/// Asks the avahi-daemon of this machine, over D-Bus.
+/// Uses the avahi-daemon of this machine, over D-Bus.
 ///
-/// libavahi-client waits inside its calls for the daemon's answer, up to 25 seconds when the daemon hangs. So it is called on
-/// a thread of its own (`AvahiDaemonLine`), and this is what stands on the loop: calls and events cross between the two. What is
-/// not answered in time makes the daemon count as down.
+/// libavahi-client waits inside its calls for the daemon's answer, up to 25 seconds when the daemon hangs. So it runs
+/// on a thread of its own (`AvahiDaemonLine`), and this object stands for it on the loop: calls and events cross
+/// between the two. If a call is not answered in time, the daemon counts as down.
 ///
 /// `@unchecked Sendable`: confined to the loop.
 final class AvahiDaemon: DiscoveryBackend, @unchecked Sendable {
     /// How long a call may take before the daemon counts as hung.
     static let patience = Moment.Span.seconds(2)
-    /// How long until a thread that could not be had is tried again.
+    /// The pause before another attempt to start the thread.
     static let threadRetry = Moment.Span.seconds(1)
 
     private let loop: any EventLoop
@@ -34,7 +34,8 @@ final class AvahiDaemon: DiscoveryBackend, @unchecked Sendable {
     }
 
     let kind = DiscoveryCondition.Way.daemon
-    // avahi-daemon keeps 1,024 objects for one program (objects-per-client-max); four for each instance and some for oneself.
+    // avahi-daemon keeps 1,024 objects for one program (objects-per-client-max). Each instance takes four, and this
+    // program's own service some.
     let instanceLimit = 200
 
     func start(_ events: any DiscoveryBackendEvents) {
@@ -45,7 +46,7 @@ final class AvahiDaemon: DiscoveryBackend, @unchecked Sendable {
     private func open() {
         do throws(NighError) {
             line = try AvahiDaemonLine(interface: interface) { event in
-                self.loop.execute { self.heard(event) }
+                self.loop.execute { self.handle(event) }
             }
             send { $0.connect() }
         } catch {
@@ -61,7 +62,7 @@ final class AvahiDaemon: DiscoveryBackend, @unchecked Sendable {
         events = nil
         if let timer { loop.cancel(timer) }
         timer = nil
-        // It ends by itself: nobody here waits for a daemon that hangs.
+        // It ends by itself, so nothing here waits for a daemon that hangs.
         line?.end()
         line = nil
     }
@@ -91,7 +92,7 @@ final class AvahiDaemon: DiscoveryBackend, @unchecked Sendable {
     }
 
     func addressesChanged() {
-        // The daemon watches its interfaces itself; only the number behind a name may be another one now.
+        // The daemon watches its interfaces itself; only the index behind the interface's name may have changed.
         if interface != nil { send { $0.checkInterface() } }
     }
 
@@ -102,7 +103,7 @@ final class AvahiDaemon: DiscoveryBackend, @unchecked Sendable {
             advice: problem?.advice)
     }
 
-    // MARK: Crossing
+    // MARK: Between the threads
 
     private func send(_ call: @escaping @Sendable (AvahiDaemonLine) -> Void) {
         guard let line else { return }
@@ -123,7 +124,7 @@ final class AvahiDaemon: DiscoveryBackend, @unchecked Sendable {
                 NighError(
                     .starting, .unavailable("avahi-daemon does not answer"),
                     advice: "`systemctl restart avahi-daemon`, \(AvahiProblem.embeddedAdvice)"))
-            // Whatever it still answers to what was asked is about a daemon given up.
+            // Any later answer to these calls concerns a daemon that has been given up.
             self.line?.startOver()
         }
     }
@@ -137,7 +138,7 @@ final class AvahiDaemon: DiscoveryBackend, @unchecked Sendable {
         if isNews { events?.backendDown(self, error) }
     }
 
-    private func heard(_ event: AvahiDaemonLine.Event) {
+    private func handle(_ event: AvahiDaemonLine.Event) {
         guard let events else { return }
         switch event {
         case .answered(let number):

@@ -3,12 +3,13 @@ import Glibc
 import NighCore
 import NighUV
 
-/// libavahi-client on a thread of its own, where it may wait for the daemon as long as it likes.
+/// Runs libavahi-client on a thread of its own, where it may wait for the daemon without limit.
 ///
-/// A client whose daemon or D-Bus has gone is of no more use: it is freed and another one is made, which waits for the daemon to
-/// come.
+/// A client cannot be used any more once its daemon or D-Bus is gone. It is then freed, and a new client is made, which
+/// waits for the daemon.
 ///
-/// `@unchecked Sendable`: but for `perform`, `startOver` and `end` everything happens on the loop that this makes.
+/// `@unchecked Sendable`: apart from `perform`, `startOver` and `end`, everything happens on the loop that this object
+/// makes.
 final class AvahiDaemonLine: @unchecked Sendable {
     enum Event: Sendable {
         case answered(UInt64)
@@ -23,7 +24,7 @@ final class AvahiDaemonLine: @unchecked Sendable {
 
     static let firstRetry = Moment.Span.milliseconds(250)
     static let longestRetry = Moment.Span.seconds(5)
-    /// What connecting may open: the libraries, one after the other, and the bus.
+    /// The descriptors that connecting may open: for the libraries, one after the other, and for the bus.
     private static let descriptorsNeeded = 4
 
     private let loop: UVEventLoop
@@ -34,7 +35,7 @@ final class AvahiDaemonLine: @unchecked Sendable {
     private var library: CAvahiClientFunctions?
     private var client: OpaquePointer?
     private var clientNumber: UInt64 = 0
-    /// A client that is being made calls back before it is known.
+    /// A client calls back while it is being made, before `client` is set.
     private var state: AvahiClientState?
     private var isConnecting = false
     private var interface: Int32 = -1
@@ -45,7 +46,7 @@ final class AvahiDaemonLine: @unchecked Sendable {
     private var pause = AvahiDaemonLine.firstRetry
     private var isEnded = false
 
-    /// One record browser; the library holds it by its address.
+    /// One record browser. The library refers to it by its address.
     private final class Watch {
         let number: UInt64
         unowned let line: AvahiDaemonLine
@@ -57,7 +58,7 @@ final class AvahiDaemonLine: @unchecked Sendable {
         }
     }
 
-    /// Fails where the system has no descriptor or no thread to give.
+    /// Throws if the system has no descriptor or no thread left.
     init(interface: String?, tell: @escaping @Sendable (Event) -> Void) throws(NighError) {
         loop = try UVEventLoop.make()
         interfaceName = interface
@@ -65,7 +66,7 @@ final class AvahiDaemonLine: @unchecked Sendable {
         polling = AvahiPolling(on: loop)
     }
 
-    // MARK: From the other thread
+    // MARK: Calls from the other thread
 
     func perform(_ call: @escaping @Sendable (AvahiDaemonLine) -> Void, number: UInt64) {
         loop.execute {
@@ -75,7 +76,7 @@ final class AvahiDaemonLine: @unchecked Sendable {
         }
     }
 
-    /// Lets go of everything, once the daemon lets it, and connects anew.
+    /// Releases everything as soon as the daemon allows it, and connects again.
     func startOver() {
         loop.execute {
             guard !self.isEnded else { return }
@@ -84,7 +85,7 @@ final class AvahiDaemonLine: @unchecked Sendable {
         }
     }
 
-    /// Lets go of everything, once the daemon lets it, and of the thread.
+    /// Releases everything as soon as the daemon allows it, and ends the thread.
     func end() {
         loop.execute {
             self.isEnded = true
@@ -100,7 +101,7 @@ final class AvahiDaemonLine: @unchecked Sendable {
             tell(.down(shortage))
             return retryLater()
         }
-        // Not before it is known that there are descriptors: what could not be loaded once is not tried again.
+        // Only after the check for descriptors, because a library that could not be loaded once is not tried again.
         library = CAvahiClient()?.pointee
         guard let library else {
             return tell(
@@ -142,7 +143,7 @@ final class AvahiDaemonLine: @unchecked Sendable {
     private func changed(_ changed: OpaquePointer?, _ state: AvahiClientState) {
         self.state = state
         guard !isConnecting, changed == client else { return }
-        // The library is in the middle of something, and may have to be freed.
+        // The library is in the middle of a call, and the client may have to be freed.
         loop.execute { [number = clientNumber] in
             guard number == self.clientNumber, self.state == state else { return }
             self.act(on: state)
@@ -164,7 +165,7 @@ final class AvahiDaemonLine: @unchecked Sendable {
         case AVAHI_CLIENT_FAILURE:
             fail(library.client_errno(client))
         default:
-            // The daemon's host is getting its name; it runs after that.
+            // The daemon is still choosing its host name; it runs after that.
             break
         }
     }
@@ -190,7 +191,7 @@ final class AvahiDaemonLine: @unchecked Sendable {
         self.client = nil
         state = nil
         group = nil
-        // Frees what was made with it, too; the daemon withdraws what was published.
+        // This also frees everything made with the client, and the daemon withdraws what was published.
         library.client_free(client)
         watches = [:]
     }
@@ -200,7 +201,7 @@ final class AvahiDaemonLine: @unchecked Sendable {
         return AvahiProblem.error(code, stage, words: words)
     }
 
-    // MARK: Asking
+    // MARK: Browsing
 
     func watch(_ question: Question, as number: UInt64) {
         guard let library, let client else { return }
@@ -213,7 +214,7 @@ final class AvahiDaemonLine: @unchecked Sendable {
                 guard let context else { return }
                 let place = RecordChange.Place(interface: interface, version: version)
                 let watch = Unmanaged<Watch>.fromOpaque(context).takeUnretainedValue()
-                watch.line.told(
+                watch.line.browserChanged(
                     watch.number, place, event, UnsafeRawBufferPointer(start: data, count: size))
             }, Unmanaged.passUnretained(watch).toOpaque())
         guard watch.browser == nil else { return }
@@ -228,7 +229,7 @@ final class AvahiDaemonLine: @unchecked Sendable {
         _ = withExtendedLifetime(watch) { library.record_browser_free(browser) }
     }
 
-    private func told(
+    private func browserChanged(
         _ number: UInt64, _ place: RecordChange.Place, _ event: AvahiBrowserEvent,
         _ data: UnsafeRawBufferPointer
     ) {
@@ -239,7 +240,8 @@ final class AvahiDaemonLine: @unchecked Sendable {
         case AVAHI_BROWSER_FAILURE:
             guard let library, let client else { return }
             tell(.watchFailed(number, error(library.client_errno(client), .browsing)))
-            // The daemon counts it among this client's objects until it is let go; Avahi is still using it here.
+            // The daemon counts it among this client's objects until it is freed. Avahi is still using it during this
+            // call.
             loop.execute { self.unwatch(number) }
         default:
             break
@@ -298,7 +300,7 @@ final class AvahiDaemonLine: @unchecked Sendable {
         case AVAHI_ENTRY_GROUP_ESTABLISHED:
             tell(.stands(groupNumber))
         case AVAHI_ENTRY_GROUP_COLLISION:
-            // The library is still at it.
+            // The library is still using the group.
             loop.execute { [number = groupNumber] in
                 guard number == self.groupNumber, self.group != nil else { return }
                 self.unpublish()

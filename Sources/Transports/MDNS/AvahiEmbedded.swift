@@ -3,17 +3,17 @@ import Glibc
 import NighCore
 import NighUV
 
-/// Avahi's own mDNS stack inside this process, for machines on which no avahi-daemon runs.
+/// Runs Avahi's own mDNS stack inside this process, for machines without a running avahi-daemon.
 ///
-/// It never blocks and lives on the loop of whoever uses it. Its host has a name of its own, drawn at random: a second stack
-/// of one host must not publish under the name that the first one has.
+/// It never blocks, and runs on the loop of its owner. Its host has a random name, because a second stack on one host
+/// must not publish under the name of the first.
 ///
 /// `@unchecked Sendable`: confined to the loop.
 final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
-    /// How long until a stack that could not be made is tried again.
+    /// The pause before another attempt to make the stack.
     static let retry = Moment.Span.seconds(5)
-    /// What a stack may open: four UDP sockets, one for netlink, and some that are closed again. Without the one for netlink Avahi 0.8 stops
-    /// the program.
+    /// The descriptors that a stack may open: four UDP sockets, one for netlink, and some that are closed again.
+    /// Without the one for netlink, Avahi 0.8 stops the program.
     private static let descriptorsNeeded = 8
 
     private let loop: UVEventLoop
@@ -37,7 +37,7 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
         let bytes: [UInt8]
     }
 
-    /// One record browser; Avahi holds it by its address.
+    /// One record browser. Avahi refers to it by its address.
     private final class Watch {
         let number: UInt64
         unowned let owner: AvahiEmbedded
@@ -48,16 +48,16 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
             self.owner = owner
         }
 
-        func told(
+        func changed(
             _ place: RecordChange.Place, _ event: AvahiBrowserEvent,
             _ record: UnsafeMutablePointer<AvahiRecord>?
         ) {
             switch event {
             case AVAHI_BROWSER_NEW, AVAHI_BROWSER_REMOVE:
                 guard let record, let data = owner.serialize(record) else { return }
-                owner.told(number, place, event == AVAHI_BROWSER_NEW, data)
+                owner.changed(number, place, event == AVAHI_BROWSER_NEW, data)
             case AVAHI_BROWSER_FAILURE:
-                owner.watchBroke(number)
+                owner.browserFailed(number)
             default:
                 break
             }
@@ -83,7 +83,7 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
 
     private func open() {
         if let shortage = SystemShortage.ofDescriptors(Self.descriptorsNeeded) { return fail(shortage) }
-        // Not before it is known that there are descriptors: what could not be loaded once is not tried again.
+        // Only after the check for descriptors, because a library that could not be loaded once is not tried again.
         core = CAvahiCore()?.pointee
         guard let core else {
             return fail(
@@ -109,15 +109,15 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
             { _, state, data in
                 guard state == AVAHI_SERVER_FAILURE, let data else { return }
                 let embedded = Unmanaged<AvahiEmbedded>.fromOpaque(data).takeUnretainedValue()
-                embedded.loop.execute { embedded.broke() }
+                embedded.loop.execute { embedded.serverFailed() }
             }, Unmanaged.passUnretained(self).toOpaque(), &code)
         guard server != nil else { return fail(error(code, .starting)) }
         problem = nil
         events?.backendUp(self, host: host)
     }
 
-    /// Not from within Avahi's callback: it may not be freed there.
-    private func broke() {
+    /// Must not be called from inside Avahi's callback, because the server must not be freed there.
+    private func serverFailed() {
         guard let core, let server else { return }
         let error = error(core.server_errno(server), .starting)
         close()
@@ -134,7 +134,7 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
         if isNews { events?.backendDown(self, error) }
     }
 
-    /// Says goodbye for all that is published, before it returns.
+    /// Closes the stack. It sends goodbyes for everything published before it returns.
     private func close() {
         guard let core, let server else { return }
         self.server = nil
@@ -143,7 +143,7 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
         group = nil
         addressGroups = [:]
         isPublished = false
-        // Avahi holds the watches by their addresses until it has let go of everything.
+        // Avahi refers to the watches by their addresses until the server is freed.
         withExtendedLifetime(watches) { core.server_free(server) }
     }
 
@@ -168,7 +168,7 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
         return AvahiProblem.error(code, stage, words: words)
     }
 
-    // MARK: Asking
+    // MARK: Browsing
 
     func watch(_ question: Question, as number: UInt64) {
         guard let core, let server else { return }
@@ -181,7 +181,7 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
             { _, interface, version, event, record, _, data in
                 guard let data else { return }
                 let place = RecordChange.Place(interface: interface, version: version)
-                Unmanaged<Watch>.fromOpaque(data).takeUnretainedValue().told(place, event, record)
+                Unmanaged<Watch>.fromOpaque(data).takeUnretainedValue().changed(place, event, record)
             }, Unmanaged.passUnretained(watch).toOpaque())
         guard watch.browser == nil else { return }
         watches[number] = nil
@@ -195,19 +195,19 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
         withExtendedLifetime(watch) { core.s_record_browser_free(browser) }
     }
 
-    private func told(_ number: UInt64, _ place: RecordChange.Place, _ isPresent: Bool, _ data: [UInt8]) {
+    private func changed(_ number: UInt64, _ place: RecordChange.Place, _ isPresent: Bool, _ data: [UInt8]) {
         guard watches[number] != nil else { return }
         events?.watchChanged(self, number, RecordChange(isPresent: isPresent, place: place, data: data))
     }
 
-    private func watchBroke(_ number: UInt64) {
+    private func browserFailed(_ number: UInt64) {
         guard let core, let server, watches[number] != nil else { return }
         let error = error(core.server_errno(server), .browsing)
         unwatch(number)
         events?.watchFailed(self, number, error)
     }
 
-    /// The record's data as they travel; nil when they would not fit into any packet.
+    /// The record's data in wire format; nil if they do not fit into any packet.
     private func serialize(_ record: UnsafeMutablePointer<AvahiRecord>) -> [UInt8]? {
         guard let core else { return nil }
         let limit = 9_000
@@ -295,13 +295,13 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
     func addressesChanged() {
         if isPublished { publishAddresses() }
         guard let timer else { return }
-        // It may be what was waited for.
+        // The change may be what the stack has been waiting for.
         loop.cancel(timer)
         self.timer = nil
         open()
     }
 
-    /// Makes the host's records those of its interfaces; what stays is left alone.
+    /// Publishes the addresses of the host's interfaces. Records that are still valid are not touched.
     private func publishAddresses() {
         guard let core, let server else { return }
         var wanted: Set<PublishedAddress> = []

@@ -3,14 +3,16 @@ import Glibc
 import NighCore
 import NighUV
 
-/// Lets Avahi's libraries wait on a `UVEventLoop`: their descriptors and their timeouts.
+/// Lets Avahi's libraries wait on a `UVEventLoop`, for their descriptors and their timeouts.
 ///
-/// libdbus watches one descriptor twice, for reading and for writing, and the loop takes one watch of a descriptor; so
-/// watches of one descriptor share it. Avahi's timeouts are points of the wall clock; what they say is a length of time from now.
+/// libdbus watches one descriptor twice, for reading and for writing, but the loop takes one watch per descriptor. So
+/// the watches of one descriptor share it. Avahi's timeouts are times of the wall clock; they are converted to a delay
+/// from now.
 ///
-/// `@unchecked Sendable`: confined to the loop, like everything that Avahi is given here.
+/// `@unchecked Sendable`: confined to the loop, like everything that Avahi gets here.
 final class AvahiPolling: @unchecked Sendable {
-    /// What Avahi is given. Valid as long as this lives, which must be longer than what was made with it.
+    /// What Avahi's libraries get. It is valid as long as this object lives, which must be longer than anything made
+    /// with it.
     let api = UnsafeMutablePointer<AvahiPoll>.allocate(capacity: 1)
 
     fileprivate let loop: UVEventLoop
@@ -32,7 +34,7 @@ final class AvahiPolling: @unchecked Sendable {
             watch.polling.descriptors[watch.descriptor]?.apply()
         }
         api.pointee.watch_get_events = { watch in
-            AvahiWatchEvent(rawValue: Watch.of(watch)?.happening ?? 0)
+            AvahiWatchEvent(rawValue: Watch.of(watch)?.currentEvents ?? 0)
         }
         api.pointee.watch_free = { watch in
             guard let pointer = watch, let watch = Watch.of(watch) else { return }
@@ -85,7 +87,7 @@ final class AvahiPolling: @unchecked Sendable {
         let polling: AvahiPolling
         let descriptor: Int32
         var wanted: UInt32
-        var happening: UInt32 = 0
+        var currentEvents: UInt32 = 0
         var isAlive = true
         private let callback: AvahiWatchCallback
         private let userdata: UnsafeMutableRawPointer?
@@ -105,25 +107,25 @@ final class AvahiPolling: @unchecked Sendable {
             pointer.map { Unmanaged<Watch>.fromOpaque(UnsafeRawPointer($0)).takeUnretainedValue() }
         }
 
-        func tell(_ events: UInt32) {
-            // Errors are told unasked, as poll(2) does.
-            let told = events & (wanted | AVAHI_WATCH_ERR.rawValue | AVAHI_WATCH_HUP.rawValue)
-            guard isAlive, told != 0 else { return }
-            happening = told
+        func report(_ events: UInt32) {
+            // Errors are always reported, as poll(2) does.
+            let reported = events & (wanted | AVAHI_WATCH_ERR.rawValue | AVAHI_WATCH_HUP.rawValue)
+            guard isAlive, reported != 0 else { return }
+            currentEvents = reported
             callback(
                 OpaquePointer(Unmanaged.passUnretained(self).toOpaque()), descriptor,
-                AvahiWatchEvent(rawValue: told), userdata)
-            happening = 0
+                AvahiWatchEvent(rawValue: reported), userdata)
+            currentEvents = 0
         }
     }
 
-    /// A descriptor and all who watch it.
+    /// A descriptor and all its watches.
     fileprivate final class Descriptor {
         var watches: [Watch] = []
         private var watch: DescriptorWatch?
 
         init?(_ descriptor: Int32, on loop: UVEventLoop) {
-            watch = try? loop.watch(descriptor, for: []) { [unowned self] in happened($0) }
+            watch = try? loop.watch(descriptor, for: []) { [unowned self] in handle($0) }
             guard watch != nil else { return nil }
         }
 
@@ -141,15 +143,15 @@ final class AvahiPolling: @unchecked Sendable {
             watch?.events = events
         }
 
-        private func happened(_ events: DescriptorEvents) {
-            var told: UInt32 = 0
-            if events.isEmpty { told |= AVAHI_WATCH_ERR.rawValue }
-            if events.contains(.readable) { told |= AVAHI_WATCH_IN.rawValue }
-            if events.contains(.writable) { told |= AVAHI_WATCH_OUT.rawValue }
-            if events.contains(.disconnected) { told |= AVAHI_WATCH_HUP.rawValue }
-            // A copy: whoever is called may end watches, its own too.
-            for watch in watches { watch.tell(told) }
-            // It is theirs to take the error from the descriptor, or to let go of that.
+        private func handle(_ events: DescriptorEvents) {
+            var reported: UInt32 = 0
+            if events.isEmpty { reported |= AVAHI_WATCH_ERR.rawValue }
+            if events.contains(.readable) { reported |= AVAHI_WATCH_IN.rawValue }
+            if events.contains(.writable) { reported |= AVAHI_WATCH_OUT.rawValue }
+            if events.contains(.disconnected) { reported |= AVAHI_WATCH_HUP.rawValue }
+            // A copy: a callback may end watches, including its own.
+            for watch in watches { watch.report(reported) }
+            // The callbacks must take the error from the descriptor, or release the descriptor.
             if events.isEmpty { watch?.resume() }
         }
     }
@@ -171,7 +173,7 @@ final class AvahiPolling: @unchecked Sendable {
             pointer.map { Unmanaged<Timeout>.fromOpaque(UnsafeRawPointer($0)).takeUnretainedValue() }
         }
 
-        /// Nil switches it off.
+        /// Sets when it fires; nil switches it off.
         func set(_ moment: timeval?) {
             if let timer { loop.cancel(timer) }
             timer = nil

@@ -2,7 +2,7 @@ import CAvahi
 import Glibc
 import NighCore
 
-/// What Avahi's numbers mean to a person.
+/// Translates Avahi's error numbers for people.
 enum AvahiProblem {
     static let collision = Int32(AVAHI_ERR_COLLISION)
     static let invalidData = Int32(AVAHI_ERR_INVALID_RDATA)
@@ -11,10 +11,10 @@ enum AvahiProblem {
     static let sharingAdvice = "`systemctl start avahi-daemon` has all programs of this machine share one"
     static let startAdvice = "`systemctl start avahi-daemon`, \(embeddedAdvice)"
 
-    /// The error `code` of libavahi, met at `stage`; `words` is what the library itself says about it.
+    /// The error for `code` of libavahi, at `stage`. `words` is the library's own message.
     static func error(_ code: Int32, _ stage: NighError.Stage, words: String) -> NighError {
         switch Int(code) {
-        // Without a bus, too, it says that there is no daemon.
+        // Avahi also reports a missing daemon when the bus is missing.
         case AVAHI_ERR_NO_DAEMON where !hasBus: error(Int32(AVAHI_ERR_DBUS_ERROR), stage, words: words)
         case AVAHI_ERR_NO_DAEMON, AVAHI_ERR_DISCONNECTED:
             NighError(stage, .unavailable("avahi-daemon is not running"), advice: startAdvice)
@@ -48,7 +48,7 @@ enum AvahiProblem {
         }
     }
 
-    /// Whether the system's bus is where Avahi looks for it.
+    /// Whether the system bus is where Avahi looks for it.
     private static var hasBus: Bool {
         guard getenv("DBUS_SYSTEM_BUS_ADDRESS") == nil else { return true }
         return ["/run", "/var/run"].contains { access("\($0)/dbus/system_bus_socket", F_OK) == 0 }
@@ -60,7 +60,7 @@ enum AvahiProblem {
             advice: "`ip link` lists those there are")
     }
 
-    /// A library that is not there; `words` is what the loader said.
+    /// The error for a library that cannot be loaded. `words` is the message of the loader.
     static func missing(_ package: String, _ words: String) -> NighError {
         NighError(
             .starting, .unavailable("Avahi's library is missing (\(words))"),

@@ -1,6 +1,6 @@
-/// The messages of DNS themselves, as far as they are asked and read here and not by Avahi.
+/// Encodes and decodes the DNS messages that this module sends and receives without Avahi.
 package enum DNSMessage {
-    /// A record in an answer, its data as record data stand alone: no name in it is abbreviated.
+    /// A record in an answer. No name in its data is compressed.
     package struct Answer: Hashable, Sendable {
         package let question: Question
         package let data: [UInt8]
@@ -11,10 +11,10 @@ package enum DNSMessage {
         }
     }
 
-    /// More records of one message are not looked at.
+    /// The most questions and the most records of one message that are read.
     package static let maximumRecords = 64
 
-    /// A message that asks `questions`.
+    /// Encodes a message that asks `questions`.
     package static func query(_ questions: [Question], number: UInt16) -> [UInt8] {
         var bytes = bigEndian([number, 0, UInt16(questions.count), 0, 0, 0])
         for question in questions {
@@ -23,8 +23,8 @@ package enum DNSMessage {
         return bytes
     }
 
-    /// The SRV and TXT records that `message` answers with, if it is an answer to the query of that number; what is
-    /// read up to where it stops making sense.
+    /// Decodes the SRV and TXT records in `message`, if it answers the query with that number. Decoding stops at the
+    /// first malformed part, and returns what was read before it.
     package static func answers(in message: [UInt8], to number: UInt16) -> [Answer] {
         var reader = Reader(message)
         guard reader.number() == number, let flags = reader.number(), flags & 0xF80F == 0x8000,
@@ -65,7 +65,7 @@ package enum DNSMessage {
             return true
         }
 
-        /// A name, put together where it is abbreviated. Each jump must lead further back, so there is an end.
+        /// Reads a name and expands its compression. Each pointer must lead further back, so the loop ends.
         mutating func name() -> DomainName? {
             var labels: [[UInt8]] = []
             var cursor = position
@@ -95,14 +95,15 @@ package enum DNSMessage {
             return nil
         }
 
-        /// Reads a record; false when there is no more that makes sense.
+        /// Reads a record; returns false if no further record can be read.
         mutating func record(into found: inout [Answer]) -> Bool {
             guard let owner = name(), let type = number(), let kind = number(), let high = number(),
                 let low = number(), let length = number(), position + Int(length) <= bytes.count
             else { return false }
             let end = position + Int(length)
             defer { position = end }
-            // The topmost bit says that it is the only one, a life of nothing that it is gone.
+            // The topmost bit of the class says that this is the only record of its name and type. A time to live of 0
+            // means that the record is gone.
             guard kind & 0x7FFF == Self.internet, (high, low) != (0, 0) else { return true }
             switch RecordType(rawValue: type) {
             case .text:

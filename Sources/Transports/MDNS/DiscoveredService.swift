@@ -1,32 +1,32 @@
 import NighCore
 
-/// What is offered and looked for, as DNS-SD names it: `_nigh._tcp`.
+/// A type of service, as DNS-SD names it: `_nigh._tcp`.
 public struct ServiceType: Hashable, Sendable, CustomStringConvertible {
-    /// As it is written.
+    /// The type as DNS-SD writes it.
     public let description: String
 
-    /// The type of `service` over TCP.
+    /// Creates the type of `service` over TCP.
     public init(tcp service: ServiceName) { description = "_\(service)._tcp" }
 
-    /// Below it stand the instances.
+    /// The domain below which the type's instances are.
     var domain: DomainName { DomainName(literal: description + ".local") }
 }
 
-/// What to publish.
+/// A service to publish.
 public struct ServiceRegistration: Hashable, Sendable {
-    /// What is offered.
+    /// The type of the service.
     public var type: ServiceType
-    /// Under which label, unless somebody has it already.
+    /// The wanted name; if another service has it, the next free one is used.
     public var name: DisplayName
-    /// Where it listens; not 0.
+    /// The port on which the service listens; not 0.
     public var port: UInt16
-    /// What else to say.
+    /// Key-value pairs that the service publishes about itself.
     public var text: [TextEntry]
-    /// The key of that pair in `text` that says who offers this. Whoever holds the wanted name and has the same value there
-    /// is an earlier life of this very program, and the name is taken over.
+    /// The key of the pair in `text` that identifies the publisher. If the service that holds the wanted name has the
+    /// same value there, it is an earlier run of this program, and its name is taken over.
     public var identityKey: String?
 
-    /// All of it.
+    /// Creates a registration; each parameter sets the property of the same name.
     public init(
         type: ServiceType, name: DisplayName, port: UInt16, text: [TextEntry], identityKey: String? = nil
     ) {
@@ -38,9 +38,9 @@ public struct ServiceRegistration: Hashable, Sendable {
     }
 }
 
-/// A service that was seen on one network interface, with all that is needed to reach it there.
+/// A service found on one network interface, with everything that is needed to reach it there.
 public struct DiscoveredService: Hashable, Sendable {
-    /// What stays the same while it changes.
+    /// What identifies a service while the rest of it changes.
     public struct Key: Hashable, Sendable {
         /// The instance's label, which is unique on a network.
         public let name: String
@@ -52,7 +52,7 @@ public struct DiscoveredService: Hashable, Sendable {
             self.interface = interface
         }
 
-        /// Names are compared by their bytes, as DNS does it: two that only look alike are two.
+        /// Compares names by their bytes, as DNS does: two names that only look alike are different.
         public static func == (left: Key, right: Key) -> Bool {
             left.interface == right.interface && left.name.utf8.elementsEqual(right.name.utf8)
         }
@@ -64,13 +64,13 @@ public struct DiscoveredService: Hashable, Sendable {
         }
     }
 
-    /// A host and a port: what one SRV record says.
+    /// A host and a port, from one SRV record.
     public struct Place: Hashable, Sendable {
-        /// The host's name, for a person.
+        /// The host's name, for display.
         public let host: String
-        /// Where it listens.
+        /// The port on which the service listens.
         public let port: UInt16
-        /// How to reach the host on that interface; never empty, in a fixed order.
+        /// The host's addresses on that interface; never empty, in a fixed order.
         public let addresses: [HostAddress]
 
         package init(host: String, port: UInt16, addresses: [HostAddress]) {
@@ -80,14 +80,15 @@ public struct DiscoveredService: Hashable, Sendable {
         }
     }
 
-    /// Which service, and where it was seen.
+    /// Which service it is, and on which interface it was found.
     public let key: Key
-    /// Where it listens; never empty, the newest first and the oldest next. There are several for a moment after a change, or
-    /// while somebody forges records. Nothing here says which of them is true.
+    /// Where the service listens; never empty, with the newest place first and the oldest next. There are several for a
+    /// moment after a change, or while somebody forges records. Nothing here says which of them is true.
     public let places: [Place]
-    /// What it says about itself; never empty, in the same order, and several for the same reasons.
+    /// What the service says about itself; never empty. The order is the same, and so are the reasons for several
+    /// texts.
     public let texts: [[TextEntry]]
-    /// Whether this very `ServiceDiscovery` publishes it, and nobody else does.
+    /// Whether this `ServiceDiscovery` publishes the service, and nobody else does.
     public let isOwn: Bool
 
     package init(key: Key, places: [Place], texts: [[TextEntry]], isOwn: Bool) {

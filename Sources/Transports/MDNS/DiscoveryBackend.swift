@@ -1,70 +1,71 @@
 import NighCore
 
-/// What can ask the network and publish on it: avahi-daemon, or an mDNS stack in this process. DNS-SD itself is none of its
-/// business.
+/// Something that can ask the network and publish on it: avahi-daemon, or an mDNS stack in this process. It knows
+/// nothing of DNS-SD.
 ///
 /// Everything is confined to the loop of its `ServiceDiscovery`. Events may come from inside a call.
 package protocol DiscoveryBackend: AnyObject {
     var kind: DiscoveryCondition.Way { get }
 
-    /// How many instances may be followed at once: each takes four watches, and two more for each forged host.
+    /// How many instances may be followed at once. Each takes four watches, and two more for each forged host.
     var instanceLimit: Int { get }
 
-    /// Begins; `backendUp` or `backendDown` follows.
+    /// Starts; `backendUp` or `backendDown` follows.
     func start(_ events: any DiscoveryBackendEvents)
 
-    /// Tells what answers `question`, now and later, under `number`, which is never used twice. Only while up; when
-    /// the backend goes down, all watches are gone.
+    /// Reports what answers `question`, now and later, under `number`, which is never used twice. Allowed only while
+    /// the backend is up; when it goes down, all watches are gone.
     func watch(_ question: Question, as number: UInt64)
 
     func unwatch(_ number: UInt64)
 
-    /// Publishes; what was published before must have been withdrawn. Only while up, and gone when it goes down.
+    /// Publishes; what was published before must have been withdrawn. Allowed only while the backend is up; when it
+    /// goes down, the publication is gone.
     func publish(_ publication: Publication)
 
-    /// Replaces the text of what is published, while it stays visible.
+    /// Replaces the text of what is published, which stays visible.
     func updateText(of publication: Publication)
 
     func unpublish()
 
-    /// Interfaces or addresses of this host are others now.
+    /// Interfaces or addresses of this host have changed.
     func addressesChanged()
 
-    /// How it is, in one line.
+    /// Reports the state of the backend in one line.
     func diagnose() -> Diagnosis
 
-    /// Ends at once; no event comes any more.
+    /// Ends at once; no event comes afterwards.
     func shutdown()
 }
 
-/// Who a backend tells.
+/// Receives the events of a backend.
 package protocol DiscoveryBackendEvents: AnyObject {
-    /// It can be asked from now on; or, up already, its host is called otherwise now, and what is published must be
-    /// published anew.
+    /// The backend can be asked from now on. If it was up already, the name of its host has changed, and the service
+    /// must be published again.
     func backendUp(_ backend: any DiscoveryBackend, host: DomainName)
 
-    /// It can do nothing. It goes on trying and tells `backendUp` if that helps.
+    /// The backend cannot be used. It goes on trying, and calls `backendUp` if that succeeds.
     func backendDown(_ backend: any DiscoveryBackend, _ error: NighError)
 
     func watchChanged(_ backend: any DiscoveryBackend, _ number: UInt64, _ change: RecordChange)
 
     func watchFailed(_ backend: any DiscoveryBackend, _ number: UInt64, _ error: NighError)
 
-    /// Others can see it.
+    /// The publication is visible to others.
     func publicationStands(_ backend: any DiscoveryBackend)
 
-    /// Somebody else has the name. It is withdrawn.
+    /// Another service has the name. The publication is withdrawn.
     func publicationCollided(_ backend: any DiscoveryBackend)
 
     func publicationFailed(_ backend: any DiscoveryBackend, _ error: NighError)
 }
 
-/// A record came or went.
+/// A record that has appeared or disappeared.
 package struct RecordChange: Hashable, Sendable {
     package var isPresent: Bool
-    /// Where: the same record is told once for each interface and each IP version it was heard over.
+    /// Where it was received: the same record is reported once for each interface and each IP version.
     package var place: Place
-    /// The record's data as it travels, not yet trusted.
+    /// The record's data in wire format, which are not trusted yet.
     package var data: [UInt8]
 
     package init(isPresent: Bool, place: Place, data: [UInt8]) {
@@ -85,11 +86,12 @@ package struct RecordChange: Hashable, Sendable {
     }
 }
 
-/// What is published of one service, as records.
+/// A service to publish, as records.
 package struct Publication: Hashable, Sendable {
-    /// How long others may remember each record without hearing of it again. DNS-SD proposes 75 minutes for all but
-    /// addresses, which leaves ghosts of crashed programs that long; two minutes are what it proposes for a host. Whoever still
-    /// looks asks again from four fifths of that on, so the price is one small question every 96 seconds.
+    /// How long others may keep each record without receiving it again. DNS-SD proposes 75 minutes for all records but
+    /// addresses, which would keep crashed programs visible for that long. Two minutes are what it proposes for a host.
+    /// Programs that are still looking ask again after four fifths of that time, so the price is one small question
+    /// every 96 seconds.
     static let timeToLive: UInt32 = 120
 
     var type: DomainName
@@ -100,9 +102,9 @@ package struct Publication: Hashable, Sendable {
     static let types = DomainName(literal: "_services._dns-sd._udp.local")
 }
 
-/// Whether services can be found and published, and by which way.
+/// Whether services can be found and published, and by which program.
 public enum DiscoveryCondition: Hashable, Sendable {
-    /// Who speaks mDNS.
+    /// Which program speaks mDNS.
     public enum Way: String, Hashable, Sendable {
         /// The avahi-daemon of this machine.
         case daemon
@@ -110,8 +112,8 @@ public enum DiscoveryCondition: Hashable, Sendable {
         case embedded
     }
 
-    /// It works, as far as can be seen, by this way.
+    /// It works, as far as can be seen, through this program.
     case up(Way)
-    /// It does not, for this reason; tried again by itself.
+    /// It does not work, for this reason. The attempt is repeated automatically.
     case down(NighError)
 }

@@ -1,17 +1,18 @@
-/// A name in DNS: labels of 1 to 63 bytes, at most 255 bytes as they travel. Two names that differ in ASCII case only are
-/// one.
+/// A DNS name: labels of 1 to 63 bytes, at most 255 bytes in wire format. Names that differ only in ASCII case are
+/// equal.
 ///
-/// Avahi hands names over in two forms: inside record data as they travel, a length byte before each label; and in its
-/// calls as text, dots between labels, everything unusual behind a backslash. Both become one of these or nothing.
+/// Avahi passes names in two forms. In record data they are in wire format, with a length byte before each label. In
+/// its calls they are text, with dots between labels and a backslash before unusual characters. This type accepts both,
+/// and rejects what is not a name.
 package struct DomainName: Hashable, Sendable, CustomStringConvertible {
     package static let maximumByteCount = 255
     package static let maximumLabel = 63
 
-    /// From the most special (an instance's label) to the most general (`local`); never empty.
+    /// From the most specific label (an instance's) to the most general (`local`); never empty.
     package let labels: [[UInt8]]
     private let folded: [[UInt8]]
 
-    /// Nil unless the labels make a name that Avahi can be asked for: valid UTF-8, no zero bytes.
+    /// Nil unless the labels make a name that Avahi can be asked for: valid UTF-8, no zero bytes, within the limits.
     package init?(labels: [[UInt8]]) {
         var count = 1
         for label in labels {
@@ -25,7 +26,7 @@ package struct DomainName: Hashable, Sendable, CustomStringConvertible {
         folded = labels.map { $0.map(Self.lowercase) }
     }
 
-    /// For names written in this module's source, plain words with dots between them.
+    /// Creates a name that is written in this module's source: plain words with dots between them.
     package init(literal text: String) {
         guard let name = DomainName(escaped: text) else {
             preconditionFailure("\"\(text)\" is no domain name")
@@ -33,7 +34,8 @@ package struct DomainName: Hashable, Sendable, CustomStringConvertible {
         self = name
     }
 
-    /// The name that fills `wire` from its first byte to its last. Compression is not allowed in record data by itself.
+    /// Reads the name that fills `wire` from its first byte to its last. Compression is not allowed in separate record
+    /// data.
     package init?(wire: some Collection<UInt8>) {
         var labels: [[UInt8]] = []
         var rest = wire[...]
@@ -48,7 +50,8 @@ package struct DomainName: Hashable, Sendable, CustomStringConvertible {
         self.init(labels: labels)
     }
 
-    /// The name that Avahi writes as `text`: `\.` and `\\` stand for themselves, `\123` for a byte in decimal.
+    /// Parses the name that Avahi writes as `text`: `\.` stands for a dot, `\\` for a backslash, `\123` for a byte in
+    /// decimal.
     package init?(escaped text: String) {
         var labels: [[UInt8]] = []
         var label: [UInt8] = []
@@ -56,7 +59,7 @@ package struct DomainName: Hashable, Sendable, CustomStringConvertible {
         while let byte = rest.popFirst() {
             switch byte {
             case UInt8(ascii: ".") where rest.isEmpty:
-                // One dot at the end says "up to the root" and nothing more.
+                // A dot at the end only stands for the root.
                 break
             case UInt8(ascii: "."):
                 labels.append(label)
@@ -84,7 +87,7 @@ package struct DomainName: Hashable, Sendable, CustomStringConvertible {
         return UInt8(exactly: number)
     }
 
-    /// As it travels.
+    /// The name in wire format.
     package var wire: [UInt8] {
         var bytes: [UInt8] = []
         for label in labels {
@@ -95,20 +98,20 @@ package struct DomainName: Hashable, Sendable, CustomStringConvertible {
         return bytes
     }
 
-    /// As Avahi's calls take it.
+    /// The name as text for Avahi's calls.
     package var escaped: String {
         labels.map(Self.escape).joined(separator: ".")
     }
 
-    /// For a person.
+    /// The name for display.
     package var description: String {
         labels.map { String(decoding: $0, as: UTF8.self) }.joined(separator: ".")
     }
 
-    /// This name below `parent`; nil when the whole would be too long.
+    /// Returns this name below `parent`; nil if the result would be too long.
     package func below(_ parent: DomainName) -> DomainName? { DomainName(labels: labels + parent.labels) }
 
-    /// The first label, when the rest is `parent`.
+    /// Returns the first label if the other labels are `parent`.
     package func label(below parent: DomainName) -> [UInt8]? {
         guard folded.count == parent.folded.count + 1, folded.dropFirst().elementsEqual(parent.folded) else {
             return nil

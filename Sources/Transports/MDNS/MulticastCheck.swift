@@ -2,39 +2,41 @@ import Glibc
 import NighCore
 import NighUV
 
-/// What listening for one's own voice has shown.
+/// The result of listening for one's own multicast messages.
 enum MulticastVerdict: Hashable, Sendable {
-    /// What this host says by multicast comes back.
+    /// What this host sends by multicast comes back.
     case heard
-    /// It does not, or it could not even be said.
+    /// It does not come back, or it could not even be sent.
     case blocked(NighError)
-    /// It cannot be told here.
+    /// It cannot be determined here.
     case unknown
 }
 
 /// Finds out whether multicast works as far as this host can know.
 protocol MulticastChecking: AnyObject {
-    /// Begins anew, unless it is at it.
+    /// Starts a check, unless one is in progress.
     func begin()
     func diagnose() -> [Diagnosis]
     func shutdown()
 }
 
-/// Says something on every interface and hears whether it comes back; again and again, seldom while it does.
+/// Sends a message on every interface and checks whether it comes back. It repeats this, less often while the message
+/// does come back.
 ///
-/// Avahi tells nobody that a firewall drops what it sends, and without this a blocked network looks like an empty one. What a
-/// switch or an access point does further out cannot be seen from here.
+/// Avahi does not report that a firewall drops what it sends, and without this check a blocked network looks like an
+/// empty one. What a switch or an access point drops further out cannot be seen from here.
 ///
-/// What is said is a question for a host that does not exist, so that nobody answers it.
+/// The message is a question about a host that does not exist, so that nobody answers it.
 ///
 /// `@unchecked Sendable`: confined to the loop.
 final class MulticastCheck: MulticastChecking, @unchecked Sendable {
-    /// When it is said, counted from the beginning, until it was heard everywhere.
+    /// When the message is sent, counted from the start, until it has come back everywhere.
     static let attempts: [Moment.Span] = [
         .zero, .milliseconds(250), .milliseconds(700), .milliseconds(1_500),
     ]
-    /// How long it may take to come back when it was said for the last time. Counted from when that was, which is late on a busy
-    /// machine: all that is late is due at once, and then nothing would be heard in between.
+    /// How long the message may take to come back after it was sent for the last time. This is counted from the actual
+    /// sending, which is late on a busy machine: all overdue timers fire together, and then there would be no time to
+    /// receive anything in between.
     static let patience = Moment.Span.milliseconds(500)
     static let pauseWhenHeard = Moment.Span.seconds(30)
     static let pauseWhenNot = Moment.Span.seconds(5)
@@ -43,12 +45,12 @@ final class MulticastCheck: MulticastChecking, @unchecked Sendable {
     private let interface: String?
     private let tell: (MulticastVerdict) -> Void
     private var sockets: [MulticastSocket] = []
-    /// Which of them have heard it.
+    /// The indices of the sockets that have received the message.
     private var heard: Set<Int> = []
-    private var words: [UInt8] = []
+    private var message: [UInt8] = []
     private var timers: [LoopTimer] = []
     private var verdict: MulticastVerdict?
-    private var deaf: [String] = []
+    private var silent: [String] = []
 
     init(on loop: UVEventLoop, interface: String?, tell: @escaping (MulticastVerdict) -> Void) {
         self.loop = loop
@@ -59,7 +61,7 @@ final class MulticastCheck: MulticastChecking, @unchecked Sendable {
     func begin() {
         guard sockets.isEmpty else { return }
         cancelTimers()
-        words = Self.question()
+        message = Self.question()
         heard = []
         sockets = MulticastSocket.all(.listening, interface: interface, loop: loop) { [unowned self] in
             listen($0, $1)
@@ -88,12 +90,12 @@ final class MulticastCheck: MulticastChecking, @unchecked Sendable {
         let subject = "multicast (UDP \(MulticastSocket.port))"
         let id = "multicast"
         switch verdict {
-        case .heard where deaf.isEmpty:
+        case .heard where silent.isEmpty:
             return [Diagnosis(subject, .pass, "comes back on every interface", id: id)]
         case .heard:
             return [
                 Diagnosis(
-                    subject, .warn, "does not come back on \(deaf.joined(separator: ", "))",
+                    subject, .warn, "does not come back on \(silent.joined(separator: ", "))",
                     advice: "a firewall may drop it there", id: id)
             ]
         case .blocked(let error):
@@ -113,26 +115,26 @@ final class MulticastCheck: MulticastChecking, @unchecked Sendable {
     }
 
     private func speak() {
-        for (index, socket) in sockets.enumerated() where !heard.contains(index) { socket.speak(words) }
+        for (index, socket) in sockets.enumerated() where !heard.contains(index) { socket.speak(message) }
     }
 
     private func listen(_ index: Int, _ heard: [UInt8]) {
-        guard heard == words, self.heard.insert(index).inserted, self.heard.count == sockets.count else {
+        guard heard == message, self.heard.insert(index).inserted, self.heard.count == sockets.count else {
             return
         }
-        // Not while the socket is being read.
+        // In a later turn, because the socket is being read now.
         loop.execute { if self.heard.count == self.sockets.count { self.conclude() } }
     }
 
     private func conclude() {
         let spoken = sockets.indices.filter { sockets[$0].failure == nil || sockets[$0].failure == EPERM }
-        deaf = spoken.filter { !heard.contains($0) }
+        silent = spoken.filter { !heard.contains($0) }
             .map { "\(sockets[$0].interface.name) (IPv\(sockets[$0].version))" }
         let isForbidden = spoken.contains { sockets[$0].failure == EPERM }
         let verdict: MulticastVerdict =
             if spoken.isEmpty {
                 .unknown
-            } else if deaf.count < spoken.count {
+            } else if silent.count < spoken.count {
                 .heard
             } else {
                 .blocked(Self.error(isForbidden: isForbidden))
@@ -159,7 +161,7 @@ final class MulticastCheck: MulticastChecking, @unchecked Sendable {
                 + "other side's address by hand")
     }
 
-    /// A question nobody can answer, another one each time.
+    /// A question that nobody can answer, a different one each time.
     private static func question() -> [UInt8] {
         let digits = String(UInt64.random(in: .min ... .max), radix: 16)
         let name = DomainName(literal: "nigh-check-\(digits).local")

@@ -1,16 +1,16 @@
 import Glibc
 import NighUV
 
-/// A UDP socket that speaks to all mDNS speakers on one interface, over one IP version.
+/// A UDP socket that sends to all mDNS programs on one interface, over one IP version.
 ///
 /// Confined to the loop.
 final class MulticastSocket {
-    /// What comes in by it.
+    /// What the socket receives.
     enum Purpose {
-        /// All that is said to the group on that interface, one's own words too. Bound to the group's address, not the port
-        /// alone: so it takes nothing away from whoever else on this host speaks mDNS.
+        /// Everything that is sent to the group on that interface, including by this host. The socket is bound to the
+        /// group's address, and not only to the port, so it takes nothing away from other mDNS programs on this host.
         case listening
-        /// Answers to this socket alone, which RFC 6762 calls legacy unicast.
+        /// Answers to this socket only, which RFC 6762 calls legacy unicast.
         case asking
     }
 
@@ -20,13 +20,13 @@ final class MulticastSocket {
 
     let interface: NetworkInterface
     let version: Int
-    /// The number of the error with which speaking failed last.
+    /// The `errno` of the last attempt to send; nil if it succeeded.
     private(set) var failure: Int32?
 
     private let descriptor: Int32
     private var watch: DescriptorWatch?
 
-    /// Nil when there can be no such socket, which says nothing about multicast.
+    /// Nil if such a socket cannot be made, which says nothing about multicast.
     init?(
         _ purpose: Purpose, on interface: NetworkInterface, version: Int, loop: UVEventLoop,
         heard: @escaping ([UInt8]) -> Void
@@ -46,7 +46,7 @@ final class MulticastSocket {
         self.watch = watch
     }
 
-    /// One for each interface and IP version that can have one.
+    /// Makes a socket for each interface and IP version that can have one.
     static func all(
         _ purpose: Purpose, interface wanted: String?, loop: UVEventLoop,
         heard: @escaping (_ index: Int, _ words: [UInt8]) -> Void
@@ -67,7 +67,7 @@ final class MulticastSocket {
         return sockets
     }
 
-    /// More interfaces are not used.
+    /// The most interfaces that are used.
     static let maximumInterfaces = 16
 
     deinit { close() }
@@ -89,7 +89,7 @@ final class MulticastSocket {
 
     private func listen(_ heard: ([UInt8]) -> Void) {
         var buffer = [UInt8](repeating: 0, count: 9_000)
-        // A bound: a flood must not hold the loop.
+        // Bounded, so that a flood does not hold the loop.
         for _ in 0..<64 {
             guard watch != nil else { return }
             let count = recv(descriptor, &buffer, buffer.count, 0)
@@ -105,7 +105,7 @@ final class MulticastSocket {
     }
 
     private func bindToGroup() -> Bool {
-        // Everybody who speaks mDNS on a host shares the port in this way.
+        // All mDNS programs on a host share the port in this way.
         set(SOL_SOCKET, SO_REUSEADDR, Int32(1)) && withAddress { bind(descriptor, $0, $1) } == 0
     }
 
@@ -132,7 +132,7 @@ final class MulticastSocket {
         return bindToGroup() && set(level, IPV6_JOIN_GROUP, request)
     }
 
-    /// Hands the group's address to a call of the operating system.
+    /// Passes the group's address to a system call.
     private func withAddress<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
         func call<Address>(_ address: Address) -> Result {
             withUnsafePointer(to: address) {

@@ -1,21 +1,22 @@
 import NighCore
 import NighUV
 
-/// Asks the network at once who has a name.
+/// Asks the network immediately which services have a name.
 ///
-/// Avahi would ask a tenth of a second later, and who has said something about the name half a second ago would not repeat
-/// it to all. A question from a port of its own is answered at once and to the asker alone.
+/// Avahi would ask a tenth of a second later. And a responder that has multicast its records within the last half
+/// second would not repeat them. A question from a port of its own is answered at once, to the asker alone.
 protocol NameAsking: AnyObject {
-    /// Asks for SRV and TXT of `name`, until `stop`, in place of what was asked before. `heard` is told the data of each record.
+    /// Asks for the SRV and TXT records of `name` until `stop`, in place of any earlier question. Calls `heard` with
+    /// the data of each record.
     func ask(for name: DomainName, heard: @escaping (RecordType, [UInt8]) -> Void)
     func stop()
 }
 
-/// See ``NameAsking``. Where no socket can be had it hears nothing, and Avahi finds out later.
+/// See ``NameAsking``. If no socket can be made, it receives nothing, and Avahi finds out later.
 ///
 /// `@unchecked Sendable`: confined to the loop.
 final class NameInquiry: NameAsking, @unchecked Sendable {
-    /// When it is asked, counted from the beginning.
+    /// When to send the question, counted from the start.
     static let attempts: [Moment.Span] = [.zero, .milliseconds(15)]
 
     private let loop: UVEventLoop
@@ -38,7 +39,7 @@ final class NameInquiry: NameAsking, @unchecked Sendable {
         sockets = MulticastSocket.all(.asking, interface: interface, loop: loop) {
             [unowned self] _, message in
             for answer in DNSMessage.answers(in: message, to: number) where answer.question.name == name {
-                // Who hears of one record may be content, or ask for something else already.
+                // The receiver of one record may have stopped, or asked for something else.
                 guard self.number == number else { return }
                 heard(answer.question.type, answer.data)
             }

@@ -1,16 +1,16 @@
 import Glibc
 
-/// A network interface of this host as it is now.
+/// A network interface of this host, in its current state.
 struct NetworkInterface: Hashable, Sendable {
     let index: Int32
     let name: String
     let isLoopback: Bool
     let addresses: [HostAddress]
 
-    /// The index of `lo`, on which alone addresses of the loopback kind are honest.
+    /// The index of `lo`, the only interface on which loopback addresses are trusted.
     static var loopbackIndex: Int32 { Int32(clamping: if_nametoindex("lo")) }
 
-    /// Those that are up and can carry mDNS: not point-to-point ones.
+    /// The interfaces that are up and can carry mDNS, which excludes point-to-point ones.
     static func usable(named wanted: String? = nil) -> [NetworkInterface] {
         var found: [Int32: (name: String, isLoopback: Bool, addresses: [HostAddress])] = [:]
         var list: UnsafeMutablePointer<ifaddrs>?

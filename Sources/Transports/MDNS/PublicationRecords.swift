@@ -1,6 +1,6 @@
 import CAvahi
 
-/// The records of a publication, as both of Avahi's libraries take them.
+/// The records of a publication, in the form that both of Avahi's libraries take.
 extension Publication {
     struct Record: Hashable, Sendable {
         let name: DomainName
@@ -13,19 +13,19 @@ extension Publication {
     struct Flags: OptionSet, Hashable, Sendable {
         let rawValue: UInt32
 
-        /// Nobody else may have one of that name and type.
+        /// Nobody else may have a record of that name and type.
         static let unique = Flags(rawValue: AVAHI_PUBLISH_UNIQUE.rawValue)
-        /// The network is not asked first whether somebody has.
+        /// The network is not asked first whether somebody has such a record.
         static let unasked = Flags(rawValue: AVAHI_PUBLISH_NO_PROBE.rawValue)
-        /// In place of the one that stands.
+        /// The record replaces the published one.
         static let update = Flags(rawValue: AVAHI_PUBLISH_UPDATE.rawValue)
-        /// An address without a record that leads from it to the name.
+        /// An address without a reverse record, which would lead from it to the name.
         static let oneWay = Flags(rawValue: AVAHI_PUBLISH_NO_REVERSE.rawValue)
 
         var avahi: AvahiPublishFlags { AvahiPublishFlags(rawValue: rawValue) }
     }
 
-    /// All of them, to be seen at once.
+    /// All records, to be visible at once.
     var records: [Record] {
         [
             Record(name: type, type: .pointer, data: instance.wire, flags: .unasked),
@@ -35,9 +35,9 @@ extension Publication {
         ]
     }
 
-    /// The SRV record again, to be added once all stand. From here on Avahi defends it: whenever somebody else turns up
-    /// with another one of that name, both ask, and one of the two is told of a collision. One record only, since of two
-    /// each side could lose one.
+    /// The SRV record again, to be added after all records are published. From then on Avahi defends it: when another
+    /// host publishes a different record of that name, both ask, and one of the two is notified of a collision. Only
+    /// one record is defended, because of two each side could lose one.
     var guarded: Record {
         Record(name: instance, type: .service, data: service.data, flags: [.unique, .update])
     }

@@ -1,8 +1,8 @@
-/// All that is known under one question: on each interface the record data that stand, the newest last.
+/// All that is known about one question: for each interface, the data of the valid records, the newest last.
 ///
-/// The same record is heard over IPv4 and IPv6, and a changed one arrives before the old one leaves.
+/// The same record is received over IPv4 and over IPv6, and a changed record arrives before the old one is withdrawn.
 package struct RecordSet {
-    /// More on one interface is nobody's honest answer: 32 addresses, heard over IPv4 and IPv6.
+    /// The most records per interface. No honest answer has more: 32 addresses, received over IPv4 and IPv6.
     package static let maximumPerInterface = 64
 
     private var data: [Int32: [(version: Int32, data: [UInt8])]] = [:]
@@ -11,19 +11,19 @@ package struct RecordSet {
 
     var interfaces: some Sequence<Int32> { data.keys }
 
-    /// Whether the interface has any.
+    /// Whether the interface has any record.
     func contains(_ interface: Int32) -> Bool { data[interface] != nil }
 
-    /// The newest first, each once.
+    /// The data on an interface, the newest first, without duplicates.
     func newest(on interface: Int32) -> [[UInt8]] {
         var seen: Set<[UInt8]> = []
         return (data[interface] ?? []).reversed().map(\.data).filter { seen.insert($0).inserted }
     }
 
-    /// On all interfaces, in no order.
+    /// The data on all interfaces, in no order.
     var all: [[UInt8]] { data.values.flatMap { $0.map(\.data) } }
 
-    /// Returns false when there was no room. A record from the middle was left out then: see `ends`.
+    /// Applies a change. Returns false if there was no room; a record from the middle was then dropped, see `ends`.
     mutating func apply(_ change: RecordChange) -> Bool {
         let interface = change.place.interface
         var all = data.removeValue(forKey: interface) ?? []
@@ -37,10 +37,11 @@ package struct RecordSet {
 }
 
 extension Array {
-    /// Up to `limit` elements, from both ends in turn: the first, the last, the second, the last but one, and so on.
+    /// Returns up to `limit` elements, from both ends in turn: the first, the last, the second, the last but one, and
+    /// so on.
     ///
-    /// For records in the order of their age. Forged ones come after the true one or before it, so the true one stands at an
-    /// end, and is not pushed out however many are forged.
+    /// Meant for records in the order of their age. Forged records come after the true one or before it. So the true
+    /// one is at an end, and no number of forged ones displaces it.
     package func ends(_ limit: Int) -> [Element] {
         (0..<Swift.min(count, limit)).map { self[$0.isMultiple(of: 2) ? $0 / 2 : count - 1 - $0 / 2] }
     }

@@ -1,4 +1,4 @@
-/// The kinds of records that finding a service takes.
+/// The types of records that are needed to find a service.
 package enum RecordType: UInt16, Hashable, Sendable {
     case address4 = 1
     case pointer = 12
@@ -7,7 +7,7 @@ package enum RecordType: UInt16, Hashable, Sendable {
     case service = 33
 }
 
-/// What is asked of the network: all records of a type under a name.
+/// A question to the network: all records of a type under a name.
 package struct Question: Hashable, Sendable {
     package var name: DomainName
     package var type: RecordType
@@ -30,7 +30,7 @@ package struct ServiceRecord: Hashable, Sendable {
         self.host = host
     }
 
-    /// Nil for anything but a host and a port that can be dialled; a service at the root is one that does not exist.
+    /// Nil unless the data name a host and a port that can be dialled. A service whose host is the root does not exist.
     package init?(data: [UInt8]) {
         guard data.count > 6, let host = DomainName(wire: data[6...]) else { return nil }
         func number(_ position: Int) -> UInt16 { UInt16(data[position]) << 8 | UInt16(data[position + 1]) }
@@ -46,14 +46,15 @@ package struct ServiceRecord: Hashable, Sendable {
     }
 }
 
-/// An IPv4 or IPv6 address as an announcement carries it.
+/// An IPv4 or IPv6 address of a host.
 public struct HostAddress: Hashable, Sendable {
-    /// In network order: 4 bytes are IPv4, 16 are IPv6.
+    /// The address in network byte order: 4 bytes for IPv4, 16 for IPv6.
     public let bytes: [UInt8]
-    /// For an IPv6 link-local address the index of the interface it is valid on, else 0.
+    /// For an IPv6 link-local address, the index of the interface on which it is valid; else 0.
     public let scope: UInt32
 
-    /// Nil for what no host can have: unspecified, multicast and broadcast addresses, and IPv4 dressed as IPv6.
+    /// Nil for addresses that no host can have: unspecified, multicast and broadcast addresses, and IPv4 addresses
+    /// mapped to IPv6.
     package init?(bytes: [UInt8], interface: Int32) {
         switch bytes.count {
         case 4:
@@ -69,14 +70,14 @@ public struct HostAddress: Hashable, Sendable {
         scope = isLinkLocal ? UInt32(clamping: interface) : 0
     }
 
-    /// Whether it leads back to the host that dials it.
+    /// Whether the address leads back to the host that dials it.
     package var isLoopback: Bool {
         bytes.count == 4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes[15] == 1
     }
 }
 
 extension HostAddress: CustomStringConvertible {
-    /// In the usual notation, IPv6 not abbreviated.
+    /// The address in the usual notation; IPv6 is not abbreviated.
     public var description: String {
         guard bytes.count == 16 else { return bytes.map(String.init).joined(separator: ".") }
         let groups = stride(from: 0, to: 16, by: 2).map {

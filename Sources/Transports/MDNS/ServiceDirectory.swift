@@ -1,38 +1,38 @@
 import NighCore
 
-/// Finds the instances of a service type: from the type's PTR records to each instance's SRV and TXT, and from there to
-/// the host's A and AAAA. Tells what it puts together, interface by interface.
+/// Finds the instances of a service type: follows the type's PTR records to each instance's SRV and TXT records, and
+/// from there to the host's A and AAAA records. Reports the resulting services, per interface.
 ///
-/// It does no input and output: a backend answers questions, a loop keeps time. What arrives is not trusted; what does not
-/// parse is counted and left out.
+/// It does no I/O: a backend answers questions, and a loop keeps the time. What arrives is not trusted; what cannot be
+/// parsed is counted and left out.
 ///
-/// A change of the backend is no news of the network. What was told stays told for a while, until the new backend
-/// has confirmed it or has had the time to.
+/// A change of the backend is not a change of the network. What was reported stays so for a while, until the new
+/// backend has confirmed it or has had the time to.
 ///
 /// `@unchecked Sendable`: confined to the loop.
 package final class ServiceDirectory: @unchecked Sendable {
-    /// What was left out, and why. Grows only.
+    /// Counts what was left out, by reason. The counts only grow.
     package struct Counters: Hashable {
-        /// Records that are not what they should be.
+        /// Malformed records.
         package var malformed = 0
         /// Instances or records beyond a limit.
         package var beyondLimit = 0
     }
 
-    /// How long an instance may lack its SRV, TXT or addresses before it counts as lost: they arrive one by one.
+    /// How long an instance may lack its SRV, TXT or address records before it counts as lost; they arrive one by one.
     static let patience = Moment.Span.seconds(3)
-    /// How long a backend that has just come up has to confirm what another one told.
+    /// How long a backend that has just come up has to confirm what another one reported.
     static let confirmation = Moment.Span.seconds(5)
-    /// How long what was told stays so without a backend.
+    /// How long reported services are kept without a backend.
     static let memory = Moment.Span.seconds(30)
-    /// The least time between two new starts because of instances that found no room.
+    /// The least time between two restarts of the search because of instances beyond the limit.
     static let secondLook = Moment.Span.seconds(10)
-    /// The most SRV records of an instance that are followed on an interface. An honest instance has one, and a second one for a
-    /// moment after a change; others are forged.
+    /// The most SRV records of an instance that are followed on an interface. An honest instance has one, and a second
+    /// one for a moment after a change; others are forged.
     package static let maximumPlaces = 4
-    /// The most TXT records of an instance that are told on an interface.
+    /// The most TXT records of an instance that are reported on an interface.
     package static let maximumTexts = 4
-    /// The most addresses of a host that are told on an interface.
+    /// The most addresses of a host that are reported on an interface.
     package static let maximumAddresses = 32
 
     private enum Target {
@@ -41,7 +41,7 @@ package final class ServiceDirectory: @unchecked Sendable {
         case text(DomainName)
         case address(DomainName)
 
-        /// Whether the data of a record are what this kind of record has.
+        /// Whether the data are valid for this kind of record.
         func accepts(_ data: [UInt8]) -> Bool {
             switch self {
             case .type: DomainName(wire: data) != nil
@@ -67,9 +67,9 @@ package final class ServiceDirectory: @unchecked Sendable {
         var addresses = RecordSet()
     }
 
-    private struct Told {
+    private struct KnownService {
         var service: DiscoveredService
-        /// When it counts as lost unless it is whole again by then.
+        /// When the service counts as lost, unless it is complete again by then.
         var doubtedUntil: Moment?
     }
 
@@ -83,27 +83,28 @@ package final class ServiceDirectory: @unchecked Sendable {
     private var targets: [UInt64: Target] = [:]
     private var instances: [DomainName: Instance] = [:]
     private var hosts: [DomainName: Host] = [:]
-    private var told: [DomainName: [Int32: Told]] = [:]
+    private var known: [DomainName: [Int32: KnownService]] = [:]
     private var stale: Set<DomainName> = []
     private var timer: (timer: LoopTimer, moment: Moment)?
     private var missedSome = false
     private var lastLook = Moment(nanoseconds: .min)
 
-    /// Whom to tell. Called from inside calls.
+    /// The handlers of events, called from inside calls.
     package var found: (DiscoveredService) -> Void = { _ in }
     package var lost: (DiscoveredService.Key) -> Void = { _ in }
     package var failed: (NighError) -> Void = { _ in }
     /// Whether an instance is this program's own.
     package var isOwn: (ServiceRecord) -> Bool = { _ in false }
 
-    /// `number` draws numbers for watches; `loopback` is the index of the interface on which loopback addresses are honest.
+    /// `number` makes numbers for watches; `loopback` is the index of the interface on which loopback addresses are
+    /// trusted.
     package init(on loop: any EventLoop, loopback: Int32, number: @escaping () -> UInt64) {
         self.loop = loop
         self.loopback = loopback
         self.number = number
     }
 
-    /// How many instances are followed.
+    /// The number of instances that are followed.
     package var count: Int { instances.count }
 
     package func browse(_ type: DomainName) {
@@ -117,13 +118,13 @@ package final class ServiceDirectory: @unchecked Sendable {
     package func stop() {
         forget()
         type = nil
-        told = [:]
+        known = [:]
         missedSome = false
         if let timer { loop.cancel(timer.timer) }
         timer = nil
     }
 
-    /// The backend to ask from now on, which is up; nil when there is none.
+    /// Sets the backend to ask, which is up; nil if there is none.
     package func use(_ backend: (any DiscoveryBackend)?) {
         forget()
         self.backend = backend
@@ -131,13 +132,13 @@ package final class ServiceDirectory: @unchecked Sendable {
         if let backend, type != nil { look(with: backend) }
     }
 
-    /// The watches of the backend are gone already.
+    /// Stops using the backend, whose watches are gone already.
     package func backendWentDown() {
         targets = [:]
         use(nil)
     }
 
-    // MARK: What the backend tells
+    // MARK: Events of the backend
 
     package func watchChanged(_ number: UInt64, _ change: RecordChange) {
         guard let target = targets[number] else { return }
@@ -197,7 +198,7 @@ package final class ServiceDirectory: @unchecked Sendable {
         }
     }
 
-    /// A label for people to read: valid UTF-8 without control characters.
+    /// The instance's label, if people can read it: valid UTF-8 without control characters.
     private static func label(of name: DomainName, below type: DomainName) -> String? {
         guard let bytes = name.label(below: type) else { return nil }
         let label = String(decoding: bytes, as: UTF8.self)
@@ -240,7 +241,7 @@ package final class ServiceDirectory: @unchecked Sendable {
         hosts = [:]
     }
 
-    /// Watches the addresses of exactly those hosts that the instance's SRV records name.
+    /// Watches the addresses of exactly the hosts that the instance's SRV records name.
     private func follow(_ name: DomainName) {
         guard let instance = instances[name] else { return }
         var wanted: Set<DomainName> = []
@@ -271,13 +272,13 @@ package final class ServiceDirectory: @unchecked Sendable {
         guard let instance = instances.removeValue(forKey: name) else { return }
         unwatch(instance.watches)
         for host in instance.hosts { leave(host, by: name) }
-        for interface in Array((told[name] ?? [:]).keys) { lose(name, interface) }
+        for interface in Array((known[name] ?? [:]).keys) { lose(name, interface) }
         if missedSome { wake(at: lastLook + Self.secondLook) }
     }
 
-    // MARK: Putting together
+    // MARK: Combining records
 
-    /// What arrives in one packet is put together once.
+    /// Combines what arrives in one packet once, in the next turn of the loop.
     private func refreshSoon(_ name: DomainName) {
         if stale.isEmpty { loop.execute { self.refreshStale() } }
         stale.insert(name)
@@ -292,26 +293,26 @@ package final class ServiceDirectory: @unchecked Sendable {
     private func refresh(_ name: DomainName) {
         guard let instance = instances[name] else { return }
         for interface in instance.pointers.interfaces { refresh(name, instance, on: interface) }
-        for interface in Array((told[name] ?? [:]).keys) where !instance.pointers.contains(interface) {
-            // Another backend may have told this one, and this backend has not come so far yet.
-            if told[name]?[interface]?.doubtedUntil == nil { lose(name, interface) }
+        for interface in Array((known[name] ?? [:]).keys) where !instance.pointers.contains(interface) {
+            // Another backend may have reported this one, and this backend has not found it yet.
+            if known[name]?[interface]?.doubtedUntil == nil { lose(name, interface) }
         }
     }
 
     private func refresh(_ name: DomainName, _ instance: Instance, on interface: Int32) {
         guard let service = whole(instance, on: interface) else {
-            guard told[name]?[interface]?.doubtedUntil == nil, told[name]?[interface] != nil else { return }
+            guard known[name]?[interface]?.doubtedUntil == nil, known[name]?[interface] != nil else { return }
             doubt(name, interface, until: loop.now + Self.patience)
             return
         }
-        let before = told[name]?[interface]?.service
-        // The same name in other letters is the same instance, under another key.
+        let before = known[name]?[interface]?.service
+        // The same name in other letter case is the same instance, under another key.
         if let before, before.key != service.key { lose(name, interface) }
-        told[name, default: [:]][interface] = Told(service: service)
+        known[name, default: [:]][interface] = KnownService(service: service)
         if before != service { found(service) }
     }
 
-    /// The service as far as it is complete.
+    /// The service, if all its parts are known.
     private func whole(_ instance: Instance, on interface: Int32) -> DiscoveredService? {
         let services = services(of: instance, on: interface)
         let places = services.compactMap { place(of: $0, on: interface) }
@@ -340,21 +341,21 @@ package final class ServiceDirectory: @unchecked Sendable {
             host: service.host.description, port: service.port, addresses: addresses)
     }
 
-    // MARK: Doubt
+    // MARK: Services in doubt
 
     private func doubtAll(for span: Moment.Span) {
         let end = loop.now + span
-        for (name, places) in told { for interface in places.keys { doubt(name, interface, until: end) } }
+        for (name, places) in known { for interface in places.keys { doubt(name, interface, until: end) } }
     }
 
     private func doubt(_ name: DomainName, _ interface: Int32, until end: Moment) {
-        told[name]?[interface]?.doubtedUntil = end
+        known[name]?[interface]?.doubtedUntil = end
         wake(at: end)
     }
 
     private func lose(_ name: DomainName, _ interface: Int32) {
-        guard let gone = told[name]?.removeValue(forKey: interface) else { return }
-        if told[name]?.isEmpty == true { told[name] = nil }
+        guard let gone = known[name]?.removeValue(forKey: interface) else { return }
+        if known[name]?.isEmpty == true { known[name] = nil }
         lost(gone.service.key)
     }
 
@@ -369,8 +370,8 @@ package final class ServiceDirectory: @unchecked Sendable {
     private func timerFired() {
         timer = nil
         let now = loop.now
-        for (name, places) in told {
-            for (interface, told) in places where told.doubtedUntil.map({ $0 <= now }) == true {
+        for (name, places) in known {
+            for (interface, known) in places where known.doubtedUntil.map({ $0 <= now }) == true {
                 lose(name, interface)
             }
         }
@@ -381,6 +382,6 @@ package final class ServiceDirectory: @unchecked Sendable {
                 use(backend)
             }
         }
-        if let next = told.values.flatMap({ $0.values.compactMap(\.doubtedUntil) }).min() { wake(at: next) }
+        if let next = known.values.flatMap({ $0.values.compactMap(\.doubtedUntil) }).min() { wake(at: next) }
     }
 }

@@ -1,43 +1,44 @@
 import NighCore
 import NighUV
 
-/// Who a `ServiceDiscovery` tells. All calls come on its loop, never from inside a call to it.
+/// Receives the events of a `ServiceDiscovery`. All calls come on its loop, never from inside a call to it.
 public protocol ServiceDiscoveryEvents: AnyObject {
-    /// A service was found, or says something else now.
+    /// A service was found, or has changed.
     func serviceFoundOrChanged(_ service: DiscoveredService)
-    /// A service found before is gone from that interface.
+    /// A service that was found is gone from that interface.
     func serviceLost(_ key: DiscoveredService.Key)
-    /// What was to be published can be seen by others, under this name: another than wanted where somebody had that.
+    /// The service is visible to others under this name, which is another than the wanted one if that was taken.
     func published(as name: String)
-    /// Nothing is published, for this reason; tried again by itself.
+    /// Nothing is published, for this reason. The attempt is repeated automatically.
     func publishingFailed(_ error: NighError)
-    /// Services are not found, or not all of them, for this reason; tried again by itself.
+    /// Services are not found, or not all of them, for this reason. The attempt is repeated automatically.
     func browsingFailed(_ error: NighError)
-    /// Services can be found and published now, otherwise than before, or not at all.
+    /// The way in which services can be found and published has changed, or there is none now.
     func discoveryChanged(_ condition: DiscoveryCondition)
 }
 
-/// Lets others find a service on the local network, and finds theirs: DNS-SD over mDNS, as on any network with printers.
+/// Publishes a service on the local network and finds services of others, by DNS-SD over mDNS, as printers do.
 ///
-/// A transport has one, calls it on the loop only, and ends it with `shutdown`; one that is just let go of ends by itself, soon. It asks the avahi-daemon of the machine, or speaks mDNS itself, as the
-/// mode says, and says which. Nothing here knows sessions, peers or what the text of a service means.
+/// A transport has one, calls it on the loop only, and ends it with `shutdown`. One that is only released ends by
+/// itself, soon after. It uses the machine's avahi-daemon or speaks mDNS itself, as the mode says, and reports which.
+/// It knows nothing of sessions and peers, nor what the text of a service means.
 ///
 /// `@unchecked Sendable`: confined to the loop.
 public final class ServiceDiscovery: @unchecked Sendable {
-    /// Who is to speak mDNS.
+    /// Which program speaks mDNS.
     public enum Mode: String, Hashable, Sendable, CaseIterable {
-        /// The daemon where it answers, and while it does not, this process.
+        /// The daemon if it answers; while it does not, this process.
         case automatic
-        /// The daemon, which is waited for.
+        /// The daemon only. Until it answers, nothing is found or published.
         case daemon
-        /// This process.
+        /// This process only.
         case embedded
     }
 
-    /// How long the daemon has to answer before this process begins by itself.
+    /// How long the daemon has to answer before this process speaks mDNS itself.
     static let daemonPatience = Moment.Span.milliseconds(400)
 
-    /// What a `ServiceDiscovery` stands on. Tests put something else below it.
+    /// What a `ServiceDiscovery` depends on. Tests provide substitutes.
     struct Ground {
         var loop: any EventLoop
         var loopback: Int32
@@ -61,14 +62,14 @@ public final class ServiceDiscovery: @unchecked Sendable {
     private var daemonTimer: LoopTimer?
     private var check: (any MulticastChecking)?
     private var blocked: NighError?
-    private var toldCondition: DiscoveryCondition?
+    private var reportedCondition: DiscoveryCondition?
     private var search: UInt64 = 0
     private var isBrowsing = false
     private var isStarted = false
     private var isShutDown = false
 
-    /// `interface` is the name of the only network interface to use; nil for all. Begins with the first call of `publish`
-    /// or `browse`.
+    /// Creates a discovery, which starts with the first call of `publish` or `browse`. `interface` is the name of the
+    /// only network interface to use; nil means all.
     public convenience init(
         mode: Mode = .automatic, interface: String? = nil, on loop: UVEventLoop,
         events: any ServiceDiscoveryEvents
@@ -99,24 +100,24 @@ public final class ServiceDiscovery: @unchecked Sendable {
     private func connect() {
         let (directory, publisher) = (directory, publisher)
         directory.isOwn = { [unowned publisher] in publisher.isOwn($0) }
-        directory.found = { [weak self] service in self?.tellBrowser { $0.serviceFoundOrChanged(service) } }
-        directory.lost = { [weak self] key in self?.tellBrowser { $0.serviceLost(key) } }
-        directory.failed = { [weak self] error in self?.tellBrowser { $0.browsingFailed(error) } }
-        publisher.published = { [weak self] name in self?.tellPublisher { $0.published(as: name) } }
-        publisher.failed = { [weak self] error in self?.tellPublisher { $0.publishingFailed(error) } }
+        directory.found = { [weak self] service in self?.notifyBrowser { $0.serviceFoundOrChanged(service) } }
+        directory.lost = { [weak self] key in self?.notifyBrowser { $0.serviceLost(key) } }
+        directory.failed = { [weak self] error in self?.notifyBrowser { $0.browsingFailed(error) } }
+        publisher.published = { [weak self] name in self?.notifyPublisher { $0.published(as: name) } }
+        publisher.failed = { [weak self] error in self?.notifyPublisher { $0.publishingFailed(error) } }
     }
 
-    /// Avahi has the addresses of what it calls back: whoever is let go of without `shutdown` takes the parts down first. Where
-    /// the loop has ended, nobody calls anything back any more.
+    /// Avahi holds the addresses of the objects that it calls back. So a discovery that is released without `shutdown`
+    /// first takes down its parts. If the loop has ended, nothing is called back any more.
     deinit {
         guard isStarted, !isShutDown else { return }
         let parts = Parts(of: self)
         ground.loop.execute { parts.end() }
     }
 
-    /// What has to be taken down, in this order.
+    /// What must be taken down, in this order.
     ///
-    /// `@unchecked Sendable`: made where the last reference was let go of, used on the loop alone.
+    /// `@unchecked Sendable`: made where the last reference was released, and used only on the loop.
     private struct Parts: @unchecked Sendable {
         let check: (any MulticastChecking)?
         let directory: ServiceDirectory
@@ -132,7 +133,7 @@ public final class ServiceDiscovery: @unchecked Sendable {
 
         func end() {
             check?.shutdown()
-            // What is asked and published goes with the backends.
+            // The backends end the queries and publications themselves.
             directory.backendWentDown()
             publisher.backendWentDown()
             directory.stop()
@@ -141,23 +142,24 @@ public final class ServiceDiscovery: @unchecked Sendable {
         }
     }
 
-    // MARK: What the transport calls
+    // MARK: Calls by the transport
 
-    /// Lets others find this. Called again, it replaces what was published; where only the text is another, without
-    /// vanishing in between.
+    /// Publishes a service. Called again, it replaces what was published; if only the text differs, the service stays
+    /// visible.
     public func publish(_ registration: ServiceRegistration) {
         let isNew = publisher.registration == nil
         let problem = currentProblem
         publisher.publish(registration)
         begin()
-        if isNew, let problem { tellPublisher { $0.publishingFailed(problem.at(.advertising)) } }
+        if isNew, let problem { notifyPublisher { $0.publishingFailed(problem.at(.advertising)) } }
         check?.begin()
     }
 
-    /// Is found no more.
+    /// Stops publishing.
     public func unpublish() { publisher.unpublish() }
 
-    /// Looks for services of `type`, one's own included, until `stopBrowsing`. Called again, it replaces the search.
+    /// Looks for services of `type`, including this side's own, until `stopBrowsing`. Called again, it replaces the
+    /// search.
     public func browse(_ type: ServiceType) {
         let problem = currentProblem
         search += 1
@@ -165,25 +167,25 @@ public final class ServiceDiscovery: @unchecked Sendable {
         directory.stop()
         directory.browse(type.domain)
         begin()
-        if let problem { tellBrowser { $0.browsingFailed(problem.at(.browsing)) } }
+        if let problem { notifyBrowser { $0.browsingFailed(problem.at(.browsing)) } }
         check?.begin()
     }
 
-    /// Looks no more. What was found counts as lost from here, without an event.
+    /// Stops looking. What was found counts as lost from now on, without an event.
     public func stopBrowsing() {
         search += 1
         isBrowsing = false
         directory.stop()
     }
 
-    /// To be called when interfaces or addresses of this host have changed.
+    /// Must be called when interfaces or addresses of this host have changed.
     public func addressesChanged() {
         daemon?.addressesChanged()
         embedded?.addressesChanged()
         check?.begin()
     }
 
-    /// What a person should know about it here and now.
+    /// Reports the state of discovery on this machine, for people.
     public func diagnose() -> [Diagnosis] {
         var lines: [Diagnosis] = []
         if let check, isStarted { lines += check.diagnose() }
@@ -215,17 +217,17 @@ public final class ServiceDiscovery: @unchecked Sendable {
 
     private func line(of daemon: any DiscoveryBackend) -> Diagnosis {
         var line = daemon.diagnose()
-        // Until it has been decided who speaks mDNS, the daemon may still answer.
+        // Until it is decided which program speaks mDNS, the daemon may still answer.
         line.isPending = current == nil && (mode == .daemon ? problems[.daemon] == nil : embedded == nil)
         guard mode == .automatic, current?.kind == .embedded else { return line }
-        // What works without the daemon is no failure.
+        // If everything works without the daemon, that is not a failure.
         line.verdict = .pass
         line.finding += ": this program speaks mDNS itself"
         line.advice = "nothing needs to be done; " + AvahiProblem.sharingAdvice
         return line
     }
 
-    /// Ends everything at once, with goodbyes to the network. Nothing is told afterwards.
+    /// Ends everything at once, and sends goodbyes to the network. No event comes afterwards.
     public func shutdown() {
         guard !isShutDown else { return }
         isShutDown = true
@@ -235,16 +237,16 @@ public final class ServiceDiscovery: @unchecked Sendable {
         current = nil
     }
 
-    // MARK: Telling
+    // MARK: Reporting
 
-    private func tell(_ event: @escaping @Sendable (any ServiceDiscoveryEvents) -> Void) {
+    private func notify(_ event: @escaping @Sendable (any ServiceDiscoveryEvents) -> Void) {
         loop.execute {
             guard !self.isShutDown, let events = self.events else { return }
             event(events)
         }
     }
 
-    private func tellBrowser(_ event: @escaping @Sendable (any ServiceDiscoveryEvents) -> Void) {
+    private func notifyBrowser(_ event: @escaping @Sendable (any ServiceDiscoveryEvents) -> Void) {
         let search = search
         loop.execute {
             guard !self.isShutDown, search == self.search, let events = self.events else { return }
@@ -252,10 +254,10 @@ public final class ServiceDiscovery: @unchecked Sendable {
         }
     }
 
-    private func tellPublisher(_ event: @escaping @Sendable (any ServiceDiscoveryEvents) -> Void) {
+    private func notifyPublisher(_ event: @escaping @Sendable (any ServiceDiscoveryEvents) -> Void) {
         guard let registration = publisher.registration else { return }
         loop.execute {
-            // Said of another name, it would mislead; said of another text, it stays true.
+            // An event about another name would mislead; an event about another text is still true.
             guard !self.isShutDown, self.publisher.registration?.name == registration.name,
                 let events = self.events
             else { return }
@@ -263,9 +265,9 @@ public final class ServiceDiscovery: @unchecked Sendable {
         }
     }
 
-    /// What has been told to stand in the way.
+    /// The problem that was reported last and still exists.
     private var currentProblem: NighError? {
-        if case .down(let error) = toldCondition { error } else { nil }
+        if case .down(let error) = reportedCondition { error } else { nil }
     }
 
     private func conditionChanged() {
@@ -281,15 +283,15 @@ public final class ServiceDiscovery: @unchecked Sendable {
             } else {
                 nil
             }
-        guard let condition, condition != toldCondition else { return }
-        toldCondition = condition
-        tell { $0.discoveryChanged(condition) }
+        guard let condition, condition != reportedCondition else { return }
+        reportedCondition = condition
+        notify { $0.discoveryChanged(condition) }
         guard case .down(let error) = condition else { return }
-        if isBrowsing { tellBrowser { $0.browsingFailed(error.at(.browsing)) } }
-        if publisher.registration != nil { tellPublisher { $0.publishingFailed(error.at(.advertising)) } }
+        if isBrowsing { notifyBrowser { $0.browsingFailed(error.at(.browsing)) } }
+        if publisher.registration != nil { notifyPublisher { $0.publishingFailed(error.at(.advertising)) } }
     }
 
-    // MARK: Choosing
+    // MARK: Choosing a backend
 
     private func begin() {
         guard !isStarted else { return }
@@ -318,7 +320,7 @@ public final class ServiceDiscovery: @unchecked Sendable {
         let isAnother = backend !== current
         current = backend
         self.host = host
-        // First what is published, so that it is withdrawn from where it was while that can still say goodbye.
+        // The publisher comes first, so that the old backend can still say goodbye for what is withdrawn from it.
         publisher.use(backend, host: host)
         if isAnother { directory.use(backend) }
         if backend === daemon, let embedded {
@@ -333,7 +335,8 @@ public final class ServiceDiscovery: @unchecked Sendable {
         let wasBlocked = blocked != nil
         blocked = if case .blocked(let error) = verdict { error } else { nil }
         if wasBlocked, blocked == nil, let current, let host {
-            // What was asked and said meanwhile is lost, and mDNS repeats itself ever more seldom.
+            // What was asked and announced while multicast was blocked is lost, and mDNS repeats itself less and less
+            // often.
             publisher.use(current, host: host)
             directory.use(current)
         }
@@ -389,7 +392,7 @@ extension ServiceDiscovery: DiscoveryBackendEvents {
 }
 
 extension NighError {
-    /// The same, met in another endeavour.
+    /// The same error, at another stage.
     fileprivate func at(_ stage: Stage) -> NighError {
         var error = self
         error.stage = stage

@@ -1,34 +1,35 @@
 import NighCore
 
-/// Publishes one service under the wanted name, or the next one that is free.
+/// Publishes one service under the wanted name, or under the next one that is free.
 ///
-/// DNS-SD as commonly done asks three times in three quarters of a second whether a name is free before it says a word. This
-/// asks once, briefly, and then publishes: finding is to be quick, and two of one name are rare. Whoever is overlooked that way,
-/// or comes at the same moment, is found out by Avahi, which makes one of the two give way (`publicationCollided`).
+/// DNS-SD usually asks three times in three quarters of a second whether a name is free before it announces anything.
+/// This type asks once, briefly, and then publishes, because services should be found quickly and two of one name are
+/// rare. Avahi finds a holder of the name that was overlooked, or that comes at the same moment, and makes one of the
+/// two give way (`publicationCollided`).
 ///
 /// `@unchecked Sendable`: confined to the loop.
 final class ServicePublisher: @unchecked Sendable {
-    /// How long to wait for somebody to claim the name.
+    /// How long to wait for another service to claim the name.
     static let hearing = Moment.Span.milliseconds(40)
-    /// How many times as long as this was kept from running it waits in addition: on a machine where everybody waits for a
-    /// processor, whoever has the name does so too, if it is on this machine, and takes several turns to answer.
-    private static let patience = 4
-    /// And how long at most.
+    /// The additional wait, as a multiple of the time for which this side was kept from running. On a machine where all
+    /// programs wait for a processor, a local holder of the name waits too, and takes several turns to answer.
+    private static let delayFactor = 4
+    /// The longest additional wait.
     static let longestPatience = Moment.Span.seconds(1)
-    /// What counts as not being kept from running.
-    private static let punctual = Moment.Span.milliseconds(10)
-    /// How long until a failed attempt is repeated.
+    /// The longest delay that does not count as being kept from running.
+    private static let negligibleDelay = Moment.Span.milliseconds(10)
+    /// The pause before a failed attempt is repeated.
     static let retry = Moment.Span.seconds(10)
-    /// Where answers count as heard that came past the backend.
+    /// The interface number of answers that did not come through the backend.
     private static let anyInterface: Int32 = 0
-    /// How many names are tried in a row.
+    /// The most names that are tried in a row.
     static let maximumAttempts = 64
 
     private enum Phase {
         case idle
-        /// Listening whether somebody has the name.
+        /// Waiting for another service to claim the name.
         case asking(Inquiry)
-        /// Handed to the backend.
+        /// Passed to the backend.
         case handedOver(Publication)
         case waitingToRetry(LoopTimer)
     }
@@ -47,31 +48,31 @@ final class ServicePublisher: @unchecked Sendable {
     private let asking: (any NameAsking)?
     private var backend: (any DiscoveryBackend)?
     private var host: DomainName?
-    /// What this has published lately, and others may still remember.
+    /// What this has published recently, which others may still remember.
     private var ownServices: [ServiceRecord] = []
     private var wanted: ServiceRegistration?
     private var label = ""
     private var attempts = 0
     private var phase = Phase.idle
-    private var toldName: String?
+    private var reportedName: String?
 
-    /// Whom to tell. Called from inside calls.
+    /// The handlers of events, called from inside calls.
     var published: (String) -> Void = { _ in }
     var failed: (NighError) -> Void = { _ in }
 
-    /// `number` draws numbers for watches; `asking` asks beside the backend.
+    /// `number` makes numbers for watches; `asking` asks the network besides the backend.
     init(on loop: any EventLoop, asking: (any NameAsking)?, number: @escaping () -> UInt64) {
         self.loop = loop
         self.asking = asking
         self.number = number
     }
 
-    /// What is published, or about to be.
+    /// The service that is published, or about to be.
     var registration: ServiceRegistration? { wanted }
 
-    /// The name it is visible under.
+    /// The name under which the service is visible.
     var visibleName: String? {
-        if case .handedOver = phase { toldName } else { nil }
+        if case .handedOver = phase { reportedName } else { nil }
     }
 
     func publish(_ registration: ServiceRegistration) {
@@ -91,42 +92,43 @@ final class ServicePublisher: @unchecked Sendable {
 
     func unpublish() {
         wanted = nil
-        toldName = nil
+        reportedName = nil
         withdraw()
     }
 
-    /// The backend to publish by from now on, which is up, on a host of that name; nil when there is none.
+    /// Sets the backend to publish with, which is up, and the name of its host; nil if there is none.
     func use(_ backend: (any DiscoveryBackend)?, host: DomainName?) {
         withdraw()
         self.backend = backend
         self.host = host
         guard wanted != nil else { return }
-        // Whoever was renamed once keeps that name, so that nobody sees it change for a matter of this machine.
+        // A service that was renamed keeps its new name, so that others do not see it change for a reason on this
+        // machine.
         begin(as: label)
     }
 
-    /// What was published is gone with the backend.
+    /// Everything published is gone with the backend.
     func backendWentDown() {
         backend = nil
-        // Once others see it again, that is news.
-        toldName = nil
+        // When others see the service again, that is reported again.
+        reportedName = nil
         use(nil, host: nil)
     }
 
-    /// Whether it is what this publishes, or has published lately.
+    /// Whether this publishes the service, or has published it recently.
     func isOwn(_ service: ServiceRecord) -> Bool {
         ownServices.contains { $0.port == service.port && $0.host == service.host }
     }
 
-    // MARK: What the backend tells
+    // MARK: Events of the backend
 
     func watchChanged(_ number: UInt64, _ change: RecordChange) {
         guard case .asking(let inquiry) = phase else { return }
-        if number == inquiry.service { heard(.service, change) }
-        if number == inquiry.text { heard(.text, change) }
+        if number == inquiry.service { handle(.service, change) }
+        if number == inquiry.text { handle(.text, change) }
     }
 
-    private func heard(_ type: RecordType, _ change: RecordChange) {
+    private func handle(_ type: RecordType, _ change: RecordChange) {
         guard case .asking(var inquiry) = phase else { return }
         switch type {
         case .service where ServiceRecord(data: change.data) != nil: _ = inquiry.claims.apply(change)
@@ -134,7 +136,7 @@ final class ServicePublisher: @unchecked Sendable {
         default: return
         }
         phase = .asking(inquiry)
-        // An earlier life of this program is told by its text, which may still be on its way.
+        // An earlier run of this program is recognised by its text, which may still be on its way.
         if wanted?.identityKey == nil || !inquiry.texts.isEmpty, isTaken(inquiry) { takeNextName() }
     }
 
@@ -142,8 +144,8 @@ final class ServicePublisher: @unchecked Sendable {
         guard case .handedOver(let publication) = phase else { return }
         let name = String(decoding: publication.instance.labels[0], as: UTF8.self)
         attempts = 0
-        guard toldName != name else { return }
-        toldName = name
+        guard reportedName != name else { return }
+        reportedName = name
         published(name)
     }
 
@@ -175,13 +177,13 @@ final class ServicePublisher: @unchecked Sendable {
         let service = number()
         let text = number()
         let due = loop.now + Self.hearing
-        let timer = loop.schedule(at: due) { self.hearingEnds(due) }
+        let timer = loop.schedule(at: due) { self.claimTimeEnded(due) }
         phase = .asking(Inquiry(name: name, service: service, text: text, timer: timer))
         backend.watch(Question(name: name, type: .service), as: service)
         backend.watch(Question(name: name, type: .text), as: text)
         asking?.ask(for: name) { [unowned self] type, data in
             let place = RecordChange.Place(interface: Self.anyInterface, version: 0)
-            heard(type, RecordChange(isPresent: true, place: place, data: data))
+            handle(type, RecordChange(isPresent: true, place: place, data: data))
         }
     }
 
@@ -194,17 +196,17 @@ final class ServicePublisher: @unchecked Sendable {
         backend?.unwatch(inquiry.text)
     }
 
-    /// The time for claims is over, and was to be at `due`.
-    private func hearingEnds(_ due: Moment) {
+    /// Handles the end of the time for claims, which was due at `due`.
+    private func claimTimeEnded(_ due: Moment) {
         guard case .asking(var inquiry) = phase else { return }
         let late = loop.now - due
-        guard late > Self.punctual else { return heardEnough() }
-        let wait = min(Moment.Span(late.duration * Self.patience), Self.longestPatience)
-        inquiry.timer = loop.schedule(at: loop.now + wait) { self.heardEnough() }
+        guard late > Self.negligibleDelay else { return publishIfFree() }
+        let wait = min(Moment.Span(late.duration * Self.delayFactor), Self.longestPatience)
+        inquiry.timer = loop.schedule(at: loop.now + wait) { self.publishIfFree() }
         phase = .asking(inquiry)
     }
 
-    private func heardEnough() {
+    private func publishIfFree() {
         guard case .asking(let inquiry) = phase, let wanted, let host, let backend else { return }
         guard !isTaken(inquiry) else { return takeNextName() }
         stopAsking()
@@ -237,7 +239,7 @@ final class ServicePublisher: @unchecked Sendable {
         return texts.isEmpty || !texts.allSatisfy(isOwn)
     }
 
-    /// Whether the text says that it is of the same identity.
+    /// Whether the text belongs to the same identity.
     private func isOwn(_ text: TextRecord) -> Bool {
         guard let wanted, let key = wanted.identityKey else { return false }
         func value(_ entries: [TextEntry]) -> [UInt8]? {
@@ -247,7 +249,7 @@ final class ServicePublisher: @unchecked Sendable {
         return value(text.entries) == own
     }
 
-    /// As Avahi's users know it: "Puma", "Puma #2", "Puma #3".
+    /// The next name, in the form that Avahi's users know: "Puma", "Puma #2", "Puma #3".
     static func alternative(to label: String) -> String {
         NumberedName(label).next(limit: DomainName.maximumLabel)
     }
@@ -274,7 +276,7 @@ final class ServicePublisher: @unchecked Sendable {
             self.begin(as: wanted.name.description)
         }
         phase = .waitingToRetry(timer)
-        toldName = nil
+        reportedName = nil
         failed(error)
     }
 }

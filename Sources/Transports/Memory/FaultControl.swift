@@ -1,26 +1,26 @@
 import NighCore
 
-/// Takes a hand in what a ``FaultyTransport`` does, while it runs.
+/// Changes what a ``FaultyTransport`` does, while it runs.
 ///
-/// To be used on the transport's loop once that has been started, and not from another thread without `execute`. What a
-/// call changes holds at once for every byte after it; what it brings about for others (a pipe that breaks) is told in
-/// a later turn.
+/// Use it on the transport's loop once the transport is started; another thread needs the loop's `execute`. A change
+/// holds at once for every byte after it. Its effects on others, such as a pipe that breaks, are reported in a later
+/// turn.
 ///
-/// Blocks and stalls are standing rules: one for all, or for an address, also holds for pipes opened later.
+/// Blocks and stalls are standing rules. A rule for all pipes or for an address also holds for pipes that open later.
 public final class FaultControl: @unchecked Sendable {
-    /// Which pipes are meant.
+    /// The pipes that a call applies to.
     public enum Target: Hashable, Sendable {
         /// Every pipe.
         case all
         /// The pipes whose other end is at this address.
         case address(TransportAddress)
-        /// The pipe of this number; see ``FaultControl/pipes``.
+        /// The pipe with this number; see ``FaultControl/pipes``.
         case pipe(Int)
     }
 
     /// What happens to dials to a blocked address.
     public enum BlockedDials: Hashable, Sendable {
-        /// Nobody answers.
+        /// They get no answer.
         case timeOut
         /// They are refused.
         case refuse
@@ -28,17 +28,17 @@ public final class FaultControl: @unchecked Sendable {
 
     /// A pipe that is open now.
     public struct LivePipe: Hashable, Sendable {
-        /// Counts the pipes of the transport from 1, in the order in which they opened.
+        /// The pipe's number. It counts the pipes of the transport from 1, in the order in which they opened.
         public let number: Int
-        /// Where the other end is, if the transport can say.
+        /// The address of the other end, if the transport can tell.
         public let remoteAddress: TransportAddress?
         /// Whether the other end dialled.
         public let isInbound: Bool
-        /// When it opened.
+        /// The moment when the pipe opened.
         public let opened: Moment
-        /// Bytes that are held back, outgoing and incoming.
+        /// How many bytes are held back, outgoing and incoming.
         public let heldBytes: Int
-        /// In which direction bytes vanish now; nil when in none.
+        /// The direction in which bytes vanish now; nil if they vanish in none.
         public let mute: FaultPlan.Direction?
     }
 
@@ -53,8 +53,8 @@ public final class FaultControl: @unchecked Sendable {
         let direction: FaultPlan.Direction
     }
 
-    /// What happens to bytes and dials by itself. Set anew, it holds for open pipes too; times in it count from when a
-    /// pipe opened. May be set before the start.
+    /// The faults that happen by themselves to bytes and dials. A new plan holds for open pipes too; its times count
+    /// from when a pipe opened. May be set before the start.
     public var plan: FaultPlan {
         didSet {
             if plan.seed != oldValue.seed { random = SeededGenerator(seed: plan.seed) }
@@ -62,7 +62,7 @@ public final class FaultControl: @unchecked Sendable {
         }
     }
 
-    /// The last error that the wrapped transport or a pipe of it told.
+    /// The last error that the wrapped transport or one of its pipes reported.
     package internal(set) var lastError: NighError?
 
     var loop: (any EventLoop)?
@@ -92,23 +92,23 @@ public final class FaultControl: @unchecked Sendable {
         }
     }
 
-    /// Breaks pipes: this side is told `pipeClosed` with `.linkLost`, the pipe underneath is closed at once.
+    /// Breaks pipes: this side's handler gets `pipeClosed` with `.linkLost`, and the pipe underneath is closed at once.
     public func cut(_ target: Target = .all) {
         for pipe in livePipes() where matches(pipe, target) { pipe.cut() }
     }
 
-    /// Lets bytes of open pipes vanish without a word, both ways or one way, and keeps new pipes from opening: dials time
-    /// out or are refused, and whoever dials in is not heard. Until ``unblock(_:)``.
+    /// Makes the bytes of open pipes vanish without a report, both ways or one way, and keeps new pipes from opening:
+    /// dials time out or are refused, and nobody who dials in gets an answer. Lasts until ``unblock(_:)``.
     ///
-    /// A pipe that has lost bytes stays mute in that direction for good, since its stream has a hole. Closing such a pipe
-    /// does not reach the other end before the block is lifted.
+    /// A pipe that has lost bytes stays mute in that direction for good, because its stream has a hole. Closing such a
+    /// pipe does not reach the other end before the block is lifted.
     public func block(
         _ target: Target = .all, _ direction: FaultPlan.Direction = .both, dials: BlockedDials = .timeOut
     ) {
         add(Rule(kind: .block(dials), target: target, direction: direction))
     }
 
-    /// Takes back what ``block(_:_:dials:)`` said about `target`; with `.all`, every block there is.
+    /// Ends what ``block(_:_:dials:)`` set for `target`; with `.all`, ends every block.
     public func unblock(_ target: Target = .all) {
         rules.removeAll {
             guard case .block = $0.kind else { return false }
@@ -117,12 +117,12 @@ public final class FaultControl: @unchecked Sendable {
         applyRules()
     }
 
-    /// Holds bytes back, both ways or one way; nothing is lost, and writers are slowed. Until ``release(_:)``.
+    /// Holds bytes back, both ways or one way. Nothing is lost, and writers are slowed. Lasts until ``release(_:)``.
     public func stall(_ target: Target = .all, _ direction: FaultPlan.Direction = .both) {
         add(Rule(kind: .stall, target: target, direction: direction))
     }
 
-    /// Takes back what ``stall(_:_:)`` said about `target`; with `.all`, every stall there is.
+    /// Ends what ``stall(_:_:)`` set for `target`; with `.all`, ends every stall.
     public func release(_ target: Target = .all) {
         rules.removeAll { $0.kind == .stall && (target == .all || $0.target == target) }
         applyRules()
@@ -160,7 +160,7 @@ public final class FaultControl: @unchecked Sendable {
 }
 
 extension FaultControl {
-    /// What becomes of a dial to `address` by the rules; nil when it is free.
+    /// Returns what happens to a dial to `address` by the rules; nil if no rule blocks it.
     func blockedDials(to address: TransportAddress?) -> BlockedDials? {
         for rule in rules {
             guard case .block(let dials) = rule.kind else { continue }
@@ -171,7 +171,7 @@ extension FaultControl {
         return nil
     }
 
-    /// Draws whether something of these odds happens now.
+    /// Draws whether something with these odds happens now.
     func happens(_ odds: FaultPlan.Odds?) -> Bool {
         guard let odds else { return false }
         return Int.random(in: 0..<odds.outOf, using: &random) < odds.hits

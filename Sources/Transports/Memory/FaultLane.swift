@@ -1,6 +1,6 @@
 import NighCore
 
-/// One direction of a faulty pipe: bytes go in, are cut, spoilt, delayed, held or lost, and come out in order.
+/// One direction of a faulty pipe. Bytes go in, are cut, corrupted, delayed, held or lost, and come out in order.
 ///
 /// Confined to the loop; `@unchecked Sendable` so that timers may refer to it.
 final class FaultLane: @unchecked Sendable {
@@ -10,23 +10,23 @@ final class FaultLane: @unchecked Sendable {
         case ended
         /// The other end closed the pipe, or it broke.
         case closed(NighError?)
-        /// What this end wrote before it closed has all come out.
+        /// All that this end wrote before it closed has come out.
         case drained
-        /// Here the plan breaks the pipe.
+        /// The plan breaks the pipe here.
         case cut
     }
 
     let direction: FaultPlan.Direction
-    /// What comes out goes here; never called from inside `resume` or a change of the rules.
+    /// Receives what comes out. Never called from inside `resumeReading` or a change of the rules.
     var emit: (Item) -> Void = { _ in }
-    /// Told after something that was held has come out.
+    /// Called after held items have come out or were lost.
     var didRelease: () -> Void = {}
 
     private(set) var heldBytes = 0
-    /// Bytes have been lost, so nothing may come out any more: the stream has a hole.
+    /// Whether bytes have been lost. Then nothing may come out any more, because the stream has a hole.
     private(set) var hasHole = false
     private(set) var isBlocked = false
-    /// The reader takes nothing for now.
+    /// Whether the reader takes nothing for now.
     var isPaused = false { didSet { if !isPaused { continueLater() } } }
 
     private let loop: any EventLoop
@@ -55,15 +55,16 @@ final class FaultLane: @unchecked Sendable {
         }
     }
 
-    /// Nothing comes out, and what goes in is lost.
+    /// Whether nothing comes out, and what goes in is lost.
     var isMute: Bool { isBlocked || hasHole }
 
-    /// Bytes may go around the lane: it would do nothing to them.
+    /// Whether bytes may go around the lane, because it would do nothing to them.
     var isTransparent: Bool {
         isClear && queue.count == 0 && !isMute && !isStalled && !isStalledByPlan && !isPaused
     }
 
-    /// From how many held bytes on the lane counts as full: half a second at the plan's rate.
+    /// The number of held bytes from which on the lane counts as full: 1 MiB, or half a second's worth at the plan's
+    /// rate (4 to 256 KiB).
     var highWaterMark: Int {
         guard let rate = plan.bytesPerSecond, isAffected else { return 1024 * 1024 }
         return min(max(rate / 2, 4 * 1024), 256 * 1024)
@@ -84,7 +85,7 @@ final class FaultLane: @unchecked Sendable {
 
     func setBlocked(_ blocked: Bool) {
         isBlocked = blocked
-        if blocked { loseWhatIsHeld() }
+        if blocked { loseHeldItems() }
     }
 
     func setStalled(_ stalled: Bool) {
@@ -99,10 +100,10 @@ final class FaultLane: @unchecked Sendable {
         if !stalled { continueLater() }
     }
 
-    /// From here on everything is lost.
+    /// Loses everything from now on, and what is held.
     func vanish() {
         hasHole = true
-        loseWhatIsHeld()
+        loseHeldItems()
     }
 
     /// Ends the lane: nothing comes out any more.
@@ -139,14 +140,14 @@ final class FaultLane: @unchecked Sendable {
         }
         while !rest.isEmpty, !isDone {
             let size = pieceSize(rest.count)
-            // A copy, so that no queue further on joins the pieces again.
+            // A copy, so that no later queue joins the pieces again.
             forward(.bytes(plan.splitLimit == nil ? rest[0..<size] : rest[0..<size].copy()))
             rest = rest[size..<rest.count]
         }
         if isTruncated, !isDone { forward(.cut) }
     }
 
-    /// An item that is no bytes: it passes behind all bytes that went in before.
+    /// Takes an item that is not bytes. It comes out behind all bytes that went in before.
     func accept(_ item: Item) {
         guard !isMute, !isDone else { return }
         forward(item)
@@ -202,7 +203,7 @@ final class FaultLane: @unchecked Sendable {
         loop.execute(wake)
     }
 
-    private func loseWhatIsHeld() {
+    private func loseHeldItems() {
         guard queue.count > 0 else { return }
         hasHole = true
         queue.removeAll()
@@ -212,7 +213,7 @@ final class FaultLane: @unchecked Sendable {
 
     private func pieceSize(_ count: Int) -> Int {
         var size = count
-        // A twentieth of a second at a time, so that a slow pipe flows instead of jumping.
+        // At most a twentieth of a second's worth, so that a slow pipe flows evenly.
         if let rate = plan.bytesPerSecond { size = min(size, max(rate / 20, 1)) }
         guard let limit = plan.splitLimit else { return size }
         return min(size, Int.random(in: 1...limit, using: &random))

@@ -1,6 +1,6 @@
 import NighCore
 
-// How a plan is written: its keys, what kind of value each takes, and how that reads.
+// The text form of a plan: its keys, the kind of value that each takes, and how values are parsed.
 
 extension FaultPlan {
     enum Kind {
@@ -48,7 +48,7 @@ extension FaultPlan {
         }
     }
 
-    /// False when `text` is not of the kind that `key` takes.
+    /// Sets the value of `key`. Returns false if `text` is not of the kind that `key` takes.
     mutating func set(_ key: Key, to text: String) -> Bool {
         switch key.kind {
         case .time:
@@ -138,7 +138,7 @@ extension FaultPlan {
         return overflow || bytes < 1 ? nil : bytes
     }
 
-    /// Bytes a second; bits are rounded down to whole bytes.
+    /// Parses bytes a second. Bits are rounded down to whole bytes.
     private static func rate(_ text: String) -> Int? {
         let digits = text.prefix { ("0"..."9").contains($0) }
         let bits: [Substring: Int] = ["bit": 1, "kbit": 1_000, "mbit": 1_000_000]
@@ -148,7 +148,7 @@ extension FaultPlan {
         return overflow || product < 8 ? nil : product / 8
     }
 
-    /// Hundredths with as many as six decimals, as odds.
+    /// Parses a percentage with up to six decimals, as odds.
     private static func percentage(_ text: Substring) -> Odds? {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard let whole = parts.first, !whole.isEmpty, parts.count <= 2 else { return nil }
@@ -172,7 +172,7 @@ extension FaultPlan {
 }
 
 extension FaultPlan.Key {
-    /// What follows the key, and what it does, for people.
+    /// The form of the key's value, and what the key does, for people.
     fileprivate var guide: (value: String, meaning: String) {
         switch self {
         case .delay: ("TIME", "every byte takes this much longer, each way")
@@ -196,7 +196,7 @@ extension FaultPlan.Key {
 }
 
 extension FaultPlan {
-    /// All keys, each with what follows it and what it does, for a program's help.
+    /// All keys, each with the form of its value and what it does, for a program's help.
     public static var guide: [(key: String, value: String, meaning: String)] {
         Key.allCases.map { ($0.rawValue, $0.guide.value, $0.guide.meaning) }
     }

@@ -1,106 +1,108 @@
 import NighCore
 
-/// What a ``FaultyTransport`` does to the bytes and dials that pass it, decided by a seed: the same plan and the same
-/// calls give the same faults.
+/// What a ``FaultyTransport`` does to the bytes and dials that pass it. A seed decides what is random: the same plan
+/// and the same calls give the same faults.
 ///
 /// Made in code, or read from what a person writes, such as `delay=200ms,jitter=50ms,rate=64k,cut-after=5s,seed=7`:
 ///
-/// | key | value | what it does |
+/// | key | value | effect |
 /// | --- | --- | --- |
 /// | `delay` | time | every byte takes this much longer |
-/// | `jitter` | time | and up to this much more, drawn for each piece; order stays |
-/// | `rate` | bytes a second, or bits | no more than these pass |
-/// | `split` | bytes | cut into pieces of a random size up to this |
-/// | `flip` | odds | a bit is wrong in so many bytes |
+/// | `jitter` | time | each piece takes up to this much more, drawn for each; the order is kept |
+/// | `rate` | bytes a second, or bits | at most this many pass |
+/// | `split` | bytes | bytes are cut into pieces of a random size up to this |
+/// | `flip` | odds | this share of the bytes have a wrong bit |
 /// | `stall-after` | time | from this age of a pipe on, bytes are held; nothing is lost |
-/// | `stall-for` | time | and let go after so long; for ever when left out |
-/// | `vanish-after` | time | from this age of a pipe on, bytes vanish without a word |
-/// | `cut` | odds | in each second of its life a pipe breaks with these |
-/// | `cut-after` | time | at this age a pipe breaks |
-/// | `cut-after-bytes` | bytes | after so many bytes in one direction a pipe breaks |
-/// | `direction` | `out`, `in` or `both` | to which bytes all of this happens; both when left out |
-/// | `refuse` | odds | so many dials are refused |
-/// | `hang` | odds | so many dials run into their timeout |
+/// | `stall-for` | time | held bytes are released after this time; never when left out |
+/// | `vanish-after` | time | from this age of a pipe on, bytes vanish without a report |
+/// | `cut` | odds | a pipe breaks with these odds in each second of its life |
+/// | `cut-after` | time | a pipe breaks at this age |
+/// | `cut-after-bytes` | bytes | a pipe breaks after this many bytes in one direction |
+/// | `direction` | `out`, `in` or `both` | the bytes that all of this applies to; both when left out |
+/// | `refuse` | odds | this share of the dials is refused |
+/// | `hang` | odds | this share of the dials runs into its timeout |
 /// | `dial-delay` | time | every dial takes this much longer |
-/// | `seed` | number | decides all that is random; 1 when left out |
+/// | `seed` | number | decides everything random; 1 when left out |
 ///
-/// A time is a number with `us`, `ms`, `s` or `m`; bytes are a number, with `k` or `m` for 1024 or 1024 × 1024 of them; a rate may
-/// also be bits a second, with `kbit` or `mbit` for 1,000 or 1,000,000 of them; odds are written `1/100`, `5%` or `0.1%`, or `all`.
+/// A time is a number with `us`, `ms`, `s` or `m`. Bytes are a number, with `k` or `m` for 1024 or 1024 × 1024 of them.
+/// A rate may also be bits a second, with `kbit` or `mbit` for 1,000 or 1,000,000 of them. Odds are written `1/100`,
+/// `5%` or `0.1%`, or `all`.
 public struct FaultPlan: Hashable, Sendable {
-    /// Which bytes, seen from the transport that is wrapped.
+    /// A direction of bytes, seen from the transport that is wrapped.
     public enum Direction: String, Hashable, Sendable, CaseIterable {
-        /// Those written here.
+        /// The bytes written here.
         case outgoing = "out"
-        /// Those that come from the other end.
+        /// The bytes that come from the other end.
         case incoming = "in"
-        /// All.
+        /// All bytes.
         case both
 
-        /// Whether `other`, one way, is among them.
+        /// Returns whether this includes `other`, which is one of the two single directions.
         public func covers(_ other: Direction) -> Bool { self == .both || self == other }
     }
 
-    /// So many out of so many, on average.
+    /// Odds as a fraction: ``hits`` out of ``outOf``, on average.
     public struct Odds: Hashable, Sendable, CustomStringConvertible {
-        /// How many of ``outOf``.
+        /// How many of ``outOf`` are affected.
         public let hits: Int
-        /// Of how many.
+        /// The total that ``hits`` is counted out of.
         public let outOf: Int
 
-        /// `hits` out of `outOf`; at least one out of one, at most every one.
+        /// Creates odds of `hits` out of `outOf`. A smaller `outOf` than 1 becomes 1; `hits` is brought into the range
+        /// from 1 to `outOf`.
         public init(_ hits: Int, outOf: Int) {
             self.outOf = max(outOf, 1)
             self.hits = min(max(hits, 1), self.outOf)
         }
 
-        /// Every one.
+        /// The odds of something that always happens.
         public static let all = Odds(1, outOf: 1)
 
-        /// As it is written in a spec.
+        /// The odds as they are written in a plan.
         public var description: String { self == .all ? "all" : "\(hits)/\(outOf)" }
     }
 
-    /// Decides all that is random.
+    /// The seed of everything random.
     public var seed: UInt64 = 1
-    /// To which bytes it happens. Dials are those made here, whatever this says.
+    /// The bytes that the faults apply to. Faults of dials apply to the dials made here, whatever this says.
     public var direction = Direction.both
     /// How much longer every byte takes.
     public var delay = Duration.zero
-    /// The most it takes longer still.
+    /// The most additional delay, drawn for each piece.
     public var jitter = Duration.zero
     /// The most bytes that pass in a second.
     public var bytesPerSecond: Int?
     /// The largest piece that bytes are cut into.
     public var splitLimit: Int?
-    /// In how many bytes a bit is wrong.
+    /// The share of bytes with a wrong bit.
     public var flip: Odds?
-    /// From which age of a pipe bytes are held.
+    /// The age of a pipe from which on bytes are held.
     public var stallAfter: Duration?
-    /// How long they are held then; for ever when nil.
+    /// How long bytes are held then; forever if nil.
     public var stallFor: Duration?
-    /// From which age of a pipe bytes vanish.
+    /// The age of a pipe from which on bytes vanish.
     public var vanishAfter: Duration?
     /// How likely a pipe breaks in each second of its life.
     public var cut: Odds?
-    /// At which age a pipe breaks.
+    /// The age at which a pipe breaks.
     public var cutAfter: Duration?
-    /// After how many bytes one way a pipe breaks.
+    /// The number of bytes in one direction after which a pipe breaks.
     public var cutAfterBytes: Int?
-    /// How many dials are refused.
+    /// The share of dials that are refused.
     public var refuse: Odds?
-    /// How many dials nobody answers.
+    /// The share of dials that nobody answers.
     public var hang: Odds?
     /// How much longer every dial takes.
     public var dialDelay = Duration.zero
 
-    /// No fault at all.
+    /// A plan without faults.
     public static let none = FaultPlan()
 
-    /// A plan without faults, to be filled in.
+    /// Creates a plan without faults, to be filled in.
     public init() {}
 
-    /// Reads `key=value,key=value`; the keys stand above. An empty text is no fault. An unknown key fails, listing those
-    /// there are.
+    /// Parses `key=value,key=value`, with the keys of the table above. An empty text is a plan without faults. Fails
+    /// for an unknown key, with a list of those that exist.
     public init(parsing text: String) throws(NighError) {
         var seen: Set<Substring> = []
         for part in text.split(separator: ",", omittingEmptySubsequences: false) where !text.isEmpty {
@@ -127,7 +129,7 @@ public struct FaultPlan: Hashable, Sendable {
 }
 
 extension FaultPlan: CustomStringConvertible {
-    /// The plan as it is written in a spec; what is as in ``none`` is left out.
+    /// The plan in the form that ``init(parsing:)`` reads. Values that are the same in ``none`` are left out.
     public var description: String {
         Key.allCases.compactMap { key in text(of: key).map { "\(key.rawValue)=\($0)" } }.joined(
             separator: ",")

@@ -1,16 +1,17 @@
 import NighCore
 
-/// A pipe around another pipe, with a lane of faults in each direction.
+/// Wraps another pipe, with a `FaultLane` in each direction.
 ///
 /// Confined to the loop; `@unchecked Sendable` so that its timers may hold it.
 final class FaultyPipe: Pipe, @unchecked Sendable {
     private enum Phase {
         case open
-        /// Closed here; what the lane holds is still being written.
+        /// Closed on this side. What the lane holds is still being written.
         case closing
-        /// Closed here, or never told; the other end must not learn of it, so the inner pipe stays, unheard.
+        /// Closed on this side, or never reported. The other end must not notice, so the inner pipe stays open and is
+        /// ignored.
         case orphaned
-        /// Over, but for the last that the handler is told.
+        /// Over, except for the last call to the handler.
         case ending
         case done
     }
@@ -30,10 +31,10 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
     private let scheme: String
     private var handler: (any PipeHandler)?
     private var phase = Phase.open
-    /// Closed here after writing, so the last that the handler is told is `pipeDrained`.
-    private var isParting = false
+    /// Closed on this side after writing, so the last call to the handler is `pipeDrained`.
+    private var isClosedAfterWriting = false
     private var isInnerOver = false
-    /// The inner pipe was closed after writing, and has not said that it is drained.
+    /// The inner pipe was closed after writing, and has not reported that it is drained.
     private var isInnerDraining = false
     private var isHeldUp = false
     private var isInnerPaused = false
@@ -58,9 +59,9 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
         outgoing = FaultLane(.outgoing, on: loop, random: random.fork())
         incoming = FaultLane(.incoming, on: loop, random: random.fork())
         self.random = random.fork()
-        outgoing.emit = { [unowned self] in goOut($0) }
-        incoming.emit = { [unowned self] in comeIn($0) }
-        outgoing.didRelease = { [unowned self] in tellRoom() }
+        outgoing.emit = { [unowned self] in sendOut($0) }
+        incoming.emit = { [unowned self] in deliver($0) }
+        outgoing.didRelease = { [unowned self] in reportRoom() }
         incoming.didRelease = { [unowned self] in throttleInner() }
     }
 
@@ -74,7 +75,7 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
         var counters = PipeCounters()
         counters.bytesReceived = bytesReceived
         counters.bytesWritten = bytesWritten
-        // An orphan's bytes are lost, as far as its user knows.
+        // An orphan's bytes are lost, as far as its user can tell.
         if phase != .orphaned { counters.bytesWaiting = outgoing.heldBytes + inner.counters.bytesWaiting }
         return counters
     }
@@ -111,10 +112,10 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
     }
 
     func close(_ manner: PipeCloseManner) {
-        guard !isParting else { return }
-        isParting = manner == .afterWriting
+        guard !isClosedAfterWriting else { return }
+        isClosedAfterWriting = manner == .afterWriting
         if manner == .now { handler = nil }
-        // Cut, and not told so yet.
+        // The pipe was cut, and the handler is not notified yet.
         if phase == .ending, manner == .now { return forget() }
         guard phase == .open else { return }
         if outgoing.isMute {
@@ -130,13 +131,13 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
         }
     }
 
-    /// Breaks the pipe: the handler is told in a later turn, the inner pipe is closed now.
+    /// Breaks the pipe. The handler is notified in a later turn; the inner pipe is closed now.
     func cut(inner manner: PipeCloseManner = .now) {
         guard phase != .ending else { return }
         finish(closingInner: manner)
     }
 
-    /// Leaves the inner pipe open and says nothing more, either way.
+    /// Leaves the inner pipe open and passes nothing on any more, in either direction.
     func orphan() {
         phase = .orphaned
         outgoing.stop()
@@ -144,21 +145,21 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
         cancelTimers()
         startInner()
         if isInnerPaused { inner.resumeReading() }
-        if handler != nil { loop.execute { self.tellLast() } }
+        if handler != nil { loop.execute { self.makeLastCall() } }
     }
 
-    /// Ends it without telling anybody here: the transport shuts down.
+    /// Ends the pipe without notifying the handler: the transport shuts down, or refuses the pipe.
     func abandon() {
         handler = nil
         finish(closingInner: .now)
     }
 
-    /// The rules may no longer keep an orphan from being closed.
+    /// Closes an orphan once the rules no longer forbid it.
     func unblock() {
         if phase == .orphaned, !outgoing.isBlocked { finish(closingInner: .now) }
     }
 
-    /// Takes over `plan`, its times counted from when the pipe opened.
+    /// Applies `plan`, whose times count from when the pipe opened.
     func apply(_ plan: FaultPlan) {
         guard phase == .open else { return }
         cancelTimers()
@@ -185,21 +186,21 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
         }
     }
 
-    /// Has the pipe break in the second from now on in which the odds strike first.
+    /// Draws for each second from now on whether the pipe breaks in it, and breaks the pipe in the first such second.
     private func drawCut(_ odds: FaultPlan.Odds) {
         for second in 1...Self.longestDraw where Int.random(in: 0..<odds.outOf, using: &random) < odds.hits {
             return at(loop.now + .seconds(second)) { self.cut() }
         }
     }
 
-    /// For so many seconds a cut is drawn, which is longer than anybody waits for one.
+    /// The number of seconds for which a cut is drawn. Nobody waits longer for one.
     private static let longestDraw: Int64 = 100_000
 
     private func at(_ moment: Moment, _ act: @escaping @Sendable () -> Void) {
         timers.append(loop.schedule(at: moment, act))
     }
 
-    private func goOut(_ item: FaultLane.Item) {
+    private func sendOut(_ item: FaultLane.Item) {
         switch item {
         case .bytes(let bytes):
             var queue = ByteQueue()
@@ -211,7 +212,7 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
         }
     }
 
-    private func comeIn(_ item: FaultLane.Item) {
+    private func deliver(_ item: FaultLane.Item) {
         guard phase == .open, let handler else { return }
         switch item {
         case .bytes(let bytes):
@@ -228,8 +229,8 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
         }
     }
 
-    private func tellRoom() {
-        // What it still had to send is lost, also that it has closed.
+    private func reportRoom() {
+        // What was still to be sent is lost, including the news of the close.
         if phase == .closing, outgoing.isMute { return orphan() }
         guard isHeldUp, phase == .open, let handler else { return }
         guard outgoing.heldBytes <= outgoing.highWaterMark / 2, writableBytes > 0 else { return }
@@ -270,7 +271,7 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
         if let manner { inner.close(manner) }
         guard handler != nil else { return forget() }
         isInnerDraining = manner == .afterWriting && !isInnerOver
-        loop.execute { self.tellLast() }
+        loop.execute { self.makeLastCall() }
     }
 
     private func forget() {
@@ -280,12 +281,13 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
         didFinish = { _ in }
     }
 
-    /// Of a pipe that was closed here, once the inner pipe is drained, too.
-    private func tellLast() {
-        guard let told = handler, !(isParting && isInnerDraining) else { return }
+    /// Makes the last call to the handler. If this side has closed the pipe, that waits until the inner pipe is drained
+    /// too.
+    private func makeLastCall() {
+        guard let receiver = handler, !(isClosedAfterWriting && isInnerDraining) else { return }
         if phase == .ending { forget() } else { handler = nil }
-        if isParting { return told.pipeDrained(self) }
-        told.pipeClosed(self, error: NighError(.conversing, .linkLost, transport: scheme))
+        if isClosedAfterWriting { return receiver.pipeDrained(self) }
+        receiver.pipeClosed(self, error: NighError(.conversing, .linkLost, transport: scheme))
     }
 }
 
@@ -296,7 +298,7 @@ extension FaultyPipe: PipeHandler {
         throttleInner()
     }
 
-    func pipeBecameWritable(_ pipe: any Pipe) { tellRoom() }
+    func pipeBecameWritable(_ pipe: any Pipe) { reportRoom() }
 
     func pipeEnded(_ pipe: any Pipe) { incoming.accept(.ended) }
 
@@ -312,6 +314,6 @@ extension FaultyPipe: PipeHandler {
 
     func pipeDrained(_ pipe: any Pipe) {
         isInnerDraining = false
-        if phase == .ending { tellLast() }
+        if phase == .ending { makeLastCall() }
     }
 }

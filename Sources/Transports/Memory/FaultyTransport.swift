@@ -1,24 +1,24 @@
 import NighCore
 
-/// Any transport with faults added: for tests, and for trying out how a program behaves on a bad line.
+/// Adds faults to any transport, for tests and for trying how a program behaves on a bad line.
 ///
-/// It passes everything on to the transport it wraps, whose scheme and capabilities it takes, and adds to the bytes of its
-/// pipes and to its dials what its ``FaultPlan`` says and what its ``FaultControl`` is told. Discovery stays as it is.
-/// Faults are added at this end alone: wrap both ends to have them at both.
+/// It passes everything on to the transport that it wraps, and has the same scheme and capabilities. It adds the faults
+/// of its ``FaultPlan`` and its ``FaultControl`` to dials and to the bytes of pipes. Discovery stays as it is. Faults
+/// are added at this end only: wrap both ends to have them at both.
 ///
-/// While bytes are held back they count as waiting, from 1 MiB on a direction counts as backed up, with a `rate` from
-/// half a second's worth on (4 to 256 KiB).
+/// Bytes that are held back count as waiting. From 1 MiB of them on, a direction counts as backed up; with a `rate`,
+/// from half a second's worth on (4 to 256 KiB).
 public final class FaultyTransport: @unchecked Sendable {
-    /// Takes a hand while it runs.
+    /// Changes the faults while the transport runs.
     public let control: FaultControl
 
-    /// What the wrapped transport offers; it still would, without the faults.
+    /// The capabilities of the wrapped transport, which do not reflect the faults.
     public var capabilities: TransportCapabilities { inner.capabilities }
 
     private struct Dial {
         let address: TransportAddress
         let deadline: Moment
-        /// Set while the dial is held here, not in the wrapped transport.
+        /// Set while the dial is held here and not in the wrapped transport.
         var timer: LoopTimer?
     }
 
@@ -27,13 +27,13 @@ public final class FaultyTransport: @unchecked Sendable {
     private var events: (any TransportEvents)?
     private var dials: [DialID: Dial] = [:]
 
-    /// `inner` with the faults of `plan`.
+    /// Creates a transport that adds the faults of `plan` to `inner`.
     public init(_ inner: any Transport, plan: FaultPlan = .none) {
         self.inner = inner
         control = FaultControl(plan: plan)
     }
 
-    /// An entry like `entry` whose transports all have the faults of `plan`.
+    /// Returns an entry like `entry` whose transports all have the faults of `plan`.
     public static func registryEntry(
         wrapping entry: TransportRegistry.Entry, plan: FaultPlan
     ) -> TransportRegistry.Entry {
@@ -78,7 +78,7 @@ public final class FaultyTransport: @unchecked Sendable {
     }
 }
 
-// What these do stands with the protocol.
+// The protocol documents these members.
 // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
 extension FaultyTransport: Transport {
     public var scheme: String { inner.scheme }
@@ -146,8 +146,8 @@ extension FaultyTransport: Transport {
 }
 
 extension FaultyTransport {
-    /// Hears the wrapped transport and passes it on as this one.
-    /// The cycle ends when the wrapped transport shuts down.
+    /// Receives the events of the wrapped transport and passes them on as this transport's. The reference cycle ends
+    /// when the wrapped transport shuts down.
     private final class Listener: TransportEvents {
         private let owner: FaultyTransport
 

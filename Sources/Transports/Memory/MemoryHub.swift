@@ -1,17 +1,18 @@
 import NighCore
 
-/// A network inside one process: the memory transports on one hub see and reach each other, those on another do not.
+/// A network inside one process: the memory transports on one hub see and reach each other, and none on another hub.
 ///
-/// Callable from anywhere. Transports on different loops may share a hub.
+/// Callable on any thread. Transports on different loops may share a hub.
 ///
-/// `@unchecked Sendable`: `state`, and the mail of its stations, are guarded by the lock.
+/// `@unchecked Sendable`: the lock guards `state` and what the stations hold.
 public final class MemoryHub: @unchecked Sendable {
-    /// The hub that is used when none is named.
+    /// The hub that is used if none is named.
     public static let shared = MemoryHub(name: "shared")
 
     private static let hubsByName = NamedHubs()
 
-    /// The hub everybody in this process gets under `name`; made at first use and then kept. "shared" is ``shared``.
+    /// Returns the hub that everybody in this process gets under `name`. It is made at first use and then kept.
+    /// "shared" is ``shared``.
     public static func named(_ name: String) -> MemoryHub {
         guard name != shared.name else { return shared }
         return hubsByName.lock.withLock {
@@ -22,24 +23,25 @@ public final class MemoryHub: @unchecked Sendable {
         }
     }
 
-    /// `hubs` is guarded by `lock`.
+    /// `@unchecked Sendable`: `lock` guards `hubs`.
     private final class NamedHubs: @unchecked Sendable {
         let lock = Lock()
         var hubs: [String: MemoryHub] = [:]
     }
 
-    /// What it is called; says nothing about who shares it unless it came from ``named(_:)``.
+    /// The name of the hub. Only hubs from ``named(_:)`` are shared by their name.
     public let name: String
 
     private let lock = Lock()
     private var state = State()
 
-    /// A hub of one's own.
+    /// Creates a private hub.
     public init() { name = "private" }
 
     private init(name: String) { self.name = name }
 
-    /// An address at which nobody ever answers a dial, neither yes nor no: it runs into its timeout.
+    /// Returns an address at which nobody ever answers a dial, neither yes nor no. Each dial to it runs into its
+    /// timeout.
     public func makeSilentAddress() -> TransportAddress {
         lock.withLock {
             let name = state.drawName()
@@ -49,7 +51,7 @@ public final class MemoryHub: @unchecked Sendable {
     }
 }
 
-/// A transport as its hub knows it. `mail` and `wakePending` are guarded by the hub's lock.
+/// A transport as its hub knows it. The hub's lock guards `mail`, `wakePending` and `isGone`.
 final class MemoryStation: @unchecked Sendable {
     enum Mail {
         case found(Sighting)
@@ -98,7 +100,7 @@ final class MemoryStation: @unchecked Sendable {
 }
 
 extension MemoryHub {
-    /// The most dialled pipes that may wait for one listener to look at them.
+    /// The most dialled pipes that may wait for one listener to take them.
     static let backlogLimit = 1024
 
     struct Listener {
@@ -109,12 +111,12 @@ extension MemoryHub {
     }
 
     struct State {
-        /// In the order in which they began; the first of a name listens, later ones wait for it to stop.
+        /// The listeners in the order in which they began. The first of a name listens; later ones wait for it to stop.
         var listeners: [Listener] = []
         var browsers: [(station: MemoryStation, service: ServiceName)] = []
         var silentNames: Set<String> = []
         var drawnCount = 0
-        /// Who has to be woken once the lock is let go.
+        /// The stations to wake once the lock is released.
         var toWake: [MemoryStation] = []
 
         mutating func drawName() -> String {
@@ -144,7 +146,8 @@ extension MemoryHub {
             }
         }
 
-        /// The listener at `index` changes what it says; browsers of the old and the new hear what that means to them.
+        /// Changes what the listener at `index` advertises. Browsers of the old and the new service are notified of
+        /// what that means to them.
         mutating func replace(at index: Int, with new: Advertisement) {
             let old = listeners[index]
             listeners[index].advertisement = new
@@ -157,8 +160,8 @@ extension MemoryHub {
             }
         }
 
-        /// `station` stops listening, or waiting to. Who waited longest for the address listens there now. Returns the
-        /// pipes it has not looked at.
+        /// Stops `station` from listening, or from waiting to listen. The one that has waited longest for the address
+        /// listens there now. Returns the pipes that `station` has not taken.
         mutating func stopListening(_ station: MemoryStation) -> [MemoryPipe] {
             guard let index = listeners.firstIndex(where: { $0.station === station }) else { return [] }
             let wasActive = activeIndex(station.address) == index
@@ -235,7 +238,7 @@ extension MemoryHub {
         }
     }
 
-    /// Answers the dial by mail; returns false when nobody ever will.
+    /// Posts the answer to the dial as mail. Returns false if no answer will ever come.
     func dial(_ address: TransportAddress, as dial: DialID, from station: MemoryStation) -> Bool {
         change { state in
             if state.silentNames.contains(address.value) { return false }
@@ -264,7 +267,8 @@ extension MemoryHub {
         }
     }
 
-    /// The oldest mail of `station`; nil when there is no more, and then new mail wakes it again.
+    /// Removes and returns the oldest mail of `station`. Returns nil if there is none; after that, new mail wakes it
+    /// again.
     func takeMail(_ station: MemoryStation) -> MemoryStation.Mail? {
         lock.withLock {
             guard !station.mail.isEmpty else {
@@ -275,7 +279,7 @@ extension MemoryHub {
         }
     }
 
-    /// Forgets `station`, and returns the pipes it has not looked at.
+    /// Forgets `station`, and returns the pipes that it has not taken.
     func leave(_ station: MemoryStation) -> [MemoryPipe] {
         change { state in
             var unseen = state.stopListening(station)
@@ -287,7 +291,7 @@ extension MemoryHub {
         }
     }
 
-    /// Changes the state, then wakes those who have mail, without the lock.
+    /// Changes the state. Then, without the lock, wakes the stations that have mail.
     private func change<Result>(_ body: (inout State) -> Result) -> Result {
         let (result, toWake) = lock.withLock {
             let result = body(&state)

@@ -1,39 +1,39 @@
 import NighCore
 
-/// What the two ends of a memory pipe share: the bytes under way each way, and who has to be woken.
+/// What the two ends of a memory pipe share: the bytes under way in each direction, and how to wake each end.
 ///
-/// The ends may live on different loops. Everything in a `Side` beyond its constants is touched with the wire's lock
-/// held; nothing is called with it held.
+/// The ends may be on different loops. Everything in a `Side`, except its constants, is touched only with the wire's
+/// lock held. Nothing is called with it held.
 final class MemoryWire: @unchecked Sendable {
-    /// How what comes in ends.
+    /// How the bytes that come in end.
     enum End {
         /// When all that was written has been read.
         case afterReading
-        /// At once. Indirect, since an error is large and is looked for in every turn.
+        /// At once. Indirect, because an error is large and every turn checks for one.
         indirect case now(NighError?)
     }
 
     final class Side {
         let loop: any EventLoop
-        /// Runs the end's turn on its loop; nil once the end wants to hear nothing more.
+        /// Runs the end's turn on its loop; nil once the end wants no more turns.
         var wake: Wake?
         var wakePending = false
-        /// Whether it has a handler that wants bytes.
+        /// Whether this side has a handler that wants bytes.
         var isReading = false
-        /// Closed: it takes no bytes any more, though it may still wait for its own to be read.
+        /// Whether this side takes no more bytes. It may still wait for its own bytes to be read.
         var isClosed = false
-        /// What the other side wrote and this one has not read.
+        /// The bytes that the other side wrote and this one has not read.
         var incoming = ByteQueue()
         var end: End?
-        /// The other side filled `incoming` to the mark and waits to be told when there is room.
+        /// Whether the other side has filled `incoming` to the mark and waits for room.
         var writerIsHeldUp = false
-        /// This side is to be told that it may write again.
+        /// Whether this side's handler has to be called because there is room to write again.
         var hasRoomToTell = false
 
         init(loop: any EventLoop) { self.loop = loop }
     }
 
-    /// A closure in a struct, so that an optional or an array of them need not wrap (and allocate) it anew.
+    /// A closure in a struct. An optional or an array of bare closures would wrap (and allocate) each of them again.
     struct Wake {
         let loop: any EventLoop
         let run: @Sendable () -> Void
@@ -54,7 +54,7 @@ final class MemoryWire: @unchecked Sendable {
         self.lingerTime = lingerTime
     }
 
-    /// With the lock held: what the caller has to call once it has let go of the lock, so that `side` takes a turn.
+    /// Returns what to call after the lock is released, so that `side` takes a turn. Call it with the lock held.
     func claimWake(of side: Side) -> Wake? {
         guard !side.wakePending, let wake = side.wake else { return nil }
         side.wakePending = true
@@ -64,20 +64,19 @@ final class MemoryWire: @unchecked Sendable {
 
 /// One end of a pipe through memory. Slices pass from end to end by reference.
 ///
-/// How an end is told that the other closed: after `close(.afterWriting)` everything written before is delivered, then
-/// `pipeEnded`, then, in a later turn, `pipeClosed` without an error; what it writes after the other end's close goes
-/// nowhere. After `close(.now)` it is told `pipeClosed` at once, with `.linkLost` when bytes were dropped and without an
-/// error otherwise.
+/// After the other end's `close(.afterWriting)`, everything written before is delivered. Then comes `pipeEnded` and, in
+/// a later turn, `pipeClosed` without an error. What this end writes after that close is dropped. After the other end's
+/// `close(.now)`, `pipeClosed` comes at once, with `.linkLost` if bytes were dropped and without an error otherwise.
 ///
-/// Confined to its loop but for what it shares in the wire; hence `@unchecked Sendable`.
+/// Confined to its loop, except for what the ends share in the wire; hence `@unchecked Sendable`.
 final class MemoryPipe: Pipe, @unchecked Sendable {
-    /// The most bytes handed over in one slice, and in one turn.
+    /// The most bytes delivered in one slice, and in one turn.
     private static let sliceLimit = 256 * 1024
     private static let turnLimit = 1024 * 1024
 
     private enum Phase {
         case open
-        /// Closed here; what was written waits for the other end to read it.
+        /// Closed on this side. What was written waits for the other end to read it.
         case lingering
         case done
     }
@@ -86,7 +85,7 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
         case received(ByteSlice)
         case writable
         case ended
-        /// Indirect, since an error is large and every turn makes a step.
+        /// Indirect, because an error is large and every turn makes a step.
         indirect case closed(NighError?)
         case nothing
     }
@@ -94,9 +93,9 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
     let localAddress: TransportAddress?
     let remoteAddress: TransportAddress?
 
-    /// Whose pipe it is; set on the loop when the pipe is told.
+    /// The transport that owns the pipe. Set on the loop when the pipe is reported.
     weak var owner: MemoryTransport?
-    /// Its number among its owner's pipes.
+    /// The pipe's number among its owner's pipes.
     var number = 0
 
     private let wire: MemoryWire
@@ -117,7 +116,7 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
         loop = mine.loop
         self.localAddress = localAddress
         self.remoteAddress = remoteAddress
-        // A cycle through the wire, broken when the pipe is done.
+        // A reference cycle through the wire, broken when the pipe is done.
         mine.wake = MemoryWire.Wake(loop: loop) { self.takeTurn() }
     }
 
@@ -179,14 +178,14 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
         }
     }
 
-    /// Ends the pipe and drops what waits, also when it is closed already and only waits for its bytes to be read.
+    /// Ends the pipe and drops what waits. This includes a pipe that is closed and only waits for its bytes to be read.
     func breakOff() {
         guard phase != .done else { return }
         var dropped = ByteQueue()
         let wake = wire.lock.withLock { () -> MemoryWire.Wake? in
             mine.isClosed = true
             dropped.append(contentsOf: &mine.incoming)
-            // Closed there already: it may be waiting for what was just dropped.
+            // The other end is closed already, and may be waiting for what was just dropped.
             guard !other.isClosed else { return wire.claimWake(of: other) }
             let isLoss = !other.incoming.isEmpty
             dropped.append(contentsOf: &other.incoming)
@@ -219,11 +218,12 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
         wake?()
     }
 
-    /// `end` is how it ends, now that nothing of what was written waits any more, or for what waits to be dropped.
+    /// Ends the pipe by `end` and calls `pipeDrained`. Either nothing of what was written waits any more, or `end`
+    /// drops it.
     private func drained(_ end: () -> Void) {
-        let told = handler
+        let receiver = handler
         end()
-        told?.pipeDrained(self)
+        receiver?.pipeDrained(self)
     }
 
     private func finish() {
@@ -277,13 +277,13 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
         wake?()
     }
 
-    /// What to tell next. `wakeOther` is set when the other end has to learn that this one has read.
+    /// Returns what to report next. `wakeOther` is set if the other end has to learn that this one has read.
     private func nextStep(_ wakeOther: inout MemoryWire.Wake?) -> Step {
         wire.lock.withLock {
             if case .now(let error) = mine.end { return .closed(error) }
             if mine.hasRoomToTell {
                 mine.hasRoomToTell = false
-                // This end may have written the pipe full again meanwhile; then it will be told once more.
+                // This end may have filled the pipe again meanwhile. Then it is notified later.
                 if !other.writerIsHeldUp { return .writable }
             }
             if mine.isReading, let slice = mine.incoming.popFirst(atMost: Self.sliceLimit) {

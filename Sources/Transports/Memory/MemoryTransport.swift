@@ -1,24 +1,24 @@
 import NighCore
 
-/// Pipes through memory, between sessions of one process: for tests, for embedding, and as the simplest example of a
-/// transport.
+/// Opens pipes through memory, between sessions of one process: for tests, for embedding, and as the simplest example
+/// of a transport.
 ///
-/// Transports on one ``MemoryHub`` find and reach each other. They may run on different loops; when all share one, what
-/// happens and in which order depends on the calls alone. A transport does not see its own advertisement.
+/// Transports on one ``MemoryHub`` find and reach each other. They may run on different loops. If all share one loop,
+/// what happens and in which order depends on the calls alone. A transport does not see its own advertisement.
 ///
-/// Where another transport listens at the same address, advertising fails, and begins by itself when the other stops.
+/// If another transport listens at the same address, advertising fails. It begins by itself when the other one stops.
 ///
 /// All state is confined to the loop from `start` on; hence `@unchecked Sendable`.
 public final class MemoryTransport: @unchecked Sendable {
-    /// What a pipe may have waiting before it counts as backed up, unless told otherwise.
+    /// How many bytes may wait in a pipe before it counts as backed up, unless another number is given.
     public static let defaultHighWaterMark = 256 * 1024
 
-    /// For how long a pipe closed with `.afterWriting` waits for the other end to read what was written.
+    /// How long a pipe closed with `.afterWriting` waits for the other end to read what was written.
     public static let lingerTime = Moment.Span.seconds(10)
 
     package static let schemeName = "memory"
 
-    /// For the registry: `memory`, `memory:hub=NAME`, `memory:address=NAME`.
+    /// The entry for a registry: `memory`, `memory:hub=NAME`, `memory:address=NAME`.
     public static let registryEntry = TransportRegistry.Entry(
         scheme: schemeName,
         summary: "pipes through memory, between the sessions of one process",
@@ -36,7 +36,7 @@ public final class MemoryTransport: @unchecked Sendable {
                 hub: spec.options["hub"].map(MemoryHub.named) ?? .shared, address: spec.options["address"])
         })
 
-    /// No datagrams; nothing costs less.
+    /// No datagrams, and the lowest cost of all transports.
     public let capabilities = TransportCapabilities(
         datagrams: false, typicalMTU: 65_536, typicalLatency: .microseconds(20),
         expectedConnectTime: .milliseconds(1), priority: 0)
@@ -58,8 +58,8 @@ public final class MemoryTransport: @unchecked Sendable {
     private var pipes: [Int: MemoryPipe] = [:]
     private var pipeCount = 0
 
-    /// A transport on `hub`, found at `memory://address`, or at an address the hub draws. Its dialled pipes count as backed up,
-    /// both ways, when `highWaterMark` bytes wait.
+    /// Creates a transport on `hub`. It is found at `memory://address`, or at an address that the hub draws. The pipes
+    /// that it dials count as backed up, in both directions, when `highWaterMark` bytes wait.
     public init(
         hub: MemoryHub = .shared, address: String? = nil,
         highWaterMark: Int = MemoryTransport.defaultHighWaterMark
@@ -133,7 +133,7 @@ public final class MemoryTransport: @unchecked Sendable {
     }
 }
 
-// What these do stands with the protocol.
+// The protocol documents these members.
 // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
 extension MemoryTransport: Transport {
     public var scheme: String { Self.schemeName }

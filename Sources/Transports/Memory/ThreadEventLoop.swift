@@ -2,23 +2,23 @@ import Glibc
 import NighCore
 import Synchronization
 
-/// An event loop on a thread of its own: it sleeps, runs what it is given, and sleeps again.
+/// An event loop on a thread of its own: it sleeps, runs the work it is given, and sleeps again.
 ///
-/// For transports that watch no descriptors (memory), and for programs and tests that only need a place to run
-/// things. It reads `CLOCK_MONOTONIC`, so its moments can be compared with those of any other `ThreadEventLoop` of
-/// the machine.
+/// It is for transports that watch no descriptors (memory), and for programs and tests that only need a place to run
+/// work. It reads `CLOCK_MONOTONIC`, so its moments can be compared with those of any other `ThreadEventLoop` on the
+/// machine.
 ///
 /// The thread starts with the loop and ends with ``shutdown()``; until then it keeps the loop alive. Once its arrays
-/// have grown, `execute` with a closure made beforehand allocates nothing, nor does running a task's job.
+/// have grown, `execute` with a closure made beforehand allocates nothing, and neither does running a task's job.
 ///
-/// `@unchecked Sendable`: `incoming` and `isAsleep` are guarded by the mutex, `timers` and `turnMoment` are touched by
-/// the loop's thread alone, the rest is atomic or constant.
+/// `@unchecked Sendable`: the mutex guards `incoming` and `isAsleep`. Only the loop's thread touches `timers` and
+/// `turnMoment`. The rest is atomic or constant.
 public final class ThreadEventLoop: @unchecked Sendable {
     private struct TimedWork {
         let run: @Sendable () -> Void
     }
 
-    /// Beyond this many, storage that a burst has grown is given back.
+    /// If a burst has grown an array beyond this many elements, its memory is released.
     private static let keptCapacity = 16_384
 
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
@@ -30,7 +30,7 @@ public final class ThreadEventLoop: @unchecked Sendable {
     private let thread = LoopThread()
     private let isStopping = Atomic<Bool>(false)
 
-    /// Starts the thread.
+    /// Starts the loop and its thread. Stops the program if the system has no thread to give.
     public init() {
         var attributes = pthread_condattr_t()
         pthread_condattr_init(&attributes)
@@ -49,8 +49,8 @@ public final class ThreadEventLoop: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Ends the loop: what is running is finished, what waits (work, timers, jobs of tasks) is dropped, the thread ends.
-    /// Waits for the thread, except when called on it. Callable from any thread, any number of times.
+    /// Ends the loop and its thread. Work that is running is finished. What waits (work, timers, jobs of tasks) is
+    /// dropped. Waits for the thread, except when called on it. Callable on any thread, any number of times.
     public func shutdown() {
         let isFirst = !isStopping.exchange(true, ordering: .sequentiallyConsistent)
         if isFirst {
@@ -78,7 +78,7 @@ public final class ThreadEventLoop: @unchecked Sendable {
         var batch = ContiguousArray<LoopWork>()
         while !isStopping.load(ordering: .relaxed) {
             waitForWork(into: &batch)
-            // Read behind the wait: what runs in this turn must not take the time at which the loop fell asleep for now.
+            // Read after the wait: the work of this turn must not see the time at which the loop fell asleep.
             turnMoment = LoopThread.now
             while let due = timers.takeDue(at: turnMoment) {
                 due.run()
@@ -90,7 +90,7 @@ public final class ThreadEventLoop: @unchecked Sendable {
             }
             batch.removeAll(keepingCapacity: batch.count <= Self.keptCapacity)
         }
-        // Letting go of closures may run any code, so it happens here on the loop and without the mutex.
+        // Releasing closures may run any code, so it happens here on the loop and without the mutex.
         pthread_mutex_lock(mutex)
         swap(&incoming, &batch)
         pthread_mutex_unlock(mutex)
@@ -119,7 +119,7 @@ public final class ThreadEventLoop: @unchecked Sendable {
     }
 }
 
-// What these do stands with the protocol.
+// The protocol documents these members.
 // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
 extension ThreadEventLoop: EventLoop {
     public var now: Moment { isCurrent ? turnMoment : LoopThread.now }

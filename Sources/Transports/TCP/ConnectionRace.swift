@@ -2,17 +2,18 @@ import Glibc
 import NighCore
 import NighUV
 
-/// Dials all addresses of somebody in the manner of Happy Eyeballs (RFC 8305): one after another with a short
-/// head start each, without waiting for those before to fail; the first that answers wins, the others are closed. Loop only.
+/// Dials all addresses of a peer in the manner of Happy Eyeballs (RFC 8305). Each address gets a short head start, and
+/// the next one joins without waiting for those before to fail. The first that connects wins, and the others are
+/// closed. Loop only.
 ///
 /// `@unchecked Sendable`: confined to its loop.
 final class ConnectionRace: @unchecked Sendable {
-    /// How long an address may try alone before the next one joins.
+    /// How long an address is tried alone before the next one joins.
     static let headStart = Moment.Span.milliseconds(250)
-    /// Of more addresses than this the rest is not tried.
+    /// The most addresses that are tried. The rest is ignored.
     static let addressLimit = 32
 
-    /// A socket that is being connected; closed with it, unless it was taken.
+    /// A socket that is being connected. Releasing the attempt closes the socket, unless the descriptor was taken.
     private final class Attempt {
         let address: SocketAddress
         var connecting: ConnectingSocket?
@@ -43,8 +44,8 @@ final class ConnectionRace: @unchecked Sendable {
     private var nextStart: LoopTimer?
     private var isOver = false
 
-    /// A race over `addresses` in this order, out by `interface` if one is named. `whenOver` is called once, unless
-    /// `stop` comes first.
+    /// Creates a race over `addresses` in this order, through `interface` if one is named. `whenOver` is called once,
+    /// unless `stop` comes first.
     init(
         _ addresses: [SocketAddress], by interface: String?, on loop: UVEventLoop,
         whenOver: @escaping (Result<TCPConnection, NighError>) -> Void
@@ -55,10 +56,10 @@ final class ConnectionRace: @unchecked Sendable {
         left = addresses.prefix(Self.addressLimit)
     }
 
-    /// Begins. To be called from a turn of its own, not from inside a call of the session's.
+    /// Begins. Call it in a turn of its own, not from inside a call of the session.
     func start() { startNext() }
 
-    /// Ends it: closes what is under way, and nothing is told.
+    /// Ends the race: closes what is in progress, and reports nothing.
     func stop() {
         isOver = true
         if let nextStart { loop.cancel(nextStart) }
@@ -66,7 +67,7 @@ final class ConnectionRace: @unchecked Sendable {
         running = []
     }
 
-    /// The time is over: what it has come to so far, as the failure of the whole.
+    /// Returns the error of a race whose time is over: the results so far, as the failure of the whole.
     func failureOfTimeout() -> NighError {
         let silent = running.map { attempt in
             NighError(
@@ -115,7 +116,8 @@ final class ConnectionRace: @unchecked Sendable {
         do throws(SocketFault) {
             try result.get()
             let descriptor = attempt.descriptor
-            // A socket can come to connect to itself, when nobody listens at a port that the system then chooses for this end.
+            // A socket can connect to itself: if nobody listens at a port, the system may choose that port for this
+            // end.
             guard TCPSocket.address(getsockname, descriptor) != TCPSocket.address(getpeername, descriptor)
             else { throw SocketFault(ECONNREFUSED) }
             stop()
@@ -142,8 +144,8 @@ final class ConnectionRace: @unchecked Sendable {
 }
 
 extension [SocketAddress] {
-    /// In the order in which they are worth trying: the machine itself, then the two families in turn, IPv6 first, and
-    /// link-local addresses behind the others of their family. None twice.
+    /// The addresses in the order in which they are worth trying, without duplicates: the machine itself, then the two
+    /// families in turn, IPv6 first, and link-local addresses behind the others of their family.
     var inOrderOfPromise: [SocketAddress] {
         let unique = unique
         func ranked(_ family: [SocketAddress]) -> [SocketAddress] {
@@ -161,7 +163,7 @@ extension [SocketAddress] {
         return ordered
     }
 
-    /// None twice.
+    /// The addresses without duplicates.
     var unique: [SocketAddress] {
         var seen: Set<SocketAddress> = []
         return filter { seen.insert($0).inserted }

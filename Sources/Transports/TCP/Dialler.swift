@@ -1,15 +1,15 @@
 import NighCore
 import NighUV
 
-/// The dials of TCP: from what an address says, by way of a name server or of what is known about a peer, to a race of
-/// connections. Loop only.
+/// The dials of TCP: from an address, through a name server or what is known about a peer, to a race of connections.
+/// Loop only.
 ///
 /// `@unchecked Sendable`: confined to its loop.
 final class Dialler: @unchecked Sendable {
-    /// A connection, and whom it was to reach if that was somebody found.
+    /// A connection, and the peer that it was meant to reach if that was one that was found.
     typealias Opened = (connection: TCPConnection, peer: PeerID?)
 
-    /// The most places that are told for an address.
+    /// The most places that are reported for an address.
     static let placeLimit = 64
 
     private let loop: UVEventLoop
@@ -26,9 +26,9 @@ final class Dialler: @unchecked Sendable {
     private var knockCount: UInt64 = 0
 
     /// - Parameters:
-    ///   - interface: the one to leave by.
-    ///   - addresses: where somebody found can be reached now.
-    ///   - ended: hears each outcome, never from inside a call.
+    ///   - interface: the interface to connect through.
+    ///   - addresses: returns where a peer that was found can be reached now.
+    ///   - ended: receives each outcome, never from inside a call.
     init(
         on loop: UVEventLoop, interface: String?, addresses: @escaping (PeerID) -> [SocketAddress],
         ended: @escaping (DialID, Result<Opened, NighError>) -> Void
@@ -39,7 +39,7 @@ final class Dialler: @unchecked Sendable {
         dials = Dials(scheme: TCPTransport.schemeName, on: loop, ended: ended)
     }
 
-    /// Begins; the outcome comes within `timeout`.
+    /// Begins a dial. The outcome comes within `timeout`.
     func dial(_ address: TransportAddress, as id: DialID, timeout: Duration) {
         do throws(NighError) {
             begin(id, of: dials, to: try TCPDestination(address), timeout)
@@ -53,10 +53,11 @@ final class Dialler: @unchecked Sendable {
         }
     }
 
-    /// Gives a dial up; nothing is told.
+    /// Cancels a dial; nothing is reported.
     func cancel(_ id: DialID) { dials.cancel(id) }
 
-    /// Tries whether somebody found opens a connection, which is closed again at once, and tells that in a later turn.
+    /// Tries whether a peer that was found accepts a connection, closes that at once, and reports the result in a later
+    /// turn.
     func knock(at peer: PeerID, timeout: Duration, _ tell: @escaping (Bool) -> Void) {
         knockCount += 1
         let id = DialID(number: knockCount)
@@ -64,7 +65,7 @@ final class Dialler: @unchecked Sendable {
         begin(id, of: knocks, to: .found(peer), timeout)
     }
 
-    /// The places that a dial of `address` would try, in its order, and up to `placeLimit` of them.
+    /// Finds the places that a dial of `address` would try, in its order, and up to `placeLimit` of them.
     func places(
         behind address: TransportAddress,
         found: @escaping @Sendable (Result<[TransportAddress], NighError>) -> Void
@@ -87,7 +88,7 @@ final class Dialler: @unchecked Sendable {
         addresses.prefix(placeLimit).map(\.transportAddress)
     }
 
-    /// Gives all up; nothing is told.
+    /// Cancels everything; nothing is reported.
     func stop() {
         dials.cancelAll()
         knocks.cancelAll()

@@ -3,10 +3,10 @@ import Glibc
 import NighCore
 import NighUV
 
-/// Asks the system for the addresses of a name, on a thread of its own: the answer may take half a minute, and the question
-/// cannot be taken back, only forgotten.
+/// Asks the system for the addresses of a host name, on a thread of its own. The answer may take half a minute, and the
+/// request cannot be cancelled, only ignored.
 enum NameLookup {
-    /// Calls `answer` on `loop` in a later turn, unless that has ended by then.
+    /// Looks up `name` and calls `answer` on `loop` in a later turn, unless the loop has ended by then.
     static func start(
         _ name: String, port: UInt16, on loop: UVEventLoop,
         _ answer: @escaping @Sendable (Result<[SocketAddress], NighError>) -> Void
@@ -16,7 +16,7 @@ enum NameLookup {
             try thread.start {
                 let result = ask(name, port: port)
                 loop.execute { answer(result) }
-                // Nobody waits for it: it lets go of itself.
+                // Nobody waits for the thread, so it detaches itself.
                 thread.join()
             }
         } catch {

@@ -1,12 +1,13 @@
 import NighCore
 import NighMDNS
 
-/// Who is seen on the network, put together: a peer is announced on each interface by itself, under the old name and the new
-/// one while it is renamed, and perhaps by a daemon and an embedded stack at once; it is one peer by its PeerID.
+/// Combines announcements into peers. A peer is announced on each interface separately, under the old name and the new
+/// one while it is renamed, and perhaps by a daemon and an embedded stack at once. Its PeerID makes it one peer.
 package struct Neighbours {
     private struct Announcement {
         let service: DiscoveredService
-        /// What it says of each peer that it names: one peer, unless somebody forges records of that instance.
+        /// What the announcement says of each peer that it names. That is one peer, unless somebody forges records of
+        /// this instance.
         let advertisements: [PeerID: Advertisement]
         let order: UInt64
 
@@ -15,39 +16,40 @@ package struct Neighbours {
 
     private struct Peer {
         var keys: Set<DiscoveredService.Key> = []
-        /// What the session was told last; nil while it counts the peer as gone.
-        var told: Advertisement?
-        /// Announced, but nobody opens there.
+        /// What was last reported to the session; nil while the session counts the peer as gone.
+        var reported: Advertisement?
+        /// Whether the peer is announced, but accepts no connections.
         var isAbsent = false
     }
 
-    /// What was announced and is no session, and why; the last few, by name.
+    /// Announcements that are not of a Nigh session, by name, and why. Only the first few names are kept.
     package private(set) var ignored: [String: AnnouncementText.Problem] = [:]
     /// How many announcements were ignored.
     package private(set) var ignoredCount = 0
     package static let ignoredRemembered = 16
-    /// The most announcements of a peer that are dialled. An honest peer has one on each interface; others are forged.
+    /// The most announcements of a peer that are dialled. An honest peer has one on each interface; the others are
+    /// forged.
     package static let announcementLimit = 16
 
-    /// Who is never seen: this side itself.
+    /// The peer that is never seen: this side itself.
     package var own: PeerID?
     private var announcements: [DiscoveredService.Key: Announcement] = [:]
     private var peers: [PeerID: Peer] = [:]
     private var order: UInt64 = 0
 
-    /// Nobody seen yet.
+    /// Creates a value that has seen nobody.
     package init(own: PeerID? = nil) { self.own = own }
 
-    /// Those that the session was told of and not lost.
-    package var told: [PeerID] { peers.filter { $0.value.told != nil }.keys.sorted() }
+    /// The peers that were reported to the session and not lost since.
+    package var told: [PeerID] { peers.filter { $0.value.reported != nil }.keys.sorted() }
 
     /// How many peers are announced, present or not.
     package var count: Int { peers.count }
 
-    /// Whether the peer is announced, present or not.
+    /// Returns whether the peer is announced, present or not.
     package func announces(_ id: PeerID) -> Bool { peers[id] != nil }
 
-    /// Who is announced at that address.
+    /// Returns the peers that are announced at that address.
     package func peers(at host: SocketAddress.Host) -> [PeerID] {
         let found = announcements.values.filter { announcement in
             announcement.service.places.contains { place in
@@ -57,7 +59,7 @@ package struct Neighbours {
         return Set(found.flatMap(\.advertisements.keys)).sorted()
     }
 
-    /// `service` is announced, or announced otherwise than before.
+    /// Takes an announcement of `service` that is new or has changed. Returns what that changes for the session.
     package mutating func saw(_ service: DiscoveredService, of name: ServiceName) -> [SightingChange] {
         let advertisements = advertisements(in: service, of: name)
         guard !advertisements.isEmpty else { return lost(service.key) }
@@ -67,7 +69,7 @@ package struct Neighbours {
             with: Announcement(service: service, advertisements: advertisements, order: order))
     }
 
-    /// The service is announced no more.
+    /// Takes the end of an announcement. Returns what that changes for the session.
     package mutating func lost(_ key: DiscoveredService.Key) -> [SightingChange] { replace(key, with: nil) }
 
     private mutating func replace(
@@ -81,15 +83,16 @@ package struct Neighbours {
         for id in now {
             var peer = peers[id] ?? Peer()
             peer.keys.insert(key)
-            // Whoever did not open may do so at another port. What another peer had announced there says nothing about this one.
+            // A peer that accepted no connection may accept one at another port. What another peer announced there says
+            // nothing about this peer.
             let known = old.flatMap { $0.advertisements[id] == nil ? nil : $0.ports } ?? []
             if let new, !new.ports.isSubset(of: known) { peer.isAbsent = false }
             peers[id] = peer
         }
-        return (gone.sorted() + now.sorted()).flatMap { tell($0) }
+        return (gone.sorted() + now.sorted()).flatMap { reportChanges(of: $0) }
     }
 
-    /// What the service says of peers other than this side. Where two texts name the same peer, the first counts.
+    /// Returns what the service says of peers other than this side. If two texts name the same peer, the first counts.
     private mutating func advertisements(
         in service: DiscoveredService, of name: ServiceName
     ) -> [PeerID: Advertisement] {
@@ -109,27 +112,27 @@ package struct Neighbours {
         return service.isOwn ? [:] : found
     }
 
-    /// Somebody knocked: the peer opened, or it did not.
+    /// Takes the result of a probe: whether the peer accepted a connection. Returns what that changes for the session.
     package mutating func knocked(at id: PeerID, opened: Bool) -> [SightingChange] {
         guard peers[id] != nil else { return [] }
         peers[id]?.isAbsent = !opened
-        return tell(id)
+        return reportChanges(of: id)
     }
 
-    /// What the session has to be told about a peer, now that something about it is different.
-    private mutating func tell(_ id: PeerID) -> [SightingChange] {
+    /// Returns what to report to the session about a peer after something about it has changed.
+    private mutating func reportChanges(of id: PeerID) -> [SightingChange] {
         guard let peer = peers[id] else { return [] }
         let address = TCPDestination.address(of: id)
         let newest = peer.keys.compactMap { announcements[$0] }.max { $0.order < $1.order }
         if newest == nil { peers[id] = nil }
         guard let advertisement = newest?.advertisements[id], !peer.isAbsent else {
-            peers[id]?.told = nil
-            return peer.told == nil ? [] : [.lost(address)]
+            peers[id]?.reported = nil
+            return peer.reported == nil ? [] : [.lost(address)]
         }
-        guard peer.told != advertisement else { return [] }
-        peers[id]?.told = advertisement
+        guard peer.reported != advertisement else { return [] }
+        peers[id]?.reported = advertisement
         let sighting = Sighting(address: address, advertisement: advertisement)
-        return [peer.told == nil ? .found(sighting) : .changed(sighting)]
+        return [peer.reported == nil ? .found(sighting) : .changed(sighting)]
     }
 
     private mutating func ignore(_ name: String, _ problem: AnnouncementText.Problem) {
@@ -138,17 +141,18 @@ package struct Neighbours {
         if ignored.count < Self.ignoredRemembered || ignored[name] != nil { ignored[name] = problem }
     }
 
-    /// Where a peer can be dialled, the most promising first.
+    /// Returns the addresses at which a peer can be dialled, the most promising first.
     ///
-    /// Anybody can announce any peer. So announcements take turns: a forged one pushes the true addresses back by a few places at
-    /// most, however many addresses it has.
+    /// Anybody can announce any peer. So announcements take turns: a forged one pushes the true addresses back by a few
+    /// places at most, however many addresses it has.
     ///
-    /// An address that this machine has on another interface than the one where it was heard leads back to this machine: a
-    /// bridge for containers has the same address everywhere. It is left out, unless the peer has only addresses of this machine.
+    /// An address that this machine has on another interface than the one where it was announced leads back to this
+    /// machine: a bridge for containers has the same address everywhere. It is left out, unless the peer has only
+    /// addresses of this machine.
     ///
     /// - Parameters:
     ///   - ownHosts: the addresses of this machine, and the interfaces that have them.
-    ///   - ownPort: where this very transport listens, which is never dialled.
+    ///   - ownPort: the port on which this very transport listens, which is never dialled.
     package func addresses(
         of id: PeerID, ownHosts: [SocketAddress.Host: Set<UInt32>], ownPort: UInt16?
     ) -> [SocketAddress] {
@@ -171,7 +175,7 @@ package struct Neighbours {
 }
 
 extension Array {
-    /// The first of each, then the second of each, and so on.
+    /// Returns the first element of each array, then the second of each, and so on.
     fileprivate func inTurns<Member>() -> [Member] where Element == [Member] {
         (0..<(map(\.count).max() ?? 0)).flatMap { turn in
             compactMap { turn < $0.count ? $0[turn] : nil }
@@ -180,7 +184,7 @@ extension Array {
 }
 
 extension SocketAddress {
-    /// The port of a host that was found.
+    /// Creates the address of a port on a host that was found.
     package init(_ address: HostAddress, port: UInt16) {
         let bytes = address.bytes
         func number(_ range: Range<Int>) -> UInt64 { bytes[range].reduce(0) { $0 << 8 | UInt64($1) } }

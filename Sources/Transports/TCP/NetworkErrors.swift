@@ -3,7 +3,7 @@ import NighCore
 import NighUV
 
 extension SocketFault {
-    /// As the failure of a dial to `address`.
+    /// Returns the error of a dial to `address`.
     func dialError(_ address: SocketAddress) -> NighError {
         NighError(
             .connecting, cause, peer: address.description, transport: TCPTransport.schemeName,
@@ -23,7 +23,7 @@ extension SocketFault {
         }
     }
 
-    /// As the failure to listen on `port`.
+    /// Returns the error of listening on `port`.
     func listenError(port: UInt16, interface: String?) -> NighError {
         let advice: String? =
             switch number {

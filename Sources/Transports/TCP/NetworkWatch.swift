@@ -3,28 +3,29 @@ import Glibc
 import NighCore
 import NighUV
 
-/// The addresses of this machine, and word of when they change, from the kernel's routing socket. Loop only.
+/// The addresses of this machine. The kernel's routing socket reports when they change. Loop only.
 ///
 /// `@unchecked Sendable`: confined to its loop.
 final class NetworkWatch: @unchecked Sendable {
-    /// One address of an interface that is up.
+    /// One address of an interface.
     struct Own: Hashable {
         var interface: String
         var index: UInt32
-        /// Port 0; with the scope where it is link-local.
+        /// The address with port 0, and with the scope if it is link-local.
         var address: SocketAddress
         var isLoopback: Bool
         var isUp: Bool
     }
 
-    /// A change comes as several messages, an address after an interface; they are taken together.
+    /// A change comes as several messages, for example an address after an interface. Those within this time are
+    /// handled together.
     private static let settleTime = Moment.Span.milliseconds(50)
 
-    /// What can be used now, in the order of the interfaces.
+    /// The addresses that can be used now, in the order of the interfaces.
     var addresses: [Own] { assigned.filter(\.isUp) }
 
-    /// What this machine has, also on interfaces without a carrier: a connection outlives a cable that is pulled for a while,
-    /// and ends with the address it was made from.
+    /// All addresses of this machine, also those on interfaces without a carrier. A connection outlives a cable that is
+    /// unplugged for a while, and ends with the address that it was made from.
     private(set) var assigned: [Own]
 
     private let loop: UVEventLoop
@@ -33,15 +34,15 @@ final class NetworkWatch: @unchecked Sendable {
     private var watch: DescriptorWatch?
     private var timer: LoopTimer?
 
-    /// Calls `changed` after each change of `addresses`, until `stop`.
+    /// Calls `changed` after each change of `assigned`, until `stop`.
     init(on loop: UVEventLoop, changed: @escaping () -> Void) {
         self.loop = loop
         self.changed = changed
-        assigned = Self.look()
-        listen()
+        assigned = Self.readAddresses()
+        openSocket()
     }
 
-    private func listen() {
+    private func openSocket() {
         let type = Int32(SOCK_RAW.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         descriptor = socket(AF_NETLINK, type, NETLINK_ROUTE)
         guard descriptor >= 0 else { return }
@@ -54,15 +55,16 @@ final class NetworkWatch: @unchecked Sendable {
             }
         }
         guard status == 0 else { return }
-        // Where the kernel does not tell (some sandboxes), the addresses stay those of the start.
+        // If the kernel does not report changes (in some sandboxes), the addresses stay as they were at the start.
         watch = try? loop.watch(descriptor, for: .readable) { [weak self] events in
-            self?.somethingHappened()
-            // More has happened than the kernel kept: that is an error of the socket, and no reason to hear no more.
+            self?.readMessages()
+            // The kernel had more messages than it could keep. That is an error of the socket, and no reason to stop
+            // watching.
             if events.isEmpty { self?.watch?.resume() }
         }
     }
 
-    private func somethingHappened() {
+    private func readMessages() {
         withUnsafeTemporaryAllocation(byteCount: 16 * 1024, alignment: 16) { space in
             while recv(descriptor, space.baseAddress, space.count, Int32(MSG_DONTWAIT)) > 0
                 || errno == ENOBUFS
@@ -74,14 +76,14 @@ final class NetworkWatch: @unchecked Sendable {
         timer = loop.schedule(at: loop.now + Self.settleTime) { [weak self] in
             guard let self else { return }
             timer = nil
-            let now = Self.look()
+            let now = Self.readAddresses()
             guard now != assigned else { return }
             assigned = now
             changed()
         }
     }
 
-    /// Ends it.
+    /// Stops watching.
     func stop() {
         watch?.cancel()
         watch = nil
@@ -93,7 +95,7 @@ final class NetworkWatch: @unchecked Sendable {
 
     deinit { if descriptor >= 0 { Glibc.close(descriptor) } }
 
-    private static func look() -> [Own] {
+    private static func readAddresses() -> [Own] {
         var first: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&first) == 0 else { return [] }
         defer { freeifaddrs(first) }

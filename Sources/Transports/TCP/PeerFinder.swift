@@ -2,7 +2,7 @@ import NighCore
 import NighMDNS
 import NighUV
 
-/// Who a `PeerFinder` tells; never from inside a call to it.
+/// Receives the events of a `PeerFinder`, never from inside a call to it.
 protocol PeerFinderEvents: AnyObject {
     func neighboursChanged(_ changes: [SightingChange])
     func advertised(as name: DisplayName)
@@ -10,8 +10,8 @@ protocol PeerFinderEvents: AnyObject {
     func browsingFailed(_ error: NighError)
 }
 
-/// Finds peers and lets them find this side: services on the network on one side, peers by their PeerIDs on the other. Loop
-/// only.
+/// Finds peers and lets them find this side. On the network it sees services; to the transport it reports peers by
+/// their PeerIDs. Loop only.
 ///
 /// `@unchecked Sendable`: confined to its loop.
 final class PeerFinder: @unchecked Sendable {
@@ -30,7 +30,7 @@ final class PeerFinder: @unchecked Sendable {
     private var browsed: ServiceName?
     private var pipes: [PeerID: Int] = [:]
 
-    /// - Parameter knock: tries whether a peer opens a connection.
+    /// - Parameter knock: tries whether a peer accepts a connection.
     init(
         mode: ServiceDiscovery.Mode, interface: String?, on loop: UVEventLoop, events: any PeerFinderEvents,
         knock: @escaping (PeerID, @escaping (Bool) -> Void) -> Void
@@ -44,7 +44,7 @@ final class PeerFinder: @unchecked Sendable {
 
     // MARK: What the transport calls
 
-    /// Lets others find `advertisement` at `port`; called again, it replaces that, in place where it can.
+    /// Announces `advertisement` at `port`. Called again, it replaces the announcement, in place if possible.
     func publish(_ advertisement: Advertisement, port: UInt16) {
         neighbours.own = advertisement.peer
         discovery.publish(
@@ -53,7 +53,7 @@ final class PeerFinder: @unchecked Sendable {
                 text: AnnouncementText.entries(of: advertisement), identityKey: AnnouncementText.identityKey))
     }
 
-    /// Is found no more.
+    /// Withdraws the announcement.
     func unpublish() { discovery.unpublish() }
 
     /// Looks for peers of `service`, from scratch.
@@ -63,7 +63,7 @@ final class PeerFinder: @unchecked Sendable {
         discovery.browse(ServiceType(tcp: service))
     }
 
-    /// Looks no more; nothing is told of anybody.
+    /// Stops looking. Nothing is reported about any peer.
     func stopBrowsing() {
         guard browsed != nil else { return }
         browsed = nil
@@ -76,21 +76,22 @@ final class PeerFinder: @unchecked Sendable {
         neighbours = Neighbours(own: neighbours.own)
     }
 
-    /// The machine has other addresses now.
+    /// Tells discovery that the machine's addresses have changed.
     func addressesChanged() { discovery.addressesChanged() }
 
-    /// Where a peer can be dialled.
+    /// Returns the addresses at which a peer can be dialled.
     func addresses(
         of peer: PeerID, ownHosts: [SocketAddress.Host: Set<UInt32>], ownPort: UInt16?
     ) -> [SocketAddress] {
         neighbours.addresses(of: peer, ownHosts: ownHosts, ownPort: ownPort)
     }
 
-    /// A pipe to a peer has opened.
+    /// Counts a pipe to a peer that has opened.
     func pipeOpened(to peer: PeerID) { pipes[peer, default: 0] += 1 }
 
-    /// A pipe has ended: one to `peer`, or one that came in from `host`. Whoever was at its other end may be gone, unless it
-    /// said nothing: then it has knocked, and is there. Knocking back would have it knock again, and so on.
+    /// Handles the end of a pipe: one to `peer`, or an inbound one from `host`. The peer at its other end may be gone,
+    /// so it is probed. An inbound pipe on which nothing was received is the exception: that was a probe, so the peer
+    /// is there. Probing back would make it probe again, and so on.
     func pipeEnded(to peer: PeerID?, host: SocketAddress.Host?, saidSomething: Bool) {
         if let peer {
             let left = (pipes[peer] ?? 1) - 1
@@ -101,7 +102,7 @@ final class PeerFinder: @unchecked Sendable {
         }
     }
 
-    /// For a person.
+    /// Returns what a person should know about discovery.
     func diagnose() -> [Diagnosis] {
         var lines = discovery.diagnose()
         guard browsed != nil else { return lines }
@@ -118,14 +119,14 @@ final class PeerFinder: @unchecked Sendable {
         return lines
     }
 
-    /// Ends everything with goodbyes; nothing is told any more.
+    /// Ends everything and sends goodbyes. Nothing is reported any more.
     func shutdown() {
         events = nil
         presence.stop()
         discovery.shutdown()
     }
 
-    // MARK: What is told
+    // MARK: Reports
 
     private func apply(_ changes: [SightingChange]) {
         for change in changes {
@@ -139,7 +140,7 @@ extension PeerFinder: ServiceDiscoveryEvents {
     func serviceFoundOrChanged(_ service: DiscoveredService) {
         guard let browsed else { return }
         apply(neighbours.saw(service, of: browsed))
-        // It may be another peer's now.
+        // The service may belong to another peer now.
         presence.keep { neighbours.announces($0) }
     }
 
@@ -156,7 +157,7 @@ extension PeerFinder: ServiceDiscoveryEvents {
     func browsingFailed(_ error: NighError) { events?.browsingFailed(error.overTCP) }
 
     func discoveryChanged(_ condition: DiscoveryCondition) {
-        // What it means for publishing and browsing is told by those; a person asks `diagnose`.
+        // Publishing and browsing report what this means for them. `diagnose` shows it to a person.
     }
 }
 

@@ -1,28 +1,28 @@
 import NighCore
 
-/// Finds out who is gone without a word: knocks at the peers that are announced but not talked to, from time to time, and at once when
-/// something made one doubtful.
+/// Finds out which peers have gone without saying so. It probes the peers that are announced but have no open pipe:
+/// from time to time, and at once when something makes one doubtful.
 ///
-/// An announcement outlives a program that was killed by the time others may remember it, minutes or more. A connection that
-/// nobody opens says so at once. Loop only; knocking itself is the transport's.
+/// An announcement outlives a program that was killed for as long as others may remember it: minutes or more. A
+/// connection that nobody accepts shows at once that the peer is gone. Loop only; the transport makes the connections.
 ///
 /// `@unchecked Sendable`: confined to its loop.
 final class PresenceCheck: @unchecked Sendable {
-    /// How often a peer is knocked at.
+    /// How often a peer is probed.
     static let interval = Moment.Span.seconds(15)
-    /// How long it has to open.
+    /// How long a peer has to accept the connection.
     static let patience = Duration.seconds(4)
-    /// How soon it is knocked at again when it did not open.
+    /// How soon a peer is probed again if it did not accept.
     static let nextKnock = Moment.Span.seconds(2)
-    /// So many times it is knocked at again that soon. After the second time it counts as gone, but who is back within the ten
-    /// seconds that a conversation waits must be seen in time for that.
+    /// How many times a peer is probed again that soon. After the second failure it counts as gone. But a peer that is
+    /// back within the ten seconds that a conversation waits must be seen in time for that.
     static let nextKnocks = 5
-    /// How soon after the cause of a doubt.
+    /// How soon after a doubt a peer is probed.
     private static let soon = Moment.Span.milliseconds(100)
-    /// So many doors at once at most.
+    /// The most probes at once.
     private static let limit = 16
 
-    private struct Visit {
+    private struct Probe {
         var due: Moment
         var failures = 0
         var isUnderWay = false
@@ -32,14 +32,14 @@ final class PresenceCheck: @unchecked Sendable {
     private let isTalkedTo: (PeerID) -> Bool
     private let knock: (PeerID, @escaping (Bool) -> Void) -> Void
     private let tell: (PeerID, Bool) -> Void
-    private var visits: [PeerID: Visit] = [:]
+    private var probes: [PeerID: Probe] = [:]
     private var underWay = 0
     private var timer: (timer: LoopTimer, moment: Moment)?
 
     /// - Parameters:
-    ///   - isTalkedTo: whether a pipe to the peer is open, which proves more than knocking.
-    ///   - knock: tries to open a connection and says whether that worked.
-    ///   - tell: hears the outcome: the peer opened, or twice did not.
+    ///   - isTalkedTo: returns whether a pipe to the peer is open, which proves more than a probe.
+    ///   - knock: tries to open a connection and reports whether that worked.
+    ///   - tell: receives the result: the peer accepted, or twice did not.
     init(
         on loop: any EventLoop, isTalkedTo: @escaping (PeerID) -> Bool,
         knock: @escaping (PeerID, @escaping (Bool) -> Void) -> Void, tell: @escaping (PeerID, Bool) -> Void
@@ -50,69 +50,69 @@ final class PresenceCheck: @unchecked Sendable {
         self.tell = tell
     }
 
-    /// How many peers are knocked at.
-    var count: Int { visits.count }
+    /// How many peers are probed.
+    var count: Int { probes.count }
 
-    /// The peer is announced; its turn comes.
+    /// Adds a peer that is announced. Its first probe comes after `interval`.
     func add(_ peer: PeerID) {
-        guard visits[peer] == nil else { return }
-        visits[peer] = Visit(due: loop.now + Self.interval)
-        arm()
+        guard probes[peer] == nil else { return }
+        probes[peer] = Probe(due: loop.now + Self.interval)
+        scheduleNext()
     }
 
-    /// Forgets those who are announced no more.
-    func keep(_ isAnnounced: (PeerID) -> Bool) { visits = visits.filter { isAnnounced($0.key) } }
+    /// Forgets the peers that are no longer announced.
+    func keep(_ isAnnounced: (PeerID) -> Bool) { probes = probes.filter { isAnnounced($0.key) } }
 
-    /// Something speaks against the peer being there.
+    /// Probes a peer soon, because something suggests that it is gone.
     func doubt(_ peer: PeerID) {
-        guard let visit = visits[peer], !visit.isUnderWay else { return }
-        visits[peer]?.due = min(visit.due, loop.now + Self.soon)
-        arm()
+        guard let probe = probes[peer], !probe.isUnderWay else { return }
+        probes[peer]?.due = min(probe.due, loop.now + Self.soon)
+        scheduleNext()
     }
 
-    /// Forgets everybody; nothing is told any more.
+    /// Forgets all peers. Nothing is reported any more.
     func stop() {
-        visits = [:]
+        probes = [:]
         if let timer { loop.cancel(timer.timer) }
         timer = nil
     }
 
-    private func arm() {
+    private func scheduleNext() {
         guard underWay < Self.limit else { return }
-        let next = visits.values.lazy.filter { !$0.isUnderWay }.map(\.due).min()
+        let next = probes.values.lazy.filter { !$0.isUnderWay }.map(\.due).min()
         guard let next, timer == nil || next < timer!.moment else { return }
         if let timer { loop.cancel(timer.timer) }
         let timer = loop.schedule(at: next) { [weak self] in
             self?.timer = nil
-            self?.visitThoseDue()
+            self?.probeDuePeers()
         }
         self.timer = (timer, next)
     }
 
-    private func visitThoseDue() {
+    private func probeDuePeers() {
         let now = loop.now
-        for peer in visits.filter({ !$0.value.isUnderWay && $0.value.due <= now }).keys.sorted() {
+        for peer in probes.filter({ !$0.value.isUnderWay && $0.value.due <= now }).keys.sorted() {
             guard underWay < Self.limit else { return }
             guard !isTalkedTo(peer) else {
-                visits[peer] = Visit(due: now + Self.interval)
+                probes[peer] = Probe(due: now + Self.interval)
                 continue
             }
-            visits[peer]?.isUnderWay = true
+            probes[peer]?.isUnderWay = true
             underWay += 1
             knock(peer) { [weak self] opened in self?.ended(peer, opened: opened) }
         }
-        arm()
+        scheduleNext()
     }
 
     private func ended(_ peer: PeerID, opened: Bool) {
         underWay -= 1
-        defer { arm() }
-        guard var visit = visits[peer] else { return }
-        visit.isUnderWay = false
-        visit.failures = opened ? 0 : visit.failures + 1
-        visit.due =
-            loop.now + ((1...Self.nextKnocks).contains(visit.failures) ? Self.nextKnock : Self.interval)
-        visits[peer] = visit
-        if opened || visit.failures > 1 { tell(peer, opened) }
+        defer { scheduleNext() }
+        guard var probe = probes[peer] else { return }
+        probe.isUnderWay = false
+        probe.failures = opened ? 0 : probe.failures + 1
+        probe.due =
+            loop.now + ((1...Self.nextKnocks).contains(probe.failures) ? Self.nextKnock : Self.interval)
+        probes[peer] = probe
+        if opened || probe.failures > 1 { tell(peer, opened) }
     }
 }

@@ -1,31 +1,28 @@
 import CUV
 import Glibc
 
-/// An IP address with a port, and for link-local ones the interface they belong to.
+/// An IP address with a port, and for link-local addresses the interface that they belong to.
 package struct SocketAddress: Hashable, Sendable {
-    /// The address alone.
+    /// The address without the port.
     package enum Host: Hashable, Sendable {
         /// Four bytes, the first one in the highest bits.
         case v4(UInt32)
-        /// Sixteen bytes in two halves, and the interface's index, which is 0 where any will do.
+        /// Sixteen bytes in two halves, and the interface's index, which is 0 if any interface will do.
         case v6(high: UInt64, low: UInt64, scope: UInt32)
     }
 
-    /// Where the machine is.
     package var host: Host
-    /// Which door.
     package var port: UInt16
 
-    /// The port at a host.
     package init(_ host: Host, port: UInt16) {
         self.host = host
         self.port = port
     }
 
-    /// An address in numbers, as people write it: `192.168.1.5`, `fe80::1%eth0`, `fe80::1%2`. Nil for anything else, also for an
-    /// interface that is not there.
+    /// Parses a numeric address, as people write it: `192.168.1.5`, `fe80::1%eth0`, `fe80::1%2`. Returns nil for
+    /// anything else, also if the named interface does not exist.
     package init?(numeric text: String, port: UInt16) {
-        // The system's functions would take a zero for the end.
+        // The system's functions would take a zero byte as the end of the text.
         guard !text.utf8.contains(0) else { return nil }
         var v4 = in_addr()
         if inet_pton(AF_INET, text, &v4) == 1 {
@@ -44,7 +41,7 @@ package struct SocketAddress: Hashable, Sendable {
         self.init(v6, scope: scope, port: port)
     }
 
-    /// From sixteen bytes. One that only wraps four (`::ffff:1.2.3.4`) becomes those.
+    /// Creates an address from sixteen bytes. An IPv4 address in IPv6 form (`::ffff:1.2.3.4`) becomes IPv4.
     package init(_ address: in6_addr, scope: UInt32, port: UInt16) {
         let bytes = withUnsafeBytes(of: address) { Array($0) }
         let high = bytes[0..<8].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
@@ -56,7 +53,7 @@ package struct SocketAddress: Hashable, Sendable {
         }
     }
 
-    /// From what the system says; nil for a family that is no IP.
+    /// Creates an address from one of the system's. Returns nil if its family is not IP.
     package init?(_ address: UnsafePointer<sockaddr>) {
         switch Int32(address.pointee.sa_family) {
         case AF_INET:
@@ -75,7 +72,7 @@ package struct SocketAddress: Hashable, Sendable {
         }
     }
 
-    /// Calls `body` with the address as the system takes it.
+    /// Calls `body` with the address in the system's form.
     package func withSockaddr<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
         switch host {
         case .v4(let bits):
@@ -107,13 +104,12 @@ package struct SocketAddress: Hashable, Sendable {
         }
     }
 
-    /// The address family, as the system counts them.
+    /// The address family, as the system numbers it.
     package var family: Int32 { if case .v4 = host { AF_INET } else { AF_INET6 } }
 
-    /// Whether it has sixteen bytes.
     package var isIPv6: Bool { family == AF_INET6 }
 
-    /// Whether it never leaves the machine.
+    /// Whether packets to it never leave the machine.
     package var isLoopback: Bool {
         switch host {
         case .v4(let bits): bits >> 24 == 127
@@ -121,7 +117,7 @@ package struct SocketAddress: Hashable, Sendable {
         }
     }
 
-    /// Whether it means something on one link only.
+    /// Whether it is valid on one link only.
     package var isLinkLocal: Bool {
         switch host {
         case .v4(let bits): bits >> 16 == 0xA9FE
@@ -129,7 +125,7 @@ package struct SocketAddress: Hashable, Sendable {
         }
     }
 
-    /// Whether it stands for all addresses there are.
+    /// Whether it is the wildcard address, which stands for all addresses.
     package var isAny: Bool {
         switch host {
         case .v4(let bits): bits == 0
@@ -137,17 +133,17 @@ package struct SocketAddress: Hashable, Sendable {
         }
     }
 
-    /// Whether it is a link-local IPv6 address of which nobody has said on which link.
+    /// Whether it is a link-local IPv6 address that does not say on which link.
     package var lacksScope: Bool {
         if case .v6(_, _, let scope) = host { isLinkLocal && scope == 0 } else { false }
     }
 }
 
 extension SocketAddress: CustomStringConvertible {
-    /// `192.168.1.5:4000` or `[fe80::1%eth0]:4000`.
+    /// The form `192.168.1.5:4000` or `[fe80::1%eth0]:4000`.
     package var description: String { isIPv6 ? "[\(hostDescription)]:\(port)" : "\(hostDescription):\(port)" }
 
-    /// Without the port.
+    /// The address without the port, as text.
     package var hostDescription: String {
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         switch host {
@@ -168,7 +164,7 @@ extension SocketAddress: CustomStringConvertible {
         }
     }
 
-    /// The name of the interface of that index, or the index where it has none any more.
+    /// Returns the name of the interface with that index, or the index if the interface has no name any more.
     package static func interfaceName(_ index: UInt32) -> String {
         var name = [CChar](repeating: 0, count: Int(IF_NAMESIZE))
         guard if_indextoname(index, &name) != nil else { return "\(index)" }
@@ -181,7 +177,7 @@ extension SocketAddress: CustomStringConvertible {
 }
 
 extension FixedWidthInteger {
-    /// A number as people write ports and interfaces: digits alone, no sign.
+    /// Parses a number as people write ports and interfaces: digits only, no sign.
     init?(digits text: some StringProtocol) {
         guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else {
             return nil

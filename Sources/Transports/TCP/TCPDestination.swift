@@ -1,23 +1,23 @@
 import NighCore
 
-/// What a TCP address says: whom to dial, or where.
+/// What a TCP address names: a peer that was found, a numeric address, or a host name.
 ///
-/// Three forms: `tcp://HOST:PORT` with a name or a number for the host (an IPv6 number in brackets, a link-local one with
-/// its interface: `[fe80::1%eth0]`), the same written as options, `tcp:host=HOST,port=PORT`, and `tcp://PEERID.mdns` for
-/// somebody who was found.
+/// There are three forms: `tcp://HOST:PORT` with a name or a number as the host (an IPv6 number in brackets, a
+/// link-local one with its interface: `[fe80::1%eth0]`), the same written as options, `tcp:host=HOST,port=PORT`, and
+/// `tcp://PEERID.mdns` for a peer that was found.
 package enum TCPDestination: Hashable {
-    /// Somebody found by mDNS, at whatever addresses it has when it is dialled.
+    /// A peer found by mDNS, at the addresses that it has when it is dialled.
     case found(PeerID)
-    /// An address in numbers.
+    /// A numeric address.
     case number(SocketAddress)
-    /// A name that the system has to look up.
+    /// A host name that the system has to look up.
     case name(String, port: UInt16)
 
     private static let foundSuffix = ".mdns"
     private static let advice =
         "write tcp://HOST:PORT, as in tcp://192.168.1.5:4000, tcp://[fe80::1%eth0]:4000 or tcp://example.org:4000"
 
-    /// Reads an address of this transport, or says what is wrong with it.
+    /// Parses an address of this transport, or throws what is wrong with it.
     package init(_ address: TransportAddress) throws(NighError) {
         guard address.scheme == TCPTransport.schemeName else {
             throw Self.invalid("address \(address)", Self.advice)
@@ -25,7 +25,7 @@ package enum TCPDestination: Hashable {
         try self.init(value: address.value)
     }
 
-    /// Whom it is to reach, where that is somebody found.
+    /// The peer to reach, if the address names one that was found.
     package var peer: PeerID? { if case .found(let peer) = self { peer } else { nil } }
 
     private init(value: String) throws(NighError) {
@@ -39,7 +39,7 @@ package enum TCPDestination: Hashable {
         try self.init(host: host, port: port, in: value)
     }
 
-    /// What `host=` and `port=` say, or what is wrong with it.
+    /// Parses the values of `host=` and `port=`, or throws what is wrong with them.
     init(host: String, port: String) throws(NighError) {
         try self.init(host: Self.withoutBrackets(host), port: port, in: "host=\(host),port=\(port)")
     }
@@ -66,7 +66,7 @@ package enum TCPDestination: Hashable {
         }
     }
 
-    /// The address that says this, as `tcp://`.
+    /// The destination as a `tcp://` address.
     var address: TransportAddress {
         switch self {
         case .found(let peer): Self.address(of: peer)
@@ -76,7 +76,7 @@ package enum TCPDestination: Hashable {
         }
     }
 
-    /// The address under which somebody found is dialled.
+    /// Returns the address under which a peer that was found is dialled.
     package static func address(of peer: PeerID) -> TransportAddress {
         TransportAddress(scheme: TCPTransport.schemeName, value: "\(peer)\(foundSuffix)")
     }
@@ -106,12 +106,12 @@ package enum TCPDestination: Hashable {
         host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
     }
 
-    /// Whether the system could be asked for it: labels of letters, digits, `-` and `_`.
+    /// Returns whether the system can be asked for this name: labels of letters, digits, `-` and `_`.
     private static func isName(_ text: String) -> Bool {
         guard (1...253).contains(text.utf8.count), text.contains(where: { $0.isLetter }) else { return false }
         return text.split(separator: ".", omittingEmptySubsequences: false).enumerated().allSatisfy {
             index, label in
-            // A name may end with the root's dot.
+            // A name may end with the dot of the root domain.
             if label.isEmpty { return index > 0 && text.hasSuffix(".") && text.dropLast().last != "." }
             return label.utf8.count <= 63
                 && label.allSatisfy { $0.isLetter || $0.isNumber || $0 == "-" || $0 == "_" }

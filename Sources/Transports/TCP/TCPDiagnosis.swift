@@ -1,15 +1,16 @@
 import NighCore
 
-/// What a person should know about the network and the listener here and now, as lines of `TCPTransport.diagnose`.
+/// The lines of `TCPTransport.diagnose`: what a person should know about the network and the listener here and now.
 enum TCPDiagnosis {
     private static let interfaces = "interfaces"
 
-    /// The one interface that was asked for is not there.
+    /// Returns the line for the one interface that was asked for, when it is missing.
     static func interface(_ name: String, isMissing error: NighError) -> Diagnosis {
         Diagnosis("interface \(name)", .fail, "\(error.cause)", advice: error.advice, id: interfaces)
     }
 
-    /// The addresses that are used. Whoever names the loopback interface means it.
+    /// Returns the lines for the addresses in use. A person who names the loopback interface means it, so that is no
+    /// warning.
     static func addresses(_ own: [NetworkWatch.Own], isInterfaceNamed: Bool) -> [Diagnosis] {
         let names = own.map { "\($0.address.hostDescription) (\($0.interface))" }
         let others = own.filter { !$0.isLoopback }
@@ -22,7 +23,8 @@ enum TCPDiagnosis {
         return others.isEmpty ? [line] : [line, versions(of: others)]
     }
 
-    /// Devices that have but one version of IP meet only those that have it, too.
+    /// Returns the line for the IP versions. A device with only one version of IP meets only devices that have the same
+    /// one.
     private static func versions(of own: [NetworkWatch.Own]) -> Diagnosis {
         let (id, subject) = ("ip-versions", "IP versions")
         let hasIPv6 = own.contains(where: \.address.isIPv6)
@@ -38,7 +40,7 @@ enum TCPDiagnosis {
         return Diagnosis(subject, .pass, words, id: id)
     }
 
-    /// Whether it listens, and why not.
+    /// Returns the line for the listener: whether it listens, and why not.
     static func listening(on port: UInt16?, _ error: NighError?) -> Diagnosis {
         let (id, subject) = ("port", "listening")
         if let error { return Diagnosis(subject, .fail, "\(error.cause)", advice: error.advice, id: id) }

@@ -2,17 +2,17 @@ import Glibc
 import NighCore
 import NighUV
 
-/// The socket on which pipes come in. Confined to its loop; hence `@unchecked Sendable`.
+/// The socket that accepts inbound pipes. Confined to its loop; hence `@unchecked Sendable`.
 final class TCPListener: @unchecked Sendable {
-    /// So many may wait to be accepted; the kernel may allow fewer.
+    /// How many connections may wait to be accepted. The kernel may allow fewer.
     private static let backlog: Int32 = 1024
 
     private let listener: SocketListener
-    /// Where it listens.
+    /// The port on which it listens.
     let port: UInt16
 
-    /// Listens on `port`, or on a free one where that is 0, on all addresses of the machine or of one interface; with both
-    /// families where the machine has both.
+    /// Listens on `port`, or on a free one if that is 0, on all addresses of the machine or of one interface. It uses
+    /// both IP versions if the machine has both.
     static func listen(
         port: UInt16, interface: String?, on loop: UVEventLoop,
         accepted: @escaping (TCPConnection) -> Void, failed: @escaping (SocketFault) -> Void
@@ -25,7 +25,7 @@ final class TCPListener: @unchecked Sendable {
         do throws(SocketFault) {
             return try listener(.v6(high: 0, low: 0, scope: 0))
         } catch {
-            // Without IPv6 in the kernel there is no such socket, or no such address.
+            // A kernel without IPv6 has no such socket, or no such address.
             guard [EAFNOSUPPORT, EADDRNOTAVAIL].contains(error.number) else { throw error }
             return try listener(.v4(0))
         }
@@ -37,7 +37,7 @@ final class TCPListener: @unchecked Sendable {
     ) throws(SocketFault) {
         let descriptor = try TCPSocket.make(family: address.family, interface: interface)
         do throws(SocketFault) {
-            // One that listened before may have connections left, and IPv4 comes here as well.
+            // An earlier listener may have left connections, and this socket accepts IPv4 as well.
             TCPSocket.set(SO_REUSEADDR, of: SOL_SOCKET, to: 1, on: descriptor)
             TCPSocket.set(IPV6_V6ONLY, of: Int32(IPPROTO_IPV6), to: 0, on: descriptor)
             let status = address.withSockaddr { bind(descriptor, $0, $1) }
@@ -53,6 +53,6 @@ final class TCPListener: @unchecked Sendable {
         }
     }
 
-    /// Listens no more; pipes that came in stay.
+    /// Stops listening. Accepted pipes stay open.
     func close() { listener.close() }
 }

@@ -1,17 +1,17 @@
 import NighCore
 import NighMDNS
 
-/// What can be chosen about the transport `tcp`.
+/// Settings for the transport `tcp`.
 public struct TCPOptions: Hashable, Sendable {
-    /// Who finds and is found over multicast DNS.
+    /// The mDNS implementation that finds peers and announces this session.
     public enum Discovery: String, Hashable, Sendable, CaseIterable {
-        /// The machine's avahi-daemon while it runs, else one inside this program.
+        /// The machine's avahi-daemon while it runs, otherwise the stack inside this program.
         case automatic
         /// Only the machine's avahi-daemon.
         case daemon
-        /// Only one inside this program.
+        /// Only the stack inside this program.
         case embedded
-        /// Nobody: peers are called by their addresses.
+        /// None: peers are dialled by their addresses.
         case off
 
         var mode: ServiceDiscovery.Mode? {
@@ -24,18 +24,18 @@ public struct TCPOptions: Hashable, Sendable {
         }
     }
 
-    /// Where to listen; 0 leaves the choice to the system.
+    /// The port to listen on; 0 lets the system choose.
     public var port: UInt16
-    /// The one network interface to use, by its name; all when nil.
+    /// The name of the one network interface to use; nil for all.
     public var interface: String?
     /// How peers are found.
     public var discovery: Discovery
 
-    /// Where peers may be that are to be seen without discovery, such as `tcp://192.168.1.7:4000`. The session dials them while
-    /// it browses.
+    /// Addresses of peers that can be seen without discovery, such as `tcp://192.168.1.7:4000`. The session dials them
+    /// while it browses.
     public var knownAddresses: [TransportAddress]
 
-    /// All of it.
+    /// Creates options. Those left out have their defaults.
     public init(
         port: UInt16 = 0, interface: String? = nil, discovery: Discovery = .automatic,
         knownAddresses: [TransportAddress] = []
@@ -46,7 +46,7 @@ public struct TCPOptions: Hashable, Sendable {
         self.knownAddresses = knownAddresses
     }
 
-    /// The options a spec may carry, for the registry.
+    /// The options that a spec may carry, for the registry.
     static let keys = [
         "host": "a peer known by hand, a name or an address in numbers; port= is its port then",
         "port": "where to listen, or with host= where the peer listens; a free port when left out",
@@ -55,7 +55,7 @@ public struct TCPOptions: Hashable, Sendable {
             "daemon, embedded or off: who finds peers; avahi-daemon if it runs, else embedded, when left out",
     ]
 
-    /// What the options of a spec say.
+    /// Reads the options of a spec.
     init(_ spec: TransportSpec) throws(NighError) {
         self.init()
         if let host = spec.options["host"] {

@@ -3,9 +3,9 @@ import Glibc
 import NighCore
 import NighUV
 
-/// What TCP asks of the system's stream sockets. They are non-blocking, and closed at exec.
+/// The calls that TCP makes for the system's stream sockets. The sockets are non-blocking, and closed at exec.
 enum TCPSocket {
-    /// A new socket of `family`, bound to an interface if one is named.
+    /// Creates a socket of `family`, bound to an interface if one is named.
     static func make(family: Int32, interface: String?) throws(SocketFault) -> Int32 {
         let kind = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
         let descriptor = socket(family, Int32(kind), 0)
@@ -20,13 +20,13 @@ enum TCPSocket {
         throw fault
     }
 
-    /// Sets an option that can only fail where it means nothing.
+    /// Sets an option. It can only fail where the option means nothing, so failures are ignored.
     static func set(_ option: Int32, of level: Int32, to value: Int32, on descriptor: Int32) {
         var value = value
         setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
     }
 
-    /// What the system says of one end of a socket, as `getsockname` and `getpeername` do.
+    /// Returns the address of one end of a socket, for which `ask` is `getsockname` or `getpeername`.
     static func address(
         _ ask: (Int32, UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>?) -> Int32,
         _ descriptor: Int32
@@ -41,13 +41,13 @@ enum TCPSocket {
     }
 }
 
-/// A pipe over TCP, and where its two ends are.
+/// A pipe over TCP, and the addresses of its two ends.
 struct TCPConnection {
     let pipe: SocketPipe
     let own: SocketAddress?
     let other: SocketAddress?
 
-    /// Takes over a connected socket, which is closed where that fails. Small messages are not held back.
+    /// Takes over a connected socket, and closes it on failure. Small messages are sent without delay.
     init(_ descriptor: Int32, on loop: UVEventLoop) throws(NighError) {
         TCPSocket.set(TCP_NODELAY, of: Int32(IPPROTO_TCP), to: 1, on: descriptor)
         own = TCPSocket.address(getsockname, descriptor)
@@ -64,7 +64,7 @@ struct TCPConnection {
 }
 
 extension SocketAddress {
-    /// As the session knows addresses.
+    /// The address in the form that sessions use.
     var transportAddress: TransportAddress {
         TransportAddress(scheme: TCPTransport.schemeName, value: description)
     }

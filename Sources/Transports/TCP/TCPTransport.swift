@@ -2,22 +2,22 @@ import Glibc
 import NighCore
 import NighUV
 
-/// Pipes over TCP, on Wi-Fi, Ethernet and whatever else carries IP.
+/// Opens pipes over TCP, on Wi-Fi, Ethernet and any other network that carries IP.
 ///
-/// It listens on both families, dials every address of a peer in the manner of Happy Eyeballs, and keeps track of the
+/// It listens on both IP versions, dials every address of a peer in the manner of Happy Eyeballs, and follows the
 /// machine's addresses as they come and go. It runs on a `UVEventLoop` and on no other loop.
 ///
 /// All state is confined to the loop from `start` on; hence `@unchecked Sendable`.
 public final class TCPTransport: @unchecked Sendable {
     static let schemeName = "tcp"
 
-    /// For the registry: `tcp`, `tcp:port=4000,interface=wlan0`, `tcp:host=192.168.1.7,port=4000`.
+    /// The entry for a registry: `tcp`, `tcp:port=4000,interface=wlan0`, `tcp:host=192.168.1.7,port=4000`.
     public static let registryEntry = TransportRegistry.Entry(
         scheme: schemeName, summary: "Wi-Fi, Ethernet and other networks, found by multicast DNS",
         options: TCPOptions.keys,
         make: { spec throws(NighError) in TCPTransport(try TCPOptions(spec)) })
 
-    /// No datagrams; a local network.
+    /// No datagrams, and the values of a local network.
     public let capabilities = TransportCapabilities(
         datagrams: false, typicalMTU: 1_448, typicalLatency: .milliseconds(3),
         expectedConnectTime: .milliseconds(20), priority: 100)
@@ -34,38 +34,39 @@ public final class TCPTransport: @unchecked Sendable {
     private let options: TCPOptions
     private var running: Running?
     private var isStarted = false
-    /// The loop that was given is none that this transport can run on.
+    /// Set if the transport was started on a loop that it cannot run on.
     private var foreign: ForeignLoop?
 
     private var advertisement: Advertisement?
     private var isBrowsing = false
-    /// How often a search was begun or ended.
+    /// How many times a search was begun or ended.
     private var searchCount = 0
-    /// The port that the system chose; where listening was given up for a while, it is taken again.
+    /// The port that the system chose. If listening is given up for a while, the same port is taken again.
     private var drawnPort: UInt16 = 0
     private var interfaceIsMissing = false
     private var connections: [ObjectIdentifier: TCPConnection] = [:]
-    /// Those of them that are closed and wait for the other side's end, the longest first.
+    /// The pipes that are closed and wait for the other side's end. The one that has waited longest is first.
     private var lingering: [SocketPipe] = []
-    /// So many may do so: whoever opens connections without end and never closes one would have this machine run out of
-    /// descriptors.
+    /// How many pipes may linger. Otherwise a peer that opens connections without end, and never closes one, would use
+    /// up this machine's descriptors.
     static let lingeringLimit = 256
 
-    /// A transport with these options.
+    /// Creates a transport with these options.
     public init(_ options: TCPOptions = TCPOptions()) { self.options = options }
 
     // MARK: The network
 
     private func networkChanged() {
-        breakStranded()
-        lookForInterface()
+        breakPipesOfLostAddresses()
+        checkInterface()
         if advertisement != nil { running?.listening.begin() }
         running?.finder?.addressesChanged()
         running?.listening.tellAddresses()
     }
 
-    /// Nothing comes any more for an address that this machine no longer has; its pipes would find out by silence.
-    private func breakStranded() {
+    /// Breaks the pipes whose own address this machine no longer has. Nothing arrives for such an address, so they
+    /// would otherwise only notice the silence.
+    private func breakPipesOfLostAddresses() {
         guard let running else { return }
         let hosts = Set(running.network.assigned.map(\.address.host))
         for connection in connections.values {
@@ -74,8 +75,9 @@ public final class TCPTransport: @unchecked Sendable {
         }
     }
 
-    /// Whether the one interface that was asked for is there is the ground this transport stands on.
-    private func lookForInterface() {
+    /// Checks whether the one interface that was asked for is there. Reports the transport as down or up when that
+    /// changes.
+    private func checkInterface() {
         guard let running, let name = options.interface else { return }
         let isMissing = !running.network.addresses.contains { $0.interface == name }
         guard isMissing != interfaceIsMissing else { return }
@@ -105,7 +107,7 @@ public final class TCPTransport: @unchecked Sendable {
 
     private var listener: TCPListener? { running?.listening.listener }
 
-    /// Listens, and lets others find that.
+    /// Listens, and publishes the advertisement.
     private func listen(on loop: UVEventLoop) throws(NighError) -> TCPListener {
         func listen(_ port: UInt16) throws(SocketFault) -> TCPListener {
             try TCPListener.listen(
@@ -118,7 +120,7 @@ public final class TCPTransport: @unchecked Sendable {
             do throws(SocketFault) {
                 listener = try listen(options.port == 0 ? drawnPort : options.port)
             } catch {
-                // Somebody else has the port now that was drawn.
+                // Another program now has the port that the system had chosen.
                 guard options.port == 0, error.number == EADDRINUSE else { throw error }
                 listener = try listen(0)
             }
@@ -141,7 +143,8 @@ public final class TCPTransport: @unchecked Sendable {
         running.events.pipeOpened(connection.pipe, dial: nil, by: self)
     }
 
-    /// Where descriptors or memory have run out, listening is given up for a while: those who come are turned away, and need not wait.
+    /// Gives up listening for a while because descriptors or memory have run out. Peers that dial meanwhile are refused
+    /// and need not wait.
     private func acceptFailed(_ fault: SocketFault) {
         running?.listening.fail(fault.listenError(port: drawnPort, interface: options.interface))
     }
@@ -174,7 +177,7 @@ public final class TCPTransport: @unchecked Sendable {
         }
     }
 
-    /// Where too many linger, the first that has sent all it had lingers no more.
+    /// Adds a pipe that lingers. If there are too many, ends the first that has sent everything.
     private func beganToLinger(_ pipe: SocketPipe) {
         lingering.append(pipe)
         guard lingering.count > Self.lingeringLimit else { return }
@@ -191,7 +194,7 @@ public final class TCPTransport: @unchecked Sendable {
         }
     }
 
-    private func tellKnownAddresses() {
+    private func reportKnownAddresses() {
         for address in options.knownAddresses {
             guard let running, isBrowsing else { return }
             running.events.addressKnown(address, by: self)
@@ -210,7 +213,7 @@ extension TCPTransport: PeerFinderEvents {
     func neighboursChanged(_ changes: [SightingChange]) {
         let search = searchCount
         for change in changes {
-            // Whoever is told may look no more, or anew.
+            // A receiver of the event may stop or restart the search.
             guard let running, search == searchCount else { return }
             running.events.tell(change, by: self)
         }
@@ -223,7 +226,7 @@ extension TCPTransport: PeerFinderEvents {
     func browsingFailed(_ error: NighError) { running?.events.browsingFailed(error, by: self) }
 }
 
-// What these do stands with the protocol.
+// The protocol documents these members.
 // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
 extension TCPTransport: Transport {
     public var scheme: String { Self.schemeName }
@@ -257,7 +260,7 @@ extension TCPTransport: Transport {
         running = Running(
             loop: loop, events: events, network: network, dialler: dialler, finder: finder,
             listening: listening)
-        lookForInterface()
+        checkInterface()
     }
 
     public func advertise(_ advertisement: Advertisement) {
@@ -283,7 +286,7 @@ extension TCPTransport: Transport {
         searchCount += 1
         running.finder?.browse(service)
         guard !options.knownAddresses.isEmpty else { return }
-        running.loop.execute { [weak self] in self?.tellKnownAddresses() }
+        running.loop.execute { [weak self] in self?.reportKnownAddresses() }
     }
 
     public func stopBrowsing() {

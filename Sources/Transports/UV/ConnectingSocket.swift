@@ -1,32 +1,34 @@
 import Glibc
 import NighCore
 
-/// Waits until a stream socket of any kind is connected, or will never be.
+/// Waits until a stream socket of any kind is connected, or it is clear that it never will be.
 ///
-/// Nothing is told after `cancel`, nor once it is let go of. The descriptor stays its caller's all the while: to be given to a
-/// `SocketPipe` once it is connected, which may be done as soon as that is told, and else to be closed, after `cancel` where
-/// nothing was told yet.
+/// Nothing is reported after `cancel`, nor after this object is released. The caller owns the descriptor throughout.
+/// Once the socket is connected, the caller may give it to a `SocketPipe`, also at once when that is reported.
+/// Otherwise the caller closes it, after `cancel` if nothing was reported yet.
 ///
-/// To be used on its loop only; hence `@unchecked Sendable`.
+/// Used on its loop only; hence `@unchecked Sendable`.
 public final class ConnectingSocket: @unchecked Sendable {
-    /// How long until a listener of this machine that has too many waiting is tried again; twice as long each time.
+    /// How long to wait before trying a listener on this machine again whose backlog is full. The wait doubles each
+    /// time.
     private static let firstRetry = Moment.Span.milliseconds(5)
     private static let longestRetry = Moment.Span.milliseconds(100)
 
     private let descriptor: Int32
     private let loop: UVEventLoop
-    /// Nil once it was told, or was given up.
+    /// Nil once the outcome was reported, or the attempt was cancelled.
     private var decided: ((Result<Void, SocketFault>) -> Void)?
     private let address: [UInt8]
     private var watch: DescriptorWatch?
     private var timeoutTimer: LoopTimer?
     private var retryTimer: LoopTimer?
 
-    /// Begins to connect a stream socket to `address`, the bytes of a `sockaddr`. To be called on the loop; the descriptor becomes
-    /// non-blocking. `decided` is told once, on the loop, in a later turn and within `timeout`: the fault of its own is `ETIMEDOUT` then.
+    /// Begins to connect a stream socket to `address`, the bytes of a `sockaddr`. Call it on the loop; the descriptor
+    /// becomes non-blocking. `decided` is called once, on the loop, in a later turn and within `timeout`. If the time
+    /// runs out, the fault is `ETIMEDOUT`.
     ///
-    /// A socket of the local family whose listener has too many waiting is refused by the kernel for the moment (`EAGAIN`); it tries
-    /// again until `timeout`.
+    /// If the backlog of a local (`AF_UNIX`) listener is full, the kernel refuses the connection for the moment
+    /// (`EAGAIN`). The attempt is then repeated until `timeout`.
     public init(
         _ descriptor: Int32, to address: UnsafeRawBufferPointer, timeout: Duration, on loop: UVEventLoop,
         then decided: @escaping (Result<Void, SocketFault>) -> Void
@@ -37,15 +39,15 @@ public final class ConnectingSocket: @unchecked Sendable {
         self.decided = decided
         self.address = Array(address)
         timeoutTimer = loop.schedule(at: loop.now + Moment.Span(timeout)) { [weak self] in
-            self?.decide(.failure(SocketFault(ETIMEDOUT)))
+            self?.finish(.failure(SocketFault(ETIMEDOUT)))
         }
         let flags = fcntl(descriptor, F_GETFL)
         _ = fcntl(descriptor, F_SETFL, flags | O_NONBLOCK)
         guard let outcome = connect(nextRetry: Self.firstRetry) else { return }
-        loop.execute { [weak self] in self?.decide(outcome) }
+        loop.execute { [weak self] in self?.finish(outcome) }
     }
 
-    /// For a non-blocking socket that has begun to connect, whose caller has a timeout of its own.
+    /// Waits for a non-blocking socket that has begun to connect. The caller has a timeout of its own.
     package init(
         connecting descriptor: Int32, on loop: UVEventLoop,
         then decided: @escaping (Result<Void, SocketFault>) -> Void
@@ -59,7 +61,7 @@ public final class ConnectingSocket: @unchecked Sendable {
 
     deinit { cancel() }
 
-    /// Gives it up: nothing is told. To be called on the loop, any number of times.
+    /// Cancels the attempt; nothing is reported. Call it on the loop; more than one call does no harm.
     public func cancel() {
         decided = nil
         for timer in [timeoutTimer, retryTimer] { if let timer { loop.cancel(timer) } }
@@ -68,13 +70,13 @@ public final class ConnectingSocket: @unchecked Sendable {
         watch = nil
     }
 
-    private func decide(_ outcome: Result<Void, SocketFault>) {
+    private func finish(_ outcome: Result<Void, SocketFault>) {
         guard let decided else { return }
         cancel()
         decided(outcome)
     }
 
-    /// Asks the kernel; nil where that is not decided yet.
+    /// Asks the kernel to connect. Returns nil if the outcome is not decided yet.
     private func connect(nextRetry: Moment.Span) -> Result<Void, SocketFault>? {
         let (status, family) = address.withUnsafeBytes { bytes in
             guard bytes.count >= MemoryLayout<sockaddr>.offset(of: \.sa_data)! else {
@@ -108,26 +110,26 @@ public final class ConnectingSocket: @unchecked Sendable {
     private func retry(after pause: Moment.Span) {
         retryTimer = nil
         let next = min(pause + pause, Self.longestRetry)
-        if let outcome = connect(nextRetry: next) { decide(outcome) }
+        if let outcome = connect(nextRetry: next) { finish(outcome) }
     }
 
     private func waitForIt() throws(SocketFault) {
         do throws(NighError) {
-            watch = try loop.watch(descriptor, for: .writable) { [weak self] _ in self?.look() }
+            watch = try loop.watch(descriptor, for: .writable) { [weak self] _ in self?.checkConnection() }
         } catch {
             throw SocketFault(error)
         }
     }
 
-    private func look() {
-        if let fault = SocketFault.taken(from: descriptor) { return decide(.failure(fault)) }
+    private func checkConnection() {
+        if let fault = SocketFault.taken(from: descriptor) { return finish(.failure(fault)) }
         var other = sockaddr_storage()
         var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
         let status = withUnsafeMutablePointer(to: &other) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(descriptor, $0, &size) }
         }
-        if status == 0 { return decide(.success(())) }
-        guard errno == ENOTCONN else { return decide(.failure(SocketFault(errno))) }
+        if status == 0 { return finish(.success(())) }
+        guard errno == ENOTCONN else { return finish(.failure(SocketFault(errno))) }
         watch?.resume()
     }
 }

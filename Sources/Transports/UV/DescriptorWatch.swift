@@ -1,21 +1,22 @@
 import CUV
 import NighCore
 
-/// What can happen to a descriptor.
+/// Events of a descriptor.
 public struct DescriptorEvents: OptionSet, Hashable, Sendable {
-    /// The bits.
+    /// The events as bits.
     public let rawValue: UInt8
 
-    /// From bits.
+    /// Creates a set of events from its bits.
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// There is something to read, or the end.
+    /// There is something to read, or the end of the stream.
     public static let readable = DescriptorEvents(rawValue: 1)
     /// There is room to write.
     public static let writable = DescriptorEvents(rawValue: 2)
     /// The other side has closed.
     public static let disconnected = DescriptorEvents(rawValue: 4)
-    /// Both directions are over. libuv has no word for that, but tells it to who waits for urgent bytes, and those too.
+    /// Both directions are over. libuv has no flag for that, but reports it to a caller that waits for urgent bytes,
+    /// and reports those too.
     package static let hungUp = DescriptorEvents(rawValue: 8)
 
     fileprivate init(uv: Int32) {
@@ -37,36 +38,37 @@ public struct DescriptorEvents: OptionSet, Hashable, Sendable {
     }
 }
 
-/// Tells when a foreign descriptor (of a library, of a socket that libuv does not know) can be read or written.
+/// Reports when a foreign descriptor (of a library, or of a socket that libuv does not know) can be read or written.
 ///
-/// Made by `UVEventLoop.watch`; one for each descriptor. It does not own the descriptor, which must stay open until
-/// `cancel`. Loop only.
+/// Made by `UVEventLoop.watch`; a descriptor has at most one. It does not own the descriptor, which must stay open
+/// until `cancel`. Loop only.
 public final class DescriptorWatch {
-    /// What is watched for; may be changed at any time, also from within the call. Nothing is told while it is empty.
+    /// The events to watch for. May be changed at any time, also from inside the callback. While it is empty, nothing
+    /// is reported.
     public var events: DescriptorEvents {
         didSet { if events != oldValue { apply() } }
     }
 
     private let poll: Poll
 
-    /// The handle, apart from the watch: libuv keeps it alive until it is closed, the program keeps the watch.
+    /// The handle, separate from the watch: libuv keeps it alive until it is closed, while the program keeps the watch.
     private final class Poll: UVHandle {
-        var tell: ((DescriptorEvents) -> Void)?
+        var callback: ((DescriptorEvents) -> Void)?
 
         var pointer: UnsafeMutablePointer<uv_poll_t> { memory.assumingMemoryBound(to: uv_poll_t.self) }
 
         override func close() {
-            // Whatever is let go of with it may come back here, or close the descriptor.
-            let told = tell
-            tell = nil
+            // Releasing the closure may release objects that call this again or close the descriptor. So it comes last.
+            let released = callback
+            callback = nil
             super.close()
-            withExtendedLifetime(told) {}
+            withExtendedLifetime(released) {}
         }
     }
 
     init(
         _ descriptor: Int32, _ events: DescriptorEvents, on loop: UnsafeMutablePointer<uv_loop_t>,
-        _ tell: @escaping (DescriptorEvents) -> Void
+        _ callback: @escaping (DescriptorEvents) -> Void
     ) throws(NighError) {
         self.events = events
         do throws(UVError) {
@@ -76,7 +78,7 @@ public final class DescriptorWatch {
         } catch {
             throw NighError(.starting, error.cause, advice: "descriptor \(descriptor) cannot be watched")
         }
-        poll.tell = tell
+        poll.callback = callback
         apply()
     }
 
@@ -91,14 +93,14 @@ public final class DescriptorWatch {
         uv_poll_start(poll.pointer, events.uv) { handle, status, events in
             guard let data = handle?.pointee.data else { return }
             let poll = UVHandle.object(of: data, as: Poll.self)
-            poll.tell?(status < 0 ? [] : DescriptorEvents(uv: events))
+            poll.callback?(status < 0 ? [] : DescriptorEvents(uv: events))
         }
     }
 
-    /// Looks at the descriptor again. After an error nothing more is told until this is called, by whoever has taken the
-    /// error from the descriptor; where it is still there, it is told again.
+    /// Watches the descriptor again after an error. Nothing more is reported until this is called. The caller first
+    /// takes the error from the descriptor; an error that is still there is reported again.
     public func resume() { apply() }
 
-    /// Ends it; nothing is told any more, and the descriptor may be closed.
+    /// Ends the watch. Nothing is reported any more, and the descriptor may be closed.
     public func cancel() { poll.close() }
 }

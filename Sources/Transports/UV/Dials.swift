@@ -1,9 +1,9 @@
 import NighCore
 
-/// The dials of a transport that are under way: each ends once, with what it opened or an error, within its time, or is cancelled
-/// and nothing is told of it.
+/// The dials of a transport that are in progress. Each ends once and within its time, with what it opened or an error;
+/// or it is cancelled, and nothing is reported.
 ///
-/// To be used on its loop only; hence `@unchecked Sendable`.
+/// Used on its loop only; hence `@unchecked Sendable`.
 public final class Dials<Opened>: @unchecked Sendable {
     private struct Dial {
         var timer: LoopTimer?
@@ -16,13 +16,13 @@ public final class Dials<Opened>: @unchecked Sendable {
     private let ended: (DialID, Result<Opened, NighError>) -> Void
     private var dials: [DialID: Dial] = [:]
 
-    /// How many are under way.
+    /// How many dials are in progress.
     public var count: Int { dials.count }
 
-    /// None so far. `ended` is told the outcome of each, on the loop and never from inside a call; a pipe is to be started in the same
-    /// turn, as pipes are.
+    /// Creates an empty set of dials. `ended` is called with the outcome of each dial, on the loop and never from
+    /// inside a call. Like any pipe, one that was opened has to be started in the same turn.
     ///
-    /// - Parameter scheme: the transport's, for errors.
+    /// - Parameter scheme: the transport's scheme, for errors.
     public init(
         scheme: String, on loop: UVEventLoop,
         ended: @escaping (DialID, Result<Opened, NighError>) -> Void
@@ -34,7 +34,8 @@ public final class Dials<Opened>: @unchecked Sendable {
 
     deinit { cancelAll() }
 
-    /// Begins a dial, for its transport to `end` in a later turn, or after `timeout`, where there is one.
+    /// Begins a dial. The transport calls `end` for it in a later turn. If there is a `timeout`, the dial fails after
+    /// it.
     public func begin(_ dial: DialID, timeout: Duration? = nil) {
         let timer = timeout.map { timeout in
             loop.schedule(at: loop.now + Moment.Span(timeout)) { [weak self] in self?.ranOutOfTime(dial) }
@@ -42,8 +43,9 @@ public final class Dials<Opened>: @unchecked Sendable {
         dials[dial] = Dial(timer: timer)
     }
 
-    /// Says what is under way for a dial from now on: `stop` gives it up, and is called where the dial fails or is cancelled, before
-    /// that is told; `timedOut` is asked for the error where its time runs out. Ignored when the dial is not under way.
+    /// Sets how a dial in progress is ended from now on. `stop` gives it up, and is called if the dial fails or is
+    /// cancelled, before that is reported. `timedOut` makes the error if the time runs out. Ignored if the dial is not
+    /// in progress.
     public func follow(
         _ dial: DialID, timedOut: (() -> NighError)? = nil, stop: (() -> Void)? = nil
     ) {
@@ -51,26 +53,26 @@ public final class Dials<Opened>: @unchecked Sendable {
         dials[dial]?.stop = stop
     }
 
-    /// Has a dial fail that cannot even begin, such as one of an address that is none.
+    /// Fails a dial that cannot even begin, for example because its address is invalid.
     public func refuse(_ dial: DialID, _ error: NighError) {
         begin(dial)
         loop.execute { [weak self] in self?.end(dial, .failure(error)) }
     }
 
-    /// Whether it has begun, and neither ended nor been cancelled.
+    /// Returns whether the dial has begun, and has neither ended nor been cancelled.
     public func isUnderWay(_ dial: DialID) -> Bool { dials[dial] != nil }
 
-    /// Ends a dial and tells its outcome. Ignored when it is not under way.
+    /// Ends a dial and reports its outcome. Ignored if the dial is not in progress.
     public func end(_ dial: DialID, _ outcome: Result<Opened, NighError>) {
         guard let ending = forget(dial) else { return }
         if case .failure = outcome { ending.stop?() }
         ended(dial, outcome)
     }
 
-    /// Gives a dial up, of which nothing is told then. Ignored when it is not under way.
+    /// Cancels a dial, for which nothing is reported then. Ignored if the dial is not in progress.
     public func cancel(_ dial: DialID) { forget(dial)?.stop?() }
 
-    /// Gives all up.
+    /// Cancels all dials.
     public func cancelAll() { for dial in Array(dials.keys) { cancel(dial) } }
 
     private func ranOutOfTime(_ dial: DialID) {

@@ -1,14 +1,16 @@
 import NighCore
 
-/// A loop that a transport cannot run on, because it needs to wait for descriptors: what such a transport says then, to each
-/// call that would have an answer. A transport that is shut down lets go of it, and nothing more is said.
+/// A loop that a transport cannot run on, because the transport has to wait for descriptors. This reports that for the
+/// transport, at each call that expects an answer. A transport that is shut down releases it, and nothing more is
+/// reported.
 ///
 /// Confined to that loop; hence `@unchecked Sendable`.
 public final class ForeignLoop: @unchecked Sendable {
     private let loop: any EventLoop
     private let events: any TransportEvents
 
-    /// To be made in `Transport.start`, on the loop it was given. The transport is told to be down, in a later turn.
+    /// Reports in a later turn that the transport is down. Create it in `Transport.start`, on the loop that was passed
+    /// there.
     public init(_ loop: any EventLoop, _ events: any TransportEvents, for transport: any Transport) {
         self.loop = loop
         self.events = events
@@ -18,7 +20,7 @@ public final class ForeignLoop: @unchecked Sendable {
         }
     }
 
-    /// Says in a later turn that nobody can be dialled.
+    /// Reports in a later turn that the dial has failed.
     public func refuse(_ dial: DialID, by transport: any Transport) {
         loop.execute { [weak self] in
             self?.events.dialFailed(
@@ -26,7 +28,7 @@ public final class ForeignLoop: @unchecked Sendable {
         }
     }
 
-    /// What `Transport.diagnose` has to say.
+    /// Returns the line for `Transport.diagnose`.
     public static func diagnosis(of scheme: String) -> Diagnosis {
         let error = error(.starting, scheme)
         return Diagnosis("event loop", .fail, "\(error.cause)", advice: error.advice)

@@ -1,23 +1,23 @@
 import NighCore
 
-/// Where everything on one loop reads into, one after another.
+/// The buffer that every read on one loop goes into, one read after another.
 ///
-/// One block serves all, so that a quiet pipe costs no memory; what is read becomes a slice of it, and what comes next lies
-/// behind, so that a frame cut in two is whole again without a copy. Once nobody holds a slice any more, the block is filled from its
-/// front again, while the processor still has it at hand. Loop only.
+/// One block serves all pipes, so a quiet pipe costs no memory. What was read becomes a slice of the block, and the
+/// next read goes behind it. So a frame cut in two is whole again without a copy. Once nobody holds a slice any more,
+/// the block is filled from its front again, while it is still in the processor's cache. Loop only.
 package final class ReadBuffer {
-    /// What one read can bring at most. More would not stay in the processor's cache.
+    /// The most bytes that one read can bring. More would not stay in the processor's cache.
     package static let chunkSize = 256 * 1024
-    /// With less room than this another block is taken.
+    /// With less room than this, the next read gets another block.
     private static let leastRoom = 64 * 1024
 
-    // Touched with each read, on the loop alone: no check at run time.
+    // Touched at each read, and only on the loop, so access is not checked at run time.
     @exclusivity(unchecked) private var pool = ChunkPool(chunkSize: chunkSize, keepAtMost: 16)
     @exclusivity(unchecked) private var chunk: Chunk
 
     init() { chunk = pool.take() }
 
-    /// Where the next read may write to.
+    /// Returns the memory that the next read may write to.
     @inline(__always)
     package func room() -> UnsafeMutableRawBufferPointer {
         if !Chunk.rewindIfUnshared(&chunk), chunk.room < Self.leastRoom {
@@ -28,7 +28,7 @@ package final class ReadBuffer {
         return Chunk.rest(of: &chunk)
     }
 
-    /// Takes what a read has written there.
+    /// Returns the `count` bytes that a read has written there.
     @inline(__always)
     package func take(_ count: Int) -> ByteSlice { Chunk.claim(count, of: &chunk) }
 }

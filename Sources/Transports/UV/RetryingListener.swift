@@ -1,11 +1,13 @@
 import NighCore
 
-/// Has a transport listen: where that fails it is told once, and tried again from time to time until it works.
+/// Makes a transport listen. If that fails, it reports the failure once, and tries again from time to time until it
+/// works.
 ///
-/// On `shutdown` its transport stops it and lets go of it; nothing is told then. Confined to its loop; hence `@unchecked Sendable`.
+/// On `shutdown` its transport stops it and releases it, and nothing is reported then. Confined to its loop; hence
+/// `@unchecked Sendable`.
 public final class RetryingListener<Listener>: @unchecked Sendable {
-    /// How long until it is tried again.
-    private static var pause: Moment.Span { .seconds(2) }
+    /// How long to wait before trying again.
+    private static var retryDelay: Moment.Span { .seconds(2) }
 
     private weak var transport: (any Transport)?
     private let events: any TransportEvents
@@ -16,18 +18,19 @@ public final class RetryingListener<Listener>: @unchecked Sendable {
     private var timer: LoopTimer?
     private var toldAddresses: [TransportAddress] = []
 
-    /// What listens; nil where nothing does.
+    /// The listener; nil while nothing listens.
     public private(set) var listener: Listener?
-    /// Why nothing listens that should.
+    /// Why there is no listener although there should be one; nil otherwise.
     public private(set) var error: NighError?
 
-    /// Nothing listens so far.
+    /// Creates it without a listener.
     ///
     /// - Parameters:
-    ///   - transport: in whose name `events` are told, in later turns: `listeningChanged` and `advertisingFailed`.
-    ///   - listen: makes what listens.
-    ///   - addresses: where that listens.
-    ///   - close: ends it.
+    ///   - transport: the transport in whose name `events` are reported, in later turns: `listeningChanged` and
+    ///     `advertisingFailed`.
+    ///   - listen: makes the listener.
+    ///   - addresses: returns the addresses at which the listener listens.
+    ///   - close: closes the listener.
     public init(
         of transport: any Transport, events: any TransportEvents, on loop: any EventLoop,
         listen: @escaping () throws(NighError) -> Listener,
@@ -41,7 +44,7 @@ public final class RetryingListener<Listener>: @unchecked Sendable {
         self.close = close
     }
 
-    /// Listens at once, unless something does already, and goes on trying where that fails, until `stop`.
+    /// Listens at once, unless there is a listener already. If that fails, it goes on trying until `stop`.
     public func begin() {
         guard listener == nil else { return }
         end()
@@ -54,11 +57,11 @@ public final class RetryingListener<Listener>: @unchecked Sendable {
         }
     }
 
-    /// Ends what listens, since it can take nobody in, and tries anew after a pause. `error` is told, unless it is what has been told
-    /// since something listened last.
+    /// Closes the listener because it can accept nobody, and tries again after a pause. Reports `error`, unless it is
+    /// the error that was last reported since something listened.
     public func fail(_ error: NighError) {
         end()
-        timer = loop.schedule(at: loop.now + Self.pause) { [weak self] in self?.begin() }
+        timer = loop.schedule(at: loop.now + Self.retryDelay) { [weak self] in self?.begin() }
         guard self.error != error else { return }
         self.error = error
         loop.execute { [weak self] in
@@ -67,13 +70,14 @@ public final class RetryingListener<Listener>: @unchecked Sendable {
         }
     }
 
-    /// Listens no more, and does not try to.
+    /// Stops listening, and stops trying to.
     public func stop() {
         end()
         error = nil
     }
 
-    /// Tells where it listens, if that is not what was told last. To be called when the addresses may have changed.
+    /// Reports the addresses at which it listens, unless they are those reported last. Call it when the addresses may
+    /// have changed.
     public func tellAddresses() {
         loop.execute { [weak self] in
             guard let self, let transport else { return }

@@ -1,12 +1,12 @@
 import Glibc
 import NighCore
 
-/// The dials of a transport whose wire is a stream socket of any kind.
+/// The dials of a transport that uses stream sockets of any kind.
 public typealias SocketDials = Dials<SocketPipe>
 
 extension Dials where Opened == SocketPipe {
-    /// Begins to connect `descriptor`, a new stream socket that this owns from here on, to `address`, the bytes of a `sockaddr`. Where there
-    /// is no descriptor, since the system had none, the reason is taken from `errno`.
+    /// Begins to connect `descriptor`, a new stream socket, to `address`, the bytes of a `sockaddr`. The dial owns the
+    /// descriptor from now on. If there is no descriptor because the system had none, the reason is taken from `errno`.
     public func dial(
         _ dial: DialID, with descriptor: Int32, to address: UnsafeRawBufferPointer,
         remoteAddress: TransportAddress? = nil, timeout: Duration
@@ -40,7 +40,7 @@ extension Dials where Opened == SocketPipe {
     }
 
     private func error(_ fault: SocketFault) -> NighError {
-        // At a path where nothing is nobody listens.
+        // If the path does not exist, nobody listens there.
         let meant = fault.number == ENOENT ? SocketFault(ECONNREFUSED) : fault
         return meant.error(.connecting, transport: scheme)
     }

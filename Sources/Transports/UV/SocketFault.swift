@@ -1,15 +1,15 @@
 import Glibc
 import NighCore
 
-/// What a call to a socket failed with, and what that means to a person.
+/// The error of a call to a socket, and what it means to a person.
 public struct SocketFault: Error, Hashable, Sendable {
     /// The `errno`.
     public let number: Int32
 
-    /// The fault behind an `errno`.
+    /// Creates the fault for an `errno`.
     public init(_ number: Int32) { self.number = number }
 
-    /// Why it failed.
+    /// The cause, for a `NighError`.
     public var cause: NighError.Cause {
         switch number {
         case ECONNREFUSED: .refused
@@ -20,7 +20,7 @@ public struct SocketFault: Error, Hashable, Sendable {
         }
     }
 
-    /// What helps with any kind of socket; nil where that depends on the kind.
+    /// What to do, if it is the same for any kind of socket; nil if it depends on the kind.
     public var advice: String? {
         switch number {
         case ECONNREFUSED, ENOENT: "is the program running there?"
@@ -32,8 +32,8 @@ public struct SocketFault: Error, Hashable, Sendable {
         }
     }
 
-    /// As an error of that stage, about `peer`, on the transport of that scheme. Whoever knows better what to do gives the
-    /// `advice`.
+    /// Returns the fault as an error of `stage`, about `peer`, on the transport `scheme`. A caller that knows better
+    /// what to do passes `advice`.
     public func error(
         _ stage: NighError.Stage, transport scheme: String, peer: String? = nil, advice: String? = nil
     ) -> NighError {
@@ -42,7 +42,7 @@ public struct SocketFault: Error, Hashable, Sendable {
 }
 
 extension SocketFault {
-    /// The error that waits on a socket, which is taken from it; nil where there is none.
+    /// Takes the pending error from a socket; nil if there is none.
     static func taken(from descriptor: Int32) -> SocketFault? {
         var number: Int32 = 0
         var size = socklen_t(MemoryLayout<Int32>.size)
@@ -50,7 +50,7 @@ extension SocketFault {
         return number == 0 ? nil : SocketFault(number)
     }
 
-    /// What a loop said that cannot wait for a descriptor.
+    /// Creates the fault from the error of a loop that cannot wait for a descriptor.
     init(_ error: NighError) {
         if case .system(let number, _) = error.cause { self.init(number) } else { self.init(EINVAL) }
     }

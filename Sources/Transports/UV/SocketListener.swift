@@ -2,35 +2,37 @@ import CUV
 import Glibc
 import NighCore
 
-/// Takes in the connections that come to a listening stream socket of any kind.
+/// Accepts the connections of a listening stream socket of any kind.
 ///
-/// Where no more can be taken in, such as when this process has run out of descriptors, that is told, once until it works
-/// again, and tried anew from time to time.
+/// If no more can be accepted, for example because this process has run out of descriptors, the listener reports that
+/// once until it works again, and tries again from time to time.
 ///
-/// It listens until `close`, or until it is let go of. To be used on its loop only; hence `@unchecked Sendable`.
+/// It listens until `close`, or until it is released. Used on its loop only; hence `@unchecked Sendable`.
 public final class SocketListener: @unchecked Sendable {
-    /// So many are taken in before those that are there are read. Else a thousand that come at once would all be open before any of
-    /// them could say who it is.
-    private static let share = 16
-    /// How long until it is tried again after no more could be taken in.
-    private static let pause = Moment.Span.milliseconds(100)
+    /// How many connections are accepted before those that are there are read. Otherwise a thousand that come at once
+    /// would all be open before any of them could say who it is.
+    private static let acceptsPerWakeUp = 16
+    /// How long to wait before trying again after no more could be accepted.
+    private static let retryDelay = Moment.Span.milliseconds(100)
 
     private let descriptor: Int32
     private let loop: UVEventLoop
-    /// Nil once it is closed, as is what else it has.
+    /// Nil once the listener is closed, like the other optional properties.
     private var accepted: ((Int32) -> Void)?
     private var failed: ((SocketFault) -> Void)?
     private var watch: DescriptorWatch?
     private var timer: LoopTimer?
     private var hasFailed = false
 
-    /// Takes over a stream socket that listens already. To be called on the loop; the descriptor becomes non-blocking. Fails for what the
-    /// loop cannot wait for; the descriptor is still the caller's then, to close.
+    /// Takes over a stream socket that already listens. Call it on the loop; the descriptor becomes non-blocking. Fails
+    /// if the loop cannot wait for the descriptor. Then the caller still owns it and has to close it.
     ///
     /// - Parameters:
-    ///   - accepted: told each connection, on the loop and never from inside a call: its descriptor, which is non-blocking, closed at exec,
-    ///     and the caller's from here on, to be given to a `SocketPipe` or closed.
-    ///   - failed: told why no more can be taken in for now, in the same way. The listener may be closed from inside both.
+    ///   - accepted: called with each connection, on the loop and never from inside a call. It gets a descriptor that
+    ///     is non-blocking and closed at exec. The caller owns it from then on, and gives it to a `SocketPipe` or
+    ///     closes it.
+    ///   - failed: called in the same way with the reason why no more can be accepted for now. The listener may be
+    ///     closed from inside both.
     public init(
         descriptor: Int32, on loop: UVEventLoop, accepted: @escaping (Int32) -> Void,
         failed: @escaping (SocketFault) -> Void
@@ -41,7 +43,7 @@ public final class SocketListener: @unchecked Sendable {
         self.accepted = accepted
         self.failed = failed
         do throws(NighError) {
-            watch = try loop.watch(descriptor, for: .readable) { [weak self] in self?.takeIn($0) }
+            watch = try loop.watch(descriptor, for: .readable) { [weak self] in self?.acceptWaiting($0) }
         } catch {
             throw SocketFault(error)
         }
@@ -50,8 +52,8 @@ public final class SocketListener: @unchecked Sendable {
 
     deinit { close() }
 
-    private func takeIn(_ events: DescriptorEvents) {
-        for _ in 0..<Self.share {
+    private func acceptWaiting(_ events: DescriptorEvents) {
+        for _ in 0..<Self.acceptsPerWakeUp {
             guard let accepted else { return }
             let caller = nigh_accept(descriptor)
             guard caller < 0 else {
@@ -61,25 +63,25 @@ public final class SocketListener: @unchecked Sendable {
             }
             switch errno {
             case EAGAIN:
-                if events.isEmpty { lookForError() }
+                if events.isEmpty { checkForError() }
                 return
-            // Of one connection, which has gone again.
+            // These are errors of one connection, which is gone again.
             case EINTR, ECONNABORTED, EPROTO, EPERM: continue
-            default: return rest(SocketFault(errno))
+            default: return pauseAccepting(SocketFault(errno))
             }
         }
         if events.isEmpty { watch?.resume() }
     }
 
-    /// An error was told, and nobody has come.
-    private func lookForError() {
-        if let fault = SocketFault.taken(from: descriptor) { return rest(fault) }
+    /// Handles an error event that came without a connection.
+    private func checkForError() {
+        if let fault = SocketFault.taken(from: descriptor) { return pauseAccepting(fault) }
         watch?.resume()
     }
 
-    private func rest(_ fault: SocketFault) {
+    private func pauseAccepting(_ fault: SocketFault) {
         watch?.events = []
-        timer = loop.schedule(at: loop.now + Self.pause) { [weak self] in
+        timer = loop.schedule(at: loop.now + Self.retryDelay) { [weak self] in
             self?.timer = nil
             self?.watch?.events = .readable
         }
@@ -88,16 +90,17 @@ public final class SocketListener: @unchecked Sendable {
         failed?(fault)
     }
 
-    /// Binds `descriptor`, a new stream socket that this owns from here on, to `address`, the bytes of a `sockaddr`, and listens there;
-    /// each connection comes as a pipe, to be started in the turn in which it is told. To be called on the loop. Fails, as advertising does,
-    /// where somebody else listens there already, and for whatever else the system has against it; where there is no descriptor,
-    /// since the system had none, the reason is taken from `errno`.
+    /// Binds `descriptor`, a new stream socket, to `address`, the bytes of a `sockaddr`, and listens there. The
+    /// listener owns the descriptor from now on. Each connection is reported as a pipe, which has to be started in the
+    /// same turn. Call it on the loop. Fails, as advertising does, if something else already listens there, and for any
+    /// other error of the system. If there is no descriptor because the system had none, the reason is taken from
+    /// `errno`.
     ///
     /// - Parameters:
-    ///   - scheme: the transport's, for errors.
-    ///   - backlog: how many may wait to be taken in.
-    ///   - opened: told each pipe, on the loop and never from inside a call.
-    ///   - failed: told why no more can be taken in for now, in the same way.
+    ///   - scheme: the transport's scheme, for errors.
+    ///   - backlog: how many connections may wait to be accepted.
+    ///   - opened: called with each pipe, on the loop and never from inside a call.
+    ///   - failed: called in the same way with the reason why no more can be accepted for now.
     public convenience init(
         binding descriptor: Int32, to address: UnsafeRawBufferPointer, backlog: Int32 = 64, scheme: String,
         on loop: UVEventLoop, opened: @escaping (SocketPipe) -> Void, failed: @escaping (NighError) -> Void
@@ -120,7 +123,8 @@ public final class SocketListener: @unchecked Sendable {
         }
     }
 
-    /// Listens no more, and closes the socket; connections that came in stay. To be called on the loop, any number of times.
+    /// Stops listening and closes the socket. Accepted connections stay open. Call it on the loop; more than one call
+    /// does no harm.
     public func close() {
         guard let watch else { return }
         self.watch = nil

@@ -1,56 +1,58 @@
 import Glibc
 import NighCore
 
-/// A pipe over a connected stream socket of any kind: what a transport needs that gets descriptors from somewhere.
+/// A pipe over a connected stream socket of any kind, for transports that get their descriptors from elsewhere.
 ///
-/// It is the socket's owner from `init` on. What is written goes to the socket at once as far as that takes it; the rest waits
-/// here and follows as there is room. The other end may finish writing and read on (`pipeEnded`); where it has closed, that is
-/// told as `pipeClosed`: without an error where nothing got lost.
+/// The pipe owns the socket from `init` on. What is written goes to the socket at once, as far as the socket takes it.
+/// The rest waits here and follows when there is room. The other end may finish writing and go on reading
+/// (`pipeEnded`). If it has closed, that is reported as `pipeClosed`, without an error if nothing was lost.
 ///
-/// A pipe closed with `.afterWriting` sends what waits, tells `pipeDrained`, says that it has ended, and stays until the other side has
-/// ended too, for a bounded time; what comes meanwhile is dropped. For a socket that is closed with bytes unread resets the other side,
-/// which may then not read the last that was sent to it.
+/// A pipe closed with `.afterWriting` sends what waits, ends its own direction, calls `pipeDrained`, and stays until
+/// the other side has ended too, for a bounded time. What comes meanwhile is dropped. It stays because closing a socket
+/// with unread bytes resets the other side, which may then not read the last bytes that were sent to it.
 ///
-/// A pipe lives until it is over, whoever holds it. Its transport holds it as well, so as to `finish()` it on `shutdown`, and lets go
-/// of it when `didFinish` tells.
+/// A pipe lives until it is over, whether or not anybody holds it. Its transport holds it as well, to `finish()` it on
+/// `shutdown`, and releases it when `didFinish` is called.
 ///
-/// To be used on its loop only; hence `@unchecked Sendable`.
+/// Used on its loop only; hence `@unchecked Sendable`.
 public final class SocketPipe: @unchecked Sendable {
     private enum Phase {
         case open
-        /// It has broken, which the handler is told in a later turn.
+        /// The pipe has broken. The handler is notified in a later turn.
         case failing
-        /// Closed here: what waits is sent, then the end, then the other side's end is awaited.
+        /// Closed on this side. The pipe sends what waits, then ends its direction, then waits for the other side's
+        /// end.
         case lingering
         case over
     }
 
-    /// As much may wait before the pipe counts as backed up.
+    /// How many bytes may wait before the pipe counts as backed up.
     public static let highWaterMark = 512 * 1024
-    /// For how long a closed pipe goes on sending and waits for the other side's end, unless it was made with another time.
+    /// How long a closed pipe goes on sending and waits for the other side's end, unless it was made with another time.
     public static let lingerTime = Duration.seconds(10)
 
     private static let measures = SocketStream.Measures(
         highWaterMark: highWaterMark, pieceSize: 2 * 1024 * 1024, share: 2)
-    /// How often one wake reads before others have their turn.
-    private static let share = 8
-    /// How often a broken pipe is read for what is still there.
+    /// How many times one wake-up reads before others have their turn.
+    private static let readsPerWakeUp = 8
+    /// How many times a broken pipe is read for bytes that are still there.
     private static let lastReads = 64
 
     private let loop: UVEventLoop
     private let descriptor: Int32
     private let scheme: String
     private let lingerTime: Moment.Span
-    /// This end, as its maker named it.
+    /// The address of this end, as passed to `init`.
     public let localAddress: TransportAddress?
-    /// The other end, as its maker named it.
+    /// The address of the other end, as passed to `init`.
     public let remoteAddress: TransportAddress?
 
-    /// Told once, when the pipe is over and its owner may forget it: also from inside a call that ends it. Not told where the loop ends
-    /// first.
+    /// Called once, when the pipe is over and its owner may release it. This may be inside a call that ends the pipe.
+    /// Not called if the loop ends first.
     public var didFinish: ((SocketPipe) -> Void)?
-    /// Told when it was closed, all that was written has been sent, and it stays for a while to wait for the other side's end. Who takes
-    /// in connections from strangers bounds how many may do so, with `finish()`: nothing of them is lost.
+    /// Called when the pipe was closed, has sent all that was written, and stays for a while to wait for the other
+    /// side's end. A transport that accepts connections from strangers limits how many pipes may wait like this, and
+    /// calls `finish()` on the rest; these lose nothing.
     public var beganToLinger: ((SocketPipe) -> Void)?
 
     @exclusivity(unchecked) private var stream: SocketStream
@@ -60,15 +62,15 @@ public final class SocketPipe: @unchecked Sendable {
     private var saysEnd = false
     private var lingerTimer: LoopTimer?
 
-    /// Takes over a stream socket that is connected. To be called on the loop. The descriptor becomes non-blocking, is closed at exec,
-    /// and does not linger in the kernel.
+    /// Takes over a connected stream socket. Call it on the loop. The descriptor becomes non-blocking, is closed at
+    /// exec, and does not linger in the kernel.
     ///
-    /// Fails, with a cause of the system's, for what is no stream socket and for what the loop cannot wait for, such as a descriptor
-    /// that is watched already. It is still the caller's then, to close.
+    /// Fails, with an error of the system as the cause, if the descriptor is not a stream socket, or if the loop cannot
+    /// wait for it, for example because it is already watched. Then the caller still owns it and has to close it.
     ///
     /// - Parameters:
-    ///   - scheme: the transport's, for errors.
-    ///   - lingerTime: for how long a closed pipe goes on sending and waits for the other side's end.
+    ///   - scheme: the transport's scheme, for errors.
+    ///   - lingerTime: how long a closed pipe goes on sending and waits for the other side's end.
     public init(
         descriptor: Int32, scheme: String, localAddress: TransportAddress? = nil,
         remoteAddress: TransportAddress? = nil, lingerTime: Duration = SocketPipe.lingerTime,
@@ -86,8 +88,8 @@ public final class SocketPipe: @unchecked Sendable {
         self.lingerTime = Moment.Span(lingerTime)
         stream = SocketStream(descriptor, Self.measures, on: loop)
         do throws(NighError) {
-            // It keeps this pipe until the pipe is over, or the loop.
-            try stream.begin(on: loop) { self.happened($0) }
+            // The closure keeps this pipe alive until the pipe or the loop is over.
+            try stream.begin(on: loop) { self.handle($0) }
         } catch {
             phase = .over
             throw NighError(.connecting, error.cause, transport: scheme, advice: error.advice)
@@ -103,30 +105,31 @@ public final class SocketPipe: @unchecked Sendable {
             return SocketFault(errno)
         }
         guard kind == Int32(SOCK_STREAM.rawValue) else { return SocketFault(EPROTOTYPE) }
-        // Closing it would wait for the other side, and hold up the loop.
+        // Otherwise closing the socket would wait for the other side and block the loop.
         var none = linger(l_onoff: 0, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &none, socklen_t(MemoryLayout<linger>.size))
         guard fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0 else { return SocketFault(errno) }
         return nil
     }
 
-    // MARK: What the socket tells
+    // MARK: Socket events
 
-    private func happened(_ events: DescriptorEvents) {
-        // An error comes as no event, or as all that were asked for: reading and writing tell which it is.
-        let isOdd = events.isEmpty || events.contains(.hungUp)
+    private func handle(_ events: DescriptorEvents) {
+        // An error comes as no event, or as all the events that were asked for. Reading and writing find out which it
+        // is.
+        let mayBeError = events.isEmpty || events.contains(.hungUp)
         var bytesCame = false
         if events.isEmpty || events.contains(.readable) { bytesCame = read() }
         if events.isEmpty || events.contains(.writable) { writeOn() }
-        guard isOdd, phase == .open || phase == .lingering else { return }
-        // The error stands behind what came.
-        if bytesCame { stream.resume() } else { lookForEnd() }
+        guard mayBeError, phase == .open || phase == .lingering else { return }
+        // The error is behind the bytes that came.
+        if bytesCame { stream.resume() } else { checkForEnd() }
     }
 
-    private func lookForEnd() {
-        if let fault = SocketFault.taken(from: descriptor) { return breakDown(fault) }
+    private func checkForEnd() {
+        if let fault = SocketFault.taken(from: descriptor) { return fail(fault) }
         if hasEnded, isHungUp { return otherEndClosed() }
-        // It was something else, and would be told for ever.
+        // It was something else, and would be reported forever.
         stream.watchesHangUp = false
         stream.resume()
     }
@@ -139,10 +142,10 @@ public final class SocketPipe: @unchecked Sendable {
 
     // MARK: Reading
 
-    /// Reads what is there, within a fair share; says whether anything was.
+    /// Reads what is there, up to a fair share. Returns whether there were any bytes.
     private func read() -> Bool {
         var bytesCame = false
-        for _ in 0..<Self.share {
+        for _ in 0..<Self.readsPerWakeUp {
             guard stream.isReading else { return bytesCame }
             guard phase == .open, let handler else {
                 guard phase == .lingering else { return bytesCame }
@@ -153,7 +156,7 @@ public final class SocketPipe: @unchecked Sendable {
             switch stream.receive() {
             case .bytes(let bytes, let isAll):
                 handler.pipe(self, received: bytes)
-                // Whatever comes after that is told again.
+                // If more comes after that, it is reported again.
                 if isAll { return true }
                 bytesCame = true
             case .end: return readEnded(0, after: bytesCame)
@@ -167,7 +170,7 @@ public final class SocketPipe: @unchecked Sendable {
         switch number {
         case EAGAIN, EINTR: break
         case 0: end()
-        default: breakDown(SocketFault(number))
+        default: fail(SocketFault(number))
         }
         return bytesCame
     }
@@ -187,7 +190,7 @@ public final class SocketPipe: @unchecked Sendable {
         guard phase == .open || phase == .lingering, !stream.waiting.isEmpty else { return }
         let number = stream.writeOn()
         guard number == 0 else {
-            return phase == .lingering ? breakDown(SocketFault(number)) : failLater(number)
+            return phase == .lingering ? fail(SocketFault(number)) : failLater(number)
         }
         if phase == .lingering, stream.waiting.isEmpty { return drained() }
         if phase == .open, stream.takeRelief() { handler?.pipeBecameWritable(self) }
@@ -195,16 +198,17 @@ public final class SocketPipe: @unchecked Sendable {
 
     // MARK: The end
 
-    /// The other end has closed altogether: in good order, unless it left something unread.
+    /// Handles that the other end has closed both directions: in good order, unless bytes for it still wait here.
     private func otherEndClosed() {
-        if stream.waiting.isEmpty { tellClosed(nil) } else { breakDown(SocketFault(EPIPE)) }
+        if stream.waiting.isEmpty { reportClosed(nil) } else { fail(SocketFault(EPIPE)) }
     }
 
-    private func breakDown(_ fault: SocketFault) {
-        tellClosed(fault.error(.conversing, transport: scheme))
+    private func fail(_ fault: SocketFault) {
+        reportClosed(fault.error(.conversing, transport: scheme))
     }
 
-    /// Found out in a call of the handler's own, so it is told in a later turn: after what the other side had said before.
+    /// Ends the pipe in a later turn, since the failure may have been found inside a call of the handler. What the
+    /// other side sent before is delivered first.
     private func failLater(_ number: Int32) {
         phase = .failing
         loop.execute { [self] in
@@ -213,32 +217,34 @@ public final class SocketPipe: @unchecked Sendable {
                 guard case .bytes(let bytes, _) = stream.receive() else { break }
                 handler.pipe(self, received: bytes)
             }
-            breakDown(SocketFault(number))
+            fail(SocketFault(number))
         }
     }
 
-    /// Who has closed it hears, unless it has already, that nothing waits any more.
-    private func tellClosed(_ error: NighError?) {
+    /// Ends the pipe and calls `pipeClosed`. If this side has closed the pipe, calls `pipeDrained` instead, unless it
+    /// was called before.
+    private func reportClosed(_ error: NighError?) {
         guard phase != .over else { return }
         let (handler, isClosedHere) = (self.handler, phase == .lingering)
         finish()
         if isClosedHere { handler?.pipeDrained(self) } else { handler?.pipeClosed(self, error: error) }
     }
 
-    /// Breaks the pipe off for a reason of its transport's own, such as an adapter that was unplugged: the handler is told `error` in a
-    /// later turn, and nothing else any more. A pipe that was closed is over in that turn. To be called on the loop, at any time.
+    /// Breaks the pipe for a reason of its transport's own, such as an unplugged adapter. The handler gets `error` in a
+    /// later turn, and no more calls. A pipe that is already closed on this side is over in that turn. Call it on the
+    /// loop, at any time.
     public func breakOff(_ error: NighError) {
         loop.checkIsolated()
         switch phase {
         case .open, .lingering:
             if phase == .open { phase = .failing }
-            loop.execute { self.tellClosed(error) }
+            loop.execute { self.reportClosed(error) }
         case .failing, .over: break
         }
     }
 
-    /// Everything is over at once, and what waits is dropped; nobody is told but the owner, by `didFinish`. To be called on the loop, at
-    /// any time, any number of times.
+    /// Ends everything at once and drops what waits. Only the owner is notified, by `didFinish`. Call it on the loop,
+    /// at any time; more than one call does no harm.
     public func finish() {
         loop.checkIsolated()
         guard phase != .over else { return }
@@ -259,14 +265,15 @@ public final class SocketPipe: @unchecked Sendable {
         for _ in 0..<Self.lastReads where stream.discard() != nil { return }
     }
 
-    /// All that was written has been handed to the system. Not to be called from inside a call of the handler's own.
+    /// Continues after all that was written has been handed to the system. Not to be called from inside a call of the
+    /// handler.
     private func drained() {
         guard phase == .lingering else { return }
         saysEnd = true
         Glibc.shutdown(descriptor, Int32(SHUT_WR))
-        let told = handler
+        let receiver = handler
         handler = nil
-        told?.pipeDrained(self)
+        receiver?.pipeDrained(self)
         finishIfDone()
         if phase == .lingering { beganToLinger?(self) }
     }
@@ -274,7 +281,7 @@ public final class SocketPipe: @unchecked Sendable {
     private func finishIfDone() { if phase == .lingering, saysEnd, hasEnded { finish() } }
 }
 
-// What these do stands with the protocol.
+// The protocol documents these members.
 // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
 extension SocketPipe: Pipe {
     public var writableBytes: Int { stream.writableBytes }
@@ -310,9 +317,9 @@ extension SocketPipe: Pipe {
         guard manner == .afterWriting else { return finish() }
         let isBroken = phase == .failing
         phase = .lingering
-        // One that has broken is over in the turn in which that would have been told.
+        // A broken pipe is over in the turn in which its failure would have been reported.
         guard !isBroken else { return }
-        lingerTimer = loop.schedule(at: loop.now + lingerTime) { self.tellClosed(nil) }
+        lingerTimer = loop.schedule(at: loop.now + lingerTime) { self.reportClosed(nil) }
         stream.watchesHangUp = false
         stream.isReading = !hasEnded
         if stream.waiting.isEmpty { loop.execute { self.drained() } }

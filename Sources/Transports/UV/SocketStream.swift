@@ -1,16 +1,16 @@
 import Glibc
 import NighCore
 
-/// The traffic of one connected stream socket: what waits to be sent, what is read, what the loop watches for. It decides nothing
-/// and tells nobody; that is for the pipe which has it. It does not own the descriptor. Loop only.
+/// The traffic of one connected stream socket: the bytes that wait, the reads, and the events that the loop watches
+/// for. It decides nothing and calls nobody; its pipe does both. It does not own the descriptor. Loop only.
 package struct SocketStream {
-    /// In what one kind of socket differs from another.
+    /// The sizes in which kinds of sockets differ.
     package struct Measures {
-        /// As much may wait before the pipe counts as backed up.
+        /// How many bytes may wait before the pipe counts as backed up.
         let highWaterMark: Int
-        /// The most that is handed to the kernel at once.
+        /// The most bytes that are handed to the kernel at once.
         let pieceSize: Int
-        /// How many such pieces one wake sends before others have their turn.
+        /// How many such pieces one wake-up sends before others have their turn.
         let share: Int
 
         package init(highWaterMark: Int, pieceSize: Int, share: Int) {
@@ -20,17 +20,17 @@ package struct SocketStream {
         }
     }
 
-    /// What one read came to.
+    /// The result of one read.
     package enum Reading {
-        /// Bytes; `isAll` unless there may be more.
+        /// Bytes. If `isAll` is false, there may be more.
         case bytes(ByteSlice, isAll: Bool)
-        /// The other end has said its last.
+        /// The other end has finished writing.
         case end
-        /// An `errno`: `EAGAIN` where there is nothing yet.
+        /// The read failed with this `errno`: `EAGAIN` if there is nothing yet.
         case failed(Int32)
     }
 
-    /// How many slices one call sends at most.
+    /// The most slices that one call sends.
     private static let callPieces = 64
 
     private let descriptor: Int32
@@ -41,15 +41,15 @@ package struct SocketStream {
     private var bytesWritten = 0
     private var owesRoom = false
 
-    /// What the socket has not taken yet.
+    /// The bytes that the socket has not taken yet.
     package private(set) var waiting = ByteQueue()
 
-    /// Whether what comes is of interest.
+    /// Whether to watch for incoming bytes.
     package var isReading = false {
         didSet { if isReading != oldValue { watchWhatIsWanted() } }
     }
 
-    /// Whether to be told when both directions are over, which reading tells as well.
+    /// Whether to watch for the end of both directions, which reading reports as well.
     var watchesHangUp = false {
         didSet { if watchesHangUp != oldValue { watchWhatIsWanted() } }
     }
@@ -62,21 +62,23 @@ package struct SocketStream {
 
     // MARK: Watching
 
-    /// Has `tell` called when there is something to do. Fails where the loop cannot wait for the descriptor.
+    /// Watches the descriptor and calls `tell` when there is something to do. Fails if the loop cannot wait for the
+    /// descriptor.
     package mutating func begin(
         on loop: UVEventLoop, _ tell: @escaping (DescriptorEvents) -> Void
     ) throws(NighError) {
         watch = try loop.watch(descriptor, for: [], tell)
     }
 
-    /// Drops what waits and watches no more, for good.
+    /// Drops what waits and stops watching, for good.
     package mutating func end() {
         waiting.removeAll()
         watch?.cancel()
         watch = nil
     }
 
-    /// To be called after an error was told and has been taken from the socket, or is still there to be told again.
+    /// Continues to watch after an error was reported. If the error was not taken from the socket, it is reported
+    /// again.
     package func resume() { watch?.resume() }
 
     private func watchWhatIsWanted() {
@@ -98,7 +100,7 @@ package struct SocketStream {
         return .bytes(buffer.take(count), isAll: count < room.count)
     }
 
-    /// Reads once and forgets what came: nil, or 0 at the end, or an `errno`.
+    /// Reads once and drops what came. Returns nil if there were bytes, 0 at the end, and an `errno` otherwise.
     func discard() -> Int32? {
         let room = buffer.room()
         let count = recv(descriptor, room.baseAddress, room.count, Int32(MSG_DONTWAIT))
@@ -107,7 +109,7 @@ package struct SocketStream {
 
     // MARK: Writing
 
-    /// What may be written without being held up.
+    /// How many bytes may be written without being held up.
     package var writableBytes: Int { measures.highWaterMark &- waiting.byteCount }
 
     package var counters: PipeCounters {
@@ -118,7 +120,8 @@ package struct SocketStream {
         return counters
     }
 
-    /// Takes all out of `queue`, and sends what the socket takes now. Returns 0, or the `errno` of a socket that has broken.
+    /// Takes all bytes out of `queue` and sends what the socket takes now. Returns 0, or the `errno` of a broken
+    /// socket.
     package mutating func write(_ queue: inout ByteQueue) -> Int32 {
         bytesWritten &+= queue.byteCount
         if waiting.isEmpty {
@@ -135,22 +138,22 @@ package struct SocketStream {
         return 0
     }
 
-    /// Sends of what waits as much as the socket takes now. Returns 0, or the `errno` of a socket that has broken.
+    /// Sends as many of the waiting bytes as the socket takes now. Returns 0, or the `errno` of a broken socket.
     package mutating func writeOn() -> Int32 {
         let number = Self.send(from: &waiting, to: descriptor, measures)
         if number == 0 { watchWhatIsWanted() }
         return number
     }
 
-    /// Whether it was backed up and is well again, which is to be told; true once each time.
+    /// Returns whether the stream was backed up and has room again, which the pipe has to report. True once each time.
     package mutating func takeRelief() -> Bool {
         guard owesRoom, waiting.byteCount <= measures.highWaterMark / 2 else { return false }
         owesRoom = false
         return true
     }
 
-    /// Sends from the front of `queue` what the socket takes now. Static, since as a method it would hold a copy of all this while the
-    /// queue changes, which would then be copied as well.
+    /// Sends from the front of `queue` what the socket takes now. This is static because a method would hold a copy of
+    /// the whole stream while the queue changes, and the queue would then be copied too.
     private static func send(
         from queue: inout ByteQueue, to descriptor: Int32, _ measures: Measures
     ) -> Int32 {
@@ -176,7 +179,7 @@ package struct SocketStream {
             var count = 0
             let most = min(queue.sliceCount, callPieces)
             while count < most, offered < pieceSize {
-                // The queue keeps the slice until what is sent of it has been dropped.
+                // The queue keeps the slice until the part of it that was sent is dropped.
                 let bytes = queue.bytes(at: count)
                 let size = min(bytes.count, pieceSize &- offered)
                 let base = UnsafeMutableRawPointer(mutating: bytes.baseAddress)

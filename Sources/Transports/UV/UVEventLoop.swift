@@ -3,79 +3,81 @@ import Glibc
 import NighCore
 import Synchronization
 
-/// The event loop of every transport with a descriptor under it: one libuv loop on one thread of its own.
+/// The event loop for transports that use descriptors: one libuv loop on a thread of its own.
 ///
-/// A turn begins when the loop wakes: whatever the descriptors brought and the timers that are due, then the work that all
-/// of this and other threads have handed to `execute`, until none is left. Its moments are those of `CLOCK_MONOTONIC`.
+/// A turn begins when the loop wakes. First come the events of descriptors and the timers that are due, then the work
+/// that these and other threads have passed to `execute`, until none is left. The loop's moments are those of
+/// `CLOCK_MONOTONIC`.
 ///
 /// The thread starts with the loop and ends with ``shutdown()``; until then it keeps the loop alive.
 ///
-/// `@unchecked Sendable`: `incoming`, `isWoken` and `takesWork` are guarded by the lock; what is marked "loop only" is touched by
-/// the loop's thread alone, or before it has started.
+/// `@unchecked Sendable`: the lock guards `incoming`, `isWoken` and `takesWork`. What is marked "loop only" is touched
+/// only by the loop's thread, or before that thread has started.
 public final class UVEventLoop: @unchecked Sendable {
     private struct TimedWork {
         let run: @Sendable () -> Void
     }
 
-    /// How often work may hand over more work before descriptors are looked at again.
+    /// How many times work may add more work before the loop looks at descriptors again.
     private static let roundsInTurn = 64
-    /// Beyond this many, storage that a burst has grown is given back.
+    /// If a burst has grown an array beyond this many elements, its memory is released.
     private static let keptCapacity = 16_384
 
     private let lock = Lock()
     @exclusivity(unchecked) private var incoming = ContiguousArray<LoopWork>()
     @exclusivity(unchecked) private var isWoken = false
     @exclusivity(unchecked) private var takesWork = true
-    /// Whether `incoming` has something: spares most looks the lock.
+    /// Whether `incoming` has something. It saves most checks the lock.
     private let hasWork = Atomic<Bool>(false)
 
     private let thread = LoopThread()
     private let isStopping = Atomic<Bool>(false)
 
     // Loop only.
-    /// The libuv loop, for whoever makes a `UVHandle`. Loop only.
+    /// The libuv loop, for making a `UVHandle`. Loop only.
     public let raw = UnsafeMutablePointer<uv_loop_t>.allocate(capacity: 1)
     private let wakeHandle = UnsafeMutablePointer<uv_async_t>.allocate(capacity: 1)
     private let beforeSleep = UnsafeMutablePointer<uv_prepare_t>.allocate(capacity: 1)
     private let afterSleep = UnsafeMutablePointer<uv_check_t>.allocate(capacity: 1)
-    /// Fires at the earliest of `timers`. A descriptor and not libuv's timer, which counts in milliseconds and has the kernel
-    /// set a timeout with each wait: a twentieth of a small message's round trip.
+    /// Fires at the earliest of `timers`. A descriptor and not libuv's timer, because that one counts in milliseconds
+    /// and makes the kernel set a timeout for each wait, which costs a twentieth of a small message's round trip.
     private let timerDescriptor = timerfd_create(
         CLOCK_MONOTONIC, Int32(TFD_NONBLOCK | TFD_CLOEXEC))
     private let timerPoll = UnsafeMutablePointer<uv_poll_t>.allocate(capacity: 1)
-    /// What the loop itself has handed over, and `batch`: what is being run.
+    /// The work that the loop's own thread has added. `batch` is the work that is being run.
     @exclusivity(unchecked) private var own = ContiguousArray<LoopWork>()
     @exclusivity(unchecked) private var batch = ContiguousArray<LoopWork>()
     @exclusivity(unchecked) private var hasEnded = false
     @exclusivity(unchecked) private var timers = TimerQueue<TimedWork>()
     @exclusivity(unchecked) private var armedFor = Moment.never
     @exclusivity(unchecked) private var turnMoment: Moment?
-    /// Where streams on this loop read into. Loop only.
+    /// The buffer that streams on this loop read into. Loop only.
     package let readBuffer = ReadBuffer()
-    /// The last look for work found some: until one finds none, others add to it without waking the loop.
+    /// Whether the last check found incoming work. Until a check finds none, other threads add work without waking the
+    /// loop.
     @exclusivity(unchecked) private var isTaking = false
 
-    /// Starts the loop. Running out of descriptors here stops the program: a session cannot be without its loop. Who can do
-    /// without calls ``make()``.
+    /// Starts the loop. Stops the program if the system has no descriptor or no thread to give, because a session
+    /// cannot exist without its loop. A program that can do without calls ``make()``.
     public convenience init() {
         do throws(NighError) {
-            try self.init(on: ())
+            try self.init(orThrow: ())
         } catch {
             preconditionFailure("an event loop could not be made: \(error)")
         }
     }
 
-    /// Starts a loop. Fails where the system has no descriptor or no thread to give. The first loop of a program needs two
-    /// descriptors more for what libuv shares among all of them, and stops the program where it does not get these.
-    public static func make() throws(NighError) -> UVEventLoop { try UVEventLoop(on: ()) }
+    /// Starts a loop. Fails if the system has no descriptor or no thread to give. The first loop of a program needs two
+    /// more descriptors for what libuv shares among all loops, and stops the program if it does not get them.
+    public static func make() throws(NighError) -> UVEventLoop { try UVEventLoop(orThrow: ()) }
 
-    /// Which libuv runs here, as in `1.44.2`.
+    /// The version of libuv that runs here, as in `1.44.2`.
     public static var libraryVersion: String { String(cString: uv_version_string()) }
 
-    private init(on nothing: Void) throws(NighError) {
+    private init(orThrow _: Void) throws(NighError) {
         guard timerDescriptor >= 0 else { throw Self.failure(-errno) }
         do throws(NighError) {
-            // Where libuv 1.44 gets only some of the descriptors for a loop, it never closes the first again.
+            // If libuv 1.44 gets only some of the descriptors for a loop, it never closes those that it got.
             if let shortage = SystemShortage.ofDescriptors(4) { throw shortage }
             let status = uv_loop_init(raw)
             guard status == 0 else { throw Self.failure(status) }
@@ -97,7 +99,7 @@ public final class UVEventLoop: @unchecked Sendable {
         return NighError(.starting, error.cause, advice: error.shortageAdvice)
     }
 
-    /// Brings the loop's own handles to life; `end` takes away whatever was made of them.
+    /// Initialises the loop's own handles. If that fails, `end` removes those that were made.
     private func prepare() throws(NighError) {
         let data = Unmanaged.passUnretained(self).toOpaque()
         wakeHandle.pointee.data = data
@@ -106,10 +108,10 @@ public final class UVEventLoop: @unchecked Sendable {
         timerPoll.pointee.data = data
         uv_prepare_init(raw, beforeSleep)
         uv_check_init(raw, afterSleep)
-        var status = uv_async_init(raw, wakeHandle) { UVEventLoop.with($0?.pointee.data) { $0.woken() } }
+        var status = uv_async_init(raw, wakeHandle) { UVEventLoop.with($0?.pointee.data) { $0.didWake() } }
         if status == 0 { status = uv_poll_init(raw, timerPoll, timerDescriptor) }
         guard status == 0 else { throw Self.failure(status) }
-        uv_prepare_start(beforeSleep) { UVEventLoop.with($0?.pointee.data) { $0.sleeps() } }
+        uv_prepare_start(beforeSleep) { UVEventLoop.with($0?.pointee.data) { $0.prepareToSleep() } }
         uv_poll_start(timerPoll, Int32(UV_READABLE.rawValue)) { handle, _, _ in
             UVEventLoop.with(handle?.pointee.data) { $0.timerFired() }
         }
@@ -127,21 +129,22 @@ public final class UVEventLoop: @unchecked Sendable {
     @inline(__always)
     private static func with(_ data: UnsafeMutableRawPointer?, _ body: (UVEventLoop) -> Void) {
         guard let data else { return }
-        // The thread keeps its loop alive, so that no reference is taken.
+        // The thread keeps its loop alive, so no reference is taken.
         Unmanaged<UVEventLoop>.fromOpaque(data)._withUnsafeGuaranteedRef(body)
     }
 
-    /// Ends the loop: what is running is finished, what waits (work, timers, jobs of tasks) is dropped, handles that are
-    /// still open are closed without a word, the thread ends. Waits for the thread, except when called on it. Callable from any
-    /// thread, any number of times.
+    /// Ends the loop and its thread. Work that is running is finished. What waits (work, timers, jobs of tasks) is
+    /// dropped. Handles that are still open are closed without a report. Waits for the thread, except when called on
+    /// it. Callable on any thread, any number of times.
     public func shutdown() {
         if !isStopping.exchange(true, ordering: .sequentiallyConsistent) { wake() }
         thread.join()
     }
 
-    /// Tells `body` when something of `events` happens to `descriptor`, on the loop, until the watch is cancelled or let
-    /// go of. An error on the descriptor is told as no event at all. The descriptor becomes non-blocking. To be called on the
-    /// loop. Fails for what cannot be waited for: a plain file, a closed descriptor, one that is watched already.
+    /// Calls `body` on the loop when one of `events` happens to `descriptor`, until the watch is cancelled or released.
+    /// An error on the descriptor is reported as an empty set of events. The descriptor becomes non-blocking. Call it
+    /// on the loop. Fails for a descriptor that cannot be waited for: a plain file, a closed descriptor, one that is
+    /// already watched.
     public func watch(
         _ descriptor: Int32, for events: DescriptorEvents, _ body: @escaping (DescriptorEvents) -> Void
     ) throws(NighError) -> DescriptorWatch {
@@ -179,26 +182,27 @@ public final class UVEventLoop: @unchecked Sendable {
         end()
     }
 
-    private func woken() {
+    private func didWake() {
         if isStopping.load(ordering: .relaxed) { uv_stop(raw) }
     }
 
-    /// Whatever timers and closed handles have left to do is done before the loop sleeps.
-    private func sleeps() {
+    /// Runs what timers and closed handles have left to do, before the loop sleeps.
+    private func prepareToSleep() {
         runWork()
         turnMoment = nil
     }
 
-    /// Runs all work there is, and what that brings, within bounds.
+    /// Runs all work there is, and the work that it adds, within bounds.
     private func runWork() {
         for _ in 0..<Self.roundsInTurn {
             guard takeWork() else { return }
             let serial = asUnownedSerialExecutor()
             let tasks = asUnownedTaskExecutor()
-            // Another thread may have handed over some of it just now: it must not be run at a moment before that.
+            // Another thread may have added some of it just now. That work must not run at a moment before it was
+            // added.
             turnMoment = nil
             if batch.count == 1, !isStopping.load(ordering: .relaxed) {
-                // As nearly always. It is taken out, which costs no reference.
+                // This is nearly always so. Taking the work out of the array costs no reference.
                 batch.removeLast().run(on: serial, tasks)
             } else {
                 for work in batch {
@@ -213,11 +217,11 @@ public final class UVEventLoop: @unchecked Sendable {
         wake()
     }
 
-    /// Moves what waits to `batch`: first what the loop has handed over itself. False when there is none.
+    /// Moves waiting work to `batch`, first what the loop itself has added. Returns false if there is none.
     @inline(__always)
     private func takeWork() -> Bool {
         swap(&own, &batch)
-        // What another thread adds behind this look comes with a wake.
+        // What another thread adds after this check wakes the loop.
         if isTaking || hasWork.load(ordering: .relaxed) { takeIncoming() }
         return !batch.isEmpty
     }
@@ -225,7 +229,7 @@ public final class UVEventLoop: @unchecked Sendable {
     private func takeIncoming() {
         isTaking = lock.withLock {
             hasWork.store(false, ordering: .relaxed)
-            // As long as some comes, there will be another look, and nobody has to wake the loop.
+            // As long as work comes, there is another check, and nobody has to wake the loop.
             isWoken = !incoming.isEmpty
             guard isWoken else { return false }
             if batch.isEmpty {
@@ -251,7 +255,7 @@ public final class UVEventLoop: @unchecked Sendable {
     private func armTimer() {
         guard let due = timers.earliest, due < armedFor else { return }
         armedFor = due
-        // Zero would switch it off.
+        // Zero would disarm the timer.
         let nanoseconds = max(due.nanoseconds, 1)
         var setting = itimerspec()
         setting.it_value.tv_sec = Int(nanoseconds / 1_000_000_000)
@@ -267,7 +271,7 @@ public final class UVEventLoop: @unchecked Sendable {
             takesWork = false
             swap(&incoming, &dropped)
         }
-        // Letting go of closures may run any code, so it happens here on the loop and without the lock.
+        // Releasing closures may run any code, so it happens here on the loop and without the lock.
         hasEnded = true
         dropped.removeAll()
         own.removeAll()
@@ -277,11 +281,11 @@ public final class UVEventLoop: @unchecked Sendable {
             raw,
             { handle, loop in
                 guard let handle, uv_is_closing(handle) == 0, let data = handle.pointee.data else { return }
-                // The loop's own handles have the loop for their data.
+                // The loop's own handles have the loop as their data.
                 guard data != loop else { return uv_close(handle, nil) }
                 Unmanaged<UVHandle>.fromOpaque(data).takeUnretainedValue().close()
             }, Unmanaged.passUnretained(self).toOpaque())
-        // A program that was asked to stop before may still have the flag set: run until all handles are gone.
+        // A stop that was requested earlier may have left libuv's flag set. So run until all handles are gone.
         while uv_run(raw, UV_RUN_DEFAULT) != 0 {}
         Glibc.close(timerDescriptor)
         let status = uv_loop_close(raw)
@@ -289,7 +293,7 @@ public final class UVEventLoop: @unchecked Sendable {
     }
 }
 
-// What these do stands with the protocol.
+// The protocol documents these members.
 // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
 extension UVEventLoop: EventLoop {
     public var now: Moment {

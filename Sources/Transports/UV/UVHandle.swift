@@ -2,18 +2,20 @@ import CUV
 import Glibc
 import NighCore
 
-/// A libuv handle, its memory, and the object behind it: sockets, descriptor watches.
+/// A libuv handle, its memory, and the object behind it, such as a socket or a descriptor watch.
 ///
-/// Every handle on a `UVEventLoop` that is not the loop's own is one of these, with its object in libuv's `data`, so that a loop
-/// that ends can close what its users have left open. The object lives at least until libuv has let go of the memory.
-/// Loop only. For transports that use libuv's own streams; who only waits for a descriptor takes a `DescriptorWatch`.
+/// Every handle on a `UVEventLoop` that is not the loop's own is one of these, and libuv's `data` points to its object.
+/// So a loop that ends can close what its users have left open. The object lives at least until libuv has released the
+/// memory. Loop only. It is for transports that use libuv's own streams. To wait for a descriptor, use a
+/// `DescriptorWatch`.
 open class UVHandle {
-    /// libuv's memory; valid until the handle is closed and its loop has taken one more turn.
+    /// libuv's memory. Valid until the handle is closed and its loop has taken one more turn.
     public let memory: UnsafeMutableRawPointer
     /// Whether `close` was called, by the owner or by a loop that ends.
     public private(set) var isClosed = false
 
-    /// Memory for a handle of `type`, brought to life by `initialize`, which is handed the memory and returns libuv's word.
+    /// Allocates the memory for a handle of `type`. `initialize` initialises the handle there and returns libuv's
+    /// status.
     public init(
         _ type: uv_handle_type, initialize: (UnsafeMutableRawPointer) -> Int32
     ) throws(UVError) {
@@ -26,12 +28,12 @@ open class UVHandle {
         handle.pointee.data = Unmanaged.passRetained(self).toOpaque()
     }
 
-    /// The memory as what all handles have in common.
+    /// The memory as the type that all handles have in common.
     public final var handle: UnsafeMutablePointer<uv_handle_t> {
         memory.assumingMemoryBound(to: uv_handle_t.self)
     }
 
-    /// Lets go of the handle; no callback of it is called any more but those of requests, which fail as cancelled.
+    /// Closes the handle. No callback of it is called any more, except those of requests, which fail as cancelled.
     open func close() {
         guard !isClosed else { return }
         isClosed = true
@@ -42,8 +44,8 @@ open class UVHandle {
         }
     }
 
-    /// Calls `body` with the object behind a handle that libuv calls back with; libuv's own reference keeps it alive meanwhile,
-    /// so that none is taken.
+    /// Calls `body` with the object behind a handle that libuv passes to a callback. libuv's own reference keeps the
+    /// object alive meanwhile, so none is taken.
     @inline(__always)
     public static func with<Object: UVHandle>(
         _ data: UnsafeMutableRawPointer, as type: Object.Type, _ body: (Object) -> Void
@@ -51,7 +53,7 @@ open class UVHandle {
         Unmanaged<UVHandle>.fromOpaque(data)._withUnsafeGuaranteedRef { body(unsafeDowncast($0, to: type)) }
     }
 
-    /// The object behind a handle that libuv calls back with.
+    /// Returns the object behind a handle that libuv passes to a callback.
     @inline(__always)
     public static func object<Object: UVHandle>(
         of data: UnsafeMutableRawPointer, as type: Object.Type
@@ -60,21 +62,21 @@ open class UVHandle {
     }
 }
 
-/// What libuv says when something cannot be: the negative of an `errno`, or a number of its own.
+/// An error that libuv returned: the negative of an `errno`, or a number of libuv's own.
 public struct UVError: Error, Hashable, CustomStringConvertible {
-    /// As libuv returned it, below zero.
+    /// The number as libuv returned it, below zero.
     public let code: Int32
 
-    /// The error that libuv returned as `code`.
+    /// Creates the error that libuv returned as `code`.
     public init(code: Int32) { self.code = code }
 
     /// The operating system's number, above zero.
     public var number: Int32 { -code }
 
-    /// libuv's words.
+    /// libuv's text for the error.
     public var description: String { String(cString: uv_strerror(code)) }
 
-    /// What helps where it says that something has run out.
+    /// What to do if the error says that something has run out; nil for other errors.
     public var shortageAdvice: String? {
         switch number {
         case EMFILE, ENFILE: "too many descriptors are open: raise `ulimit -n`"
@@ -82,6 +84,6 @@ public struct UVError: Error, Hashable, CustomStringConvertible {
         }
     }
 
-    /// As the cause of an error, word for word.
+    /// The error as the cause of a `NighError`, with libuv's text unchanged.
     public var cause: NighError.Cause { .system(number, description) }
 }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import NighBluetooth
 
-/// bluetoothd comes and goes, and so do its adapters; a fake one on a real bus does what the real one does.
+/// bluetoothd and its adapters come and go. A fake bluetoothd on a real bus behaves as the real one does.
 struct BlueZTests {
     @Test func theGroundIsFollowedThroughEverythingThatCanHappenToIt() throws {
         let room = try BusRoom()
@@ -77,7 +77,7 @@ struct BlueZTests {
         }
         let user = BlueZUser(in: room)
         #expect(room.wait(for: "hci700"))
-        // What was there before is not told, but there.
+        // What was there before is not reported, but known.
         let known = room.call { user.bluez.ground.adapter.flatMap { user.bluez.objects?.devices(of: $0) } }
         #expect(known?.map(\.address) == [Samples.device])
         let path = FakeBluetoothd.path(Samples.device, of: 700)
@@ -101,7 +101,7 @@ struct BlueZTests {
         room.call { fake.stop() }
     }
 
-    /// The bus takes bluetoothd, and all that was registered with it, along.
+    /// With the bus, bluetoothd goes too, and everything that was registered with it.
     @Test func aBusThatDiesIsLookedForAgain() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) { $0.plug(700) }

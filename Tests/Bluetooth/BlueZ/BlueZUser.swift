@@ -3,8 +3,8 @@ import NighUV
 
 @testable import NighBluetooth
 
-/// Who follows bluetoothd: notes what it is told, and passes it on to what a test gives it. Confined to the loop but for what is
-/// noted; hence `@unchecked Sendable`.
+/// Follows bluetoothd: notes the events it gets, and passes them to the parts that a test has set up. `@unchecked
+/// Sendable`: confined to the loop, except for the notes.
 final class BlueZUser: BlueZEvents, @unchecked Sendable {
     private let room: BusRoom
     private(set) var bluez: BlueZ!
@@ -21,7 +21,7 @@ final class BlueZUser: BlueZEvents, @unchecked Sendable {
         }
     }
 
-    /// Ends it; afterwards nothing is noted.
+    /// Stops following bluetoothd. Nothing is noted afterwards.
     func stop() {
         room.call {
             self.agent?.stop()
@@ -29,7 +29,7 @@ final class BlueZUser: BlueZEvents, @unchecked Sendable {
         }
     }
 
-    /// Waits until all that was asked before is answered: bluetoothd answers in order.
+    /// Waits until all earlier calls are answered: bluetoothd answers in order.
     func waitForAnswers() -> Bool {
         room.call {
             self.bluez.call("/", "org.freedesktop.DBus.ObjectManager", "GetManagedObjects") {
@@ -72,7 +72,7 @@ final class BlueZUser: BlueZEvents, @unchecked Sendable {
 
     func stopAnsweringPairing() { room.call { self.agent?.stop() } }
 
-    /// Has a pipe to the device, so that bluetoothd keeps it.
+    /// Acts as if there were a pipe to the device, so that bluetoothd keeps the device.
     func openPipe(to device: BluetoothAddress) {
         room.call {
             let retention = self.retention ?? DeviceRetention(self.bluez, on: self.room.loop)
@@ -83,7 +83,7 @@ final class BlueZUser: BlueZEvents, @unchecked Sendable {
 
     func endPipe(to device: BluetoothAddress) { room.call { self.retention?.pipeEnded(to: device) } }
 
-    // MARK: What is told
+    // MARK: Events
 
     func groundChanged(from old: BlueZ.Ground) {
         registration?.groundChanged()

@@ -2,12 +2,12 @@ import Testing
 
 @testable import NighBluetooth
 
-/// That bluetoothd removes no device while a pipe leads to it, which would cut the pipe.
+/// Tests that bluetoothd removes no device that has an open pipe, because removing it would cut the pipe.
 struct DeviceRetentionTests {
     private static let device = BluetoothAddress(number: 0x00AA_0300_0001)
     private static let other = BluetoothAddress(number: 0x00AA_0300_0002)
 
-    /// The devices that bluetoothd was asked to connect to, and so keeps.
+    /// The devices that bluetoothd was asked to connect to, and therefore keeps.
     private static func asked(_ fake: FakeBluetoothd, in room: BusRoom) -> [String] {
         room.call { fake.calls(of: "ConnectProfile").map(\.path) }
     }
@@ -45,7 +45,7 @@ struct DeviceRetentionTests {
             fake.see(Self.device, by: 700)
         }
         try #require(room.wait(for: "ConnectProfile"))
-        // Removed by a person and seen again, it is temporary again.
+        // A device that a person has removed, and that is seen again, is temporary again.
         room.call { fake.forget(Self.device, by: 700) }
         room.call { fake.see(Self.device, by: 700) }
         #expect(room.wait(for: "ConnectProfile", times: 2))

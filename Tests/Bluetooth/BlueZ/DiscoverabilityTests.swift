@@ -2,7 +2,7 @@ import Testing
 
 @testable import NighBluetooth
 
-/// That strangers find this machine while they should, and that it is left as it was found.
+/// Tests that strangers can find this machine when they should, and that the adapter's setting is restored afterwards.
 struct DiscoverabilityTests {
     private static let on = "hci700, discoverable"
 
@@ -34,7 +34,7 @@ struct DiscoverabilityTests {
         room.call { fake.stop() }
     }
 
-    /// Sooner than bluetoothd itself would, only a person switches it off.
+    /// If it is switched off before bluetoothd's own timeout, a person did it.
     @Test func aPersonWhoSwitchesItOffMeansIt() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) { $0.plug(700) }

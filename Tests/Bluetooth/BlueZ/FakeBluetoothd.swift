@@ -4,10 +4,10 @@ import Testing
 
 @testable import NighBluetooth
 
-/// As much of bluetoothd as its bus shows: objects, properties that can be set, and two managers that take registrations.
-/// Every method but `start` is for the loop only; hence `@unchecked Sendable`.
+/// Imitates what bluetoothd shows on the bus: objects, properties that can be set, and two managers that accept
+/// registrations. `@unchecked Sendable`: every method except `start` must be called on the loop.
 final class FakeBluetoothd: @unchecked Sendable {
-    /// A call that came.
+    /// A call that was received.
     struct Call {
         let path: String
         let member: String
@@ -18,16 +18,16 @@ final class FakeBluetoothd: @unchecked Sendable {
     private let room: BusRoom
     private let bus: SystemBus
     private var slot: OpaquePointer?
-    /// Interfaces and their properties by path.
+    /// The interface and the properties of each path.
     private var objects: [String: (interface: String, properties: [(String, BusArgument)])] = [:]
     private(set) var calls: [Call] = []
-    /// Members that are refused from now on.
+    /// The members that are refused from now on, with the error for each.
     var refused: [String: String] = [:]
-    /// Members whose calls wait for `release`.
+    /// The members whose calls are not answered before `release`.
     var held: Set<String> = []
     private var waiting: [BusRequest] = []
 
-    /// One that serves when this returns, with these objects from the first.
+    /// Creates one with these objects. It serves when this returns.
     static func start(
         in room: BusRoom, _ prepare: @escaping @Sendable (FakeBluetoothd) -> Void = { _ in }
     ) throws -> FakeBluetoothd {
@@ -51,12 +51,12 @@ final class FakeBluetoothd: @unchecked Sendable {
         sd_bus_add_fallback(bus.bus, &slot, "/", Self.called, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// It ends, and its name with it.
+    /// Ends the fake, and gives up its name.
     func stop() {
         if let slot { sd_bus_slot_unref(slot) }
         slot = nil
         bus.close()
-        // Only now, or they would be refused.
+        // Only now. Otherwise the waiting calls would be refused.
         waiting = []
     }
 
@@ -68,7 +68,7 @@ final class FakeBluetoothd: @unchecked Sendable {
         path(adapter) + "/dev_" + device.description.replacing(":", with: "_")
     }
 
-    /// Plugs an adapter in. Tests give numbers that no real adapter has, since the kernel is asked for radio switches.
+    /// Plugs an adapter in. Tests use numbers that no real adapter has, because the kernel is asked for radio switches.
     func plug(_ adapter: Int, isPowered: Bool = true, isDiscoverable: Bool = false) {
         let address = BluetoothAddress(number: 0x00AA_0200_0000 + UInt64(adapter))
         add(
@@ -81,7 +81,7 @@ final class FakeBluetoothd: @unchecked Sendable {
 
     func unplug(_ adapter: Int) { remove(Self.path(adapter)) }
 
-    /// An adapter sees a device, a computer.
+    /// Makes an adapter see a device, a computer.
     func see(_ device: BluetoothAddress, by adapter: Int) {
         add(
             Self.path(device, of: adapter), BlueZObjects.deviceInterface,
@@ -109,7 +109,7 @@ final class FakeBluetoothd: @unchecked Sendable {
         }
     }
 
-    /// A property has another value now, or none that is known.
+    /// Changes the value of a property, or removes it.
     func change(_ path: String, _ property: String, _ value: BusArgument?) {
         guard let object = objects[path] else { return }
         let others = object.properties.filter { $0.0 != property }
@@ -133,14 +133,14 @@ final class FakeBluetoothd: @unchecked Sendable {
 
     func calls(of member: String) -> [Call] { calls.filter { $0.member == member } }
 
-    /// Answers what has waited, and waits for nothing more.
+    /// Answers the calls that wait, and holds no more calls.
     func release() {
         held = []
         for request in waiting { answer(request) }
         waiting = []
     }
 
-    /// Calls a method of whoever made that call, and notes what comes of it.
+    /// Calls a method of the sender of that call, and notes the outcome.
     func callBack(
         _ call: Call, path: String, _ interface: String, _ member: String, _ arguments: [BusArgument] = []
     ) {

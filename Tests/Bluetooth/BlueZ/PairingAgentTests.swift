@@ -2,13 +2,13 @@ import Testing
 
 @testable import NighBluetooth
 
-/// What bluetoothd hears when a device wants to be paired.
+/// Tests the answers that bluetoothd gets when a device wants to pair.
 struct PairingAgentTests {
     private static let interface = "org.bluez.Agent1"
     private static let rejected = "org.bluez.Error.Rejected"
     private static let device = FakeBluetoothd.path(Samples.device, of: 700)
 
-    /// A person who is asked, and what they have been asked. `@unchecked Sendable`: confined to the loop.
+    /// A person, and the requests the person got. `@unchecked Sendable`: confined to the loop.
     private final class Person: @unchecked Sendable {
         var asked: [BluetoothPairing.Request] = []
         var answers: [@Sendable (Bool) -> Void] = []
@@ -66,7 +66,7 @@ struct PairingAgentTests {
         try #require(scene.room.wait(for: "asked"))
         #expect(scene.asked(0).digits == "000042")
         #expect(scene.asked(0).device == "\(Samples.device)")
-        // Meanwhile nobody else is let in.
+        // Meanwhile, no other request is granted.
         scene.call("RequestAuthorization", [.path(Self.device)])
         #expect(scene.room.wait(for: "RequestAuthorization was refused: \(Self.rejected)"))
         for isAccepted in [true, false] { scene.answer(0, isAccepted) }

@@ -3,13 +3,13 @@ import Testing
 
 @testable import NighBluetooth
 
-/// That a record stands at bluetoothd, whatever becomes of bluetoothd and of the record.
+/// Tests that a record stays registered with bluetoothd when bluetoothd restarts or the record changes.
 struct ProfileRegistrationTests {
     private static func record(_ name: String = "Puma") -> SessionRecord {
         Samples.sessionRecord(name: name, handle: 0)
     }
 
-    /// The records that were registered, by name, and the paths that were let go of.
+    /// The names of the records that were registered, and the paths that were unregistered.
     private func history(_ fake: FakeBluetoothd) -> (
         registered: [(path: String, name: String)], ended: [String]
     ) {
@@ -32,7 +32,7 @@ struct ProfileRegistrationTests {
         try #require(room.wait(for: "registered"))
         let values = room.call { fake.calls(of: "RegisterProfile")[0].values }
         #expect(values[0].text?.hasPrefix("/nigh/") == true)
-        // One of its own, for bluetoothd takes each once; what is looked for stands in the record.
+        // A UUID of its own, because bluetoothd accepts each only once. The UUID that others search for is in the record.
         #expect(values[1].text != BluetoothUUID(of: Samples.service).description)
         let options = try #require(values[2].entries)
         #expect(options["Role"] == .text("server"))
@@ -40,7 +40,7 @@ struct ProfileRegistrationTests {
         #expect(options["RequireAuthorization"] == .boolean(false))
         #expect(options["ServiceRecord"] == .text(Self.record().xml))
         #expect(options["Channel"] == nil)
-        // The same again is nothing new.
+        // The same record again causes no call.
         user.publish(Self.record())
         room.call { user.groundChanged(from: .unknown) }
         #expect(room.call { fake.calls.count } == 1)
@@ -156,7 +156,7 @@ struct ProfileRegistrationTests {
         room.call { fake.stop() }
     }
 
-    /// What was registered over the old bus is gone, and nobody says so.
+    /// What was registered over the old bus is gone, and no event reports that.
     @Test func anotherBusIsToldAnew() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) { $0.plug(700) }
@@ -166,7 +166,7 @@ struct ProfileRegistrationTests {
         room.daemon.stop()
         try #require(room.wait(for: "there is no D-Bus system bus, over which bluetoothd is asked"))
         room.call { fake.stop() }
-        // It is all there again before this side looks.
+        // All of it is there again before this side looks.
         try room.daemon.start()
         let next = try FakeBluetoothd.start(in: room) { $0.plug(700) }
         #expect(room.wait(for: "registered", times: 2))

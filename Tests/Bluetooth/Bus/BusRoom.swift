@@ -3,15 +3,15 @@ import NighUV
 
 @testable import NighBluetooth
 
-/// A private bus, a loop on which everybody talks over it, and notes of what happened.
+/// A private bus, a loop for everyone who talks over it, and notes of what happened.
 ///
-/// `@unchecked Sendable`: notes are guarded by the monitor, the daemon belongs to the test's thread.
+/// `@unchecked Sendable`: the monitor guards the notes; the daemon belongs to the test's thread.
 final class BusRoom: @unchecked Sendable {
     let daemon: PrivateBus
     let loop = UVEventLoop()
     let monitor = Monitor()
     private var list: [String] = []
-    /// Read by threads other than the test's.
+    /// A copy of the daemon's address that any thread may read.
     private let address: String
 
     init() throws {
@@ -25,23 +25,23 @@ final class BusRoom: @unchecked Sendable {
 
     func note(_ text: String) { monitor.change { list.append(text) } }
 
-    /// Whether that was noted in time, so many times.
+    /// Waits up to 20 s; returns whether `note` was noted at least `times` times.
     func wait(for note: String, times: Int = 1) -> Bool {
         monitor.wait(within: .seconds(20)) { list.count { $0 == note } >= times }
     }
 
-    /// Whether that came true in time; looked at whenever something is noted.
+    /// Waits up to 20 s; returns whether the condition became true. It is checked whenever something is noted.
     func wait(until isTrue: @escaping () -> Bool) -> Bool {
         monitor.wait(within: .seconds(20), until: isTrue)
     }
 
-    /// Runs `body` on the loop and waits for it.
+    /// Runs `body` on the loop and waits for its result.
     @discardableResult
     func call<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Result {
         loop.call(monitor, body)
     }
 
-    /// A connection; its end is noted as `lost`.
+    /// Opens a connection to the bus. Its end is noted as `lost`.
     func connect() throws -> SystemBus {
         try call {
             Swift.Result {
@@ -50,7 +50,7 @@ final class BusRoom: @unchecked Sendable {
         }.get()
     }
 
-    /// Calls a method and notes what comes of it, behind `name`.
+    /// Calls a method and notes the outcome, with `name` before it.
     func ask(_ name: String, _ bus: SystemBus, _ method: SystemBus.Method, _ arguments: [BusArgument] = []) {
         call {
             bus.call(method, arguments) { [weak self] result in

@@ -1,7 +1,7 @@
 import Glibc
 import NighTestKit
 
-/// A D-Bus daemon that nobody else knows of. It ends with the last reference to this, and with this process, however that ends.
+/// A private D-Bus daemon. It ends with the last reference, and with this process, however that ends.
 final class PrivateBus {
     struct Failure: Error {
         let words: String
@@ -10,10 +10,10 @@ final class PrivateBus {
     private let folder = TemporaryFolder()
     private let configuration: String
     private var shell = pid_t(0)
-    /// The shell ends its daemon, and itself, when this is closed.
+    /// When this is closed, the shell kills its daemon and ends.
     private var near: Int32 = -1
 
-    /// Everybody may do everything, and nothing is started on demand.
+    /// Allows everybody everything, and starts nothing on demand.
     init() throws {
         configuration = folder.file(
             "bus.conf",
@@ -37,10 +37,10 @@ final class PrivateBus {
 
     var address: String { "unix:path=\(folder.path)/bus" }
 
-    /// Starts it; it serves when this returns.
+    /// Starts the daemon. It serves when this returns.
     func start() throws {
         var ends: [Int32] = [-1, -1]
-        // Unlike a pipe's, a socket's ends can be kept from other children from the first.
+        // A socket can be created so that no other child inherits it; `pipe` has no such option.
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
         guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { throw Failure(words: "no sockets") }
         near = ends[0]
@@ -54,7 +54,7 @@ final class PrivateBus {
         for its in [STDIN_FILENO, STDOUT_FILENO] {
             posix_spawn_file_actions_adddup2(&actions, ends[1], its)
         }
-        // The threads that tests run on have signals blocked; a shell would wait for its child's end for ever.
+        // The threads that run tests block signals. With those blocked, the shell would wait for the end of its child forever.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
@@ -76,7 +76,7 @@ final class PrivateBus {
         } while byte != UInt8(ascii: "\n")
     }
 
-    /// Kills it, and waits for its end.
+    /// Kills the daemon, and waits for its end.
     func stop() {
         guard near >= 0 else { return }
         close(near)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import NighBluetooth
 
-/// A real D-Bus daemon and what is said over it.
+/// Tests `SystemBus` with a real D-Bus daemon.
 struct SystemBusTests {
     private static let name = "org.nigh.Tests"
 
@@ -11,7 +11,7 @@ struct SystemBusTests {
         SystemBus.Method(destination: Self.name, path: path, interface: "org.nigh.Tests1", member: member)
     }
 
-    /// A connection that has a name.
+    /// Opens a connection and requests a name for it.
     private func named(in room: BusRoom) throws -> SystemBus {
         let bus = try room.connect()
         room.ask("name", bus, BusRoom.method("RequestName"), [.text(Self.name), .number32(0)])
@@ -127,7 +127,7 @@ struct SystemBusTests {
                     switch request.member {
                     case "Now":
                         request.answer()
-                        // The first word counts.
+                        // Only the first answer counts.
                         request.refuse("org.nigh.Late", "too late")
                         request.answer()
                     case "Later": kept.requests.append(request)
@@ -148,7 +148,7 @@ struct SystemBusTests {
         #expect(room.wait(for: "Later: [\"true\"]"))
         room.ask("elsewhere", client, method("Now", path: "/elsewhere"))
         #expect(room.wait(for: "elsewhere failed: org.freedesktop.DBus.Error.UnknownObject"))
-        // Let go of, it is not there any more.
+        // A released object no longer exists.
         room.call { kept.objects = [] }
         room.ask("gone", client, method("Now"))
         #expect(room.wait(for: "gone failed: org.freedesktop.DBus.Error.UnknownObject"))
@@ -204,7 +204,7 @@ struct SystemBusTests {
             bus.close()
             bus.close()
         }
-        // What the daemon would have said is said by now.
+        // By now, anything that the daemon had to say has arrived.
         let other = try named(in: room)
         room.daemon.stop()
         #expect(room.wait(for: "lost"))

@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    /// Makes slices of counted bytes, mostly side by side in a chunk.
+    /// Creates slices of consecutive byte values, mostly side by side in a chunk.
     private struct Source {
         var chunk = Chunk(capacity: 200)
         var counter: UInt8 = 0

@@ -44,7 +44,7 @@ import Testing
 }
 
 @Suite struct ChunkTests {
-    /// What lies behind a chunk belongs to somebody else: better no program than one that writes there.
+    /// The memory behind a chunk belongs to something else, so an attempt to write there must stop the program.
     @Test func whoClaimsMoreThanThereIsStopsTheProgram() async {
         await #expect(processExitsWith: .failure) { _ = Chunk(capacity: 8).claim(9) }
         await #expect(processExitsWith: .failure) { _ = Chunk(capacity: 8).claim(-1) }

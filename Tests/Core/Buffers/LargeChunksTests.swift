@@ -5,7 +5,7 @@ import Testing
 @Suite struct LargeChunksTests {
     private let chunks = LargeChunks()
 
-    /// A chunk of `size` bytes that was given back and is read by nobody.
+    /// Recycles a chunk of `size` bytes that nobody reads any more; returns its identity.
     @discardableResult
     private func recycleOne(_ size: Int) -> ObjectIdentifier {
         let chunk = Chunk(capacity: size)

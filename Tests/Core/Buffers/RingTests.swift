@@ -8,7 +8,7 @@ import Testing
         var random = SeededGenerator(seed: seed)
         var ring = Ring<Int>()
         var reference: [Int] = []
-        // Seeds differ in how often they take, so that some rings stay small and wrap round, and some grow large.
+        // Seeds differ in how often they take, so that some rings stay small and wrap around, and some grow large.
         let taking = Int(seed % 4) + 1
         for step in 0..<3_000 {
             switch Int.random(in: 0..<4 + 2 * taking, using: &random) {

@@ -16,7 +16,7 @@ import Testing
         #expect(verdict == expected, sourceLocation: location)
     }
 
-    /// All verdicts of a peer that is silent from the start, each at the deadline that was named.
+    /// All verdicts about a peer that is silent from the start, each at the announced deadline.
     private func verdicts(of keepAlive: KeepAlive) -> [(KeepAlive.Verdict, Moment.Span)] {
         var keepAlive = keepAlive
         var verdicts: [(KeepAlive.Verdict, Moment.Span)] = []
@@ -59,7 +59,7 @@ import Testing
         #expect(keepAlive.deadline == Self.start + .seconds(25))
     }
 
-    /// A loop that stood still (a stopped process, a long computation) has not listened, so its peers were not silent.
+    /// A loop that was blocked (a stopped process, a long computation) did not read, so its peers were not silent.
     @Test func whoDidNotListenLosesNobody() {
         var keepAlive = keepAlive()
         let late = Self.start + .seconds(100)
@@ -67,7 +67,7 @@ import Testing
         check(keepAlive.check(at: late), .wait)
         #expect(keepAlive.deadline == late + .seconds(5))
         check(keepAlive.check(at: late + .seconds(5)), .suspect)
-        // It stands still once more: the answer may lie in the pipe.
+        // It is blocked once more: the answer may be waiting in the pipe.
         check(keepAlive.check(at: late + .seconds(6)), .wait)
         check(keepAlive.check(at: late + .seconds(10)), .lose)
     }
@@ -91,7 +91,7 @@ import Testing
         let pair = try LinkPair.open()
         let start = pair.now
         pair.accepting.isHeldUp = true
-        // The other end hears the pings, so it loses nobody.
+        // The other end receives the pings, so it does not lose its peer.
         try pair.pass(.seconds(5))
         #expect(pair.dialling.notes.isEmpty)
         try pair.pass(.seconds(30))
@@ -111,7 +111,7 @@ import Testing
             #expect(end.machine.phase == .open)
             #expect(end.plainNotes.isEmpty)
         }
-        // Some 20 bytes every five seconds at most; asking is not chatter.
+        // At most some 20 bytes every 5 s: keep-alive alone causes little traffic.
         let bytes = pair.dialling.machine.statistics.bytesSent - before
         #expect(bytes <= 12 * 720 * 2 * 12)
     }
@@ -154,7 +154,7 @@ import Testing
 }
 
 @Suite struct ControlWriterTests {
-    /// A chunk of 64 bytes is filled up to its last seven; the next frame has eight.
+    /// A chunk of 64 bytes is filled except for its last seven. The next frame has eight.
     @Test func aFrameThatLacksOneByteOfRoomGetsAChunkOfItsOwn() {
         var writer = ControlWriter(chunkSize: 64, keepAtMost: 1)
         var frames = ByteQueue()
@@ -213,7 +213,7 @@ import Testing
             }
             if alive.isEmpty { alive.append(chunk) }
         }
-        // One was held by somebody all the time; two others take turns.
+        // One chunk was held all the time; two others are used in turns.
         #expect(chunks.count <= 3)
     }
 

@@ -89,7 +89,7 @@ import Testing
         #expect(pair.dialling.notes == [.pong(42, .milliseconds(60))])
         #expect(pair.dialling.machine.statistics.roundTrip.last == .milliseconds(60))
         #expect(pair.dialling.machine.statistics.roundTrip.least == .zero)
-        // An eighth of the first 60 ms, since the first ping took no time.
+        // An eighth of the first 60 ms, because the first ping took no time.
         #expect(pair.dialling.machine.statistics.roundTrip.smoothed == .microseconds(7_500))
 
         pair.accepting.receive(Frames.frame(.ping, [1, 2, 3, 4, 5, 6, 7, 8] + payload), now: pair.now)
@@ -153,7 +153,7 @@ import Testing
             #expect(pair.accepting.closed?.code == code)
             #expect(pair.accepting.closed?.saidByPeer == true)
             #expect(pair.accepting.closed?.cause == LinkClose(code, "bis bald").cause)
-            // Who closes knows it; nothing is told.
+            // The side that closes gets no event: it knows.
             #expect(pair.dialling.notes.isEmpty)
             #expect(pair.accepting.gather() == [])
         }

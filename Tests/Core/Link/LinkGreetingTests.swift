@@ -113,7 +113,8 @@ import Testing
                 continue
             }
             #expect(pair.accepting.notes.count == 1)
-            // Its own preface leaves, so that the other side knows whom it met; no frame follows to whoever cannot read it.
+            // Its own preface leaves, so that the other side knows whom it met. No frame follows
+            // to a side that could not read it.
             #expect(pair.accepting.gather() == Preface(security: .plaintext).bytes)
         }
     }

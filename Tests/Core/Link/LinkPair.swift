@@ -1,9 +1,9 @@
 @testable import NighCore
 
-/// Two link machines and the wire between them, in virtual time. Bytes go at once, cut as the test likes, unless the
-/// wire is held up.
+/// Two link machines and the wire between them, in virtual time. Bytes arrive at once, cut as the test
+/// wants, unless the wire is held up.
 final class LinkPair {
-    /// What a machine said, kept.
+    /// A step of a machine, kept for the test.
     enum Note: Equatable {
         case secured
         case opened
@@ -25,11 +25,11 @@ final class LinkPair {
     final class End {
         let machine: LinkMachine
         var notes: [Note] = []
-        /// When each of the notes was made.
+        /// The time of each note.
         var times: [Moment] = []
-        /// What it wrote and the wire has not brought yet.
+        /// What it wrote and the wire has not delivered yet.
         var wire = ByteQueue()
-        /// Whether the wire takes what this end writes but brings nothing of it.
+        /// Whether the wire accepts what this end writes, but delivers nothing.
         var isHeldUp = false
 
         init(_ machine: LinkMachine) { self.machine = machine }
@@ -39,7 +39,7 @@ final class LinkPair {
             times.append(now)
         }
 
-        /// Feeds bytes, and writes down what they mean.
+        /// Feeds bytes to the machine, and records its steps.
         func receive(_ bytes: [UInt8], now: Moment) { receive(ByteSlice(bytes), now: now) }
 
         func receive(_ slice: ByteSlice, now: Moment) {
@@ -68,7 +68,7 @@ final class LinkPair {
             }
         }
 
-        /// All it has to write now.
+        /// Everything that it has to write now.
         func gather(budget: Int = 1 << 20) -> [UInt8] {
             var queue = ByteQueue()
             machine.gather(into: &queue, budget: budget)
@@ -80,7 +80,7 @@ final class LinkPair {
             return nil
         }
 
-        /// Without the automatic ping's answer.
+        /// The notes without the answer to the automatic ping.
         var plainNotes: [Note] {
             notes.filter {
                 if case .pong(let token, _) = $0 { return token < 1 << 63 }
@@ -93,7 +93,7 @@ final class LinkPair {
     let accepting: End
     var now = Moment(nanoseconds: 1_000)
     private let split: (() -> Int)?
-    /// The time bytes take from one end to the other.
+    /// The time that bytes take from one end to the other.
     var latency = Moment.Span.zero
 
     init(
@@ -116,7 +116,7 @@ final class LinkPair {
             offer: SecureChannelOffer(accepted: security) { _, _, _, _ in PlaintextChannel() })
     }
 
-    /// A pair whose hellos are exchanged and whose first pings are answered.
+    /// Returns a pair whose hellos are exchanged and whose first pings are answered.
     static func open(
         adjust: (inout LinkTimings) -> Void = { _ in }
     ) throws -> LinkPair {
@@ -132,7 +132,7 @@ final class LinkPair {
 
     struct NeverQuiet: Error {}
 
-    /// Brings what is written to and fro until both are quiet.
+    /// Delivers what is written in both directions until both sides are quiet.
     func settle() throws {
         for _ in 0..<1_000 {
             var didMove = false

@@ -2,7 +2,7 @@ import Testing
 
 @testable import NighCore
 
-/// What two links make of each other under real TLS, where somebody on the way or at the other end cheats.
+/// Tests two links under real TLS when an attacker on the way, or the other end, cheats.
 @Suite struct LinkSecurityTests {
     private static let dialler = Identity.ephemeral(seed: 1)
     private static let accepter = Identity.ephemeral(seed: 2)
@@ -35,7 +35,7 @@ import Testing
         #expect(pair.accepting.machine.provenPeer == Self.dialler.peerID)
     }
 
-    /// Bits without a meaning yet are ignored, and may mean something to a later version: whoever changes them is found out.
+    /// Bits without a meaning are ignored today and may get one in a later version, so a change of them must be detected.
     @Test(
         arguments: [(5, 0x01), (5, 0x04), (5, 0x80), (6, 0x01), (7, 0x80)], [LinkSide.dialling, .accepting])
     func aChangedPrefaceIsFoundOutByBoth(_ change: (byte: Int, bits: UInt8), of side: LinkSide) throws {
@@ -51,7 +51,7 @@ import Testing
         #expect(!pair.dialling.notes.contains(.opened) && !pair.accepting.notes.contains(.opened))
     }
 
-    /// What would have both sides speak plaintext, if one of them accepted that.
+    /// This change would make both sides use plaintext if one of them accepted it.
     @Test(arguments: [LinkSide.dialling, .accepting])
     func aDowngradeIsRefusedByWhoSeesIt(of side: LinkSide) throws {
         let pair = try pair()
@@ -104,7 +104,7 @@ import Testing
         #expect(pair.accepting.machine.provenPeer == nil && pair.accepting.machine.peerHello == nil)
     }
 
-    /// Somebody who changes a bit anywhere ends the link, and nothing of what came with it is believed.
+    /// Changing a bit anywhere ends the link, and nothing in the changed record is accepted.
     @Test func aChangedBitEndsTheLink() throws {
         let pair = try pair()
         try pair.settle()
@@ -121,7 +121,7 @@ import Testing
         #expect(pair.dialling.closed?.cause == .insecure(.refused("bytes were changed on the way")))
     }
 
-    /// A read brings what came meanwhile, however many writes that was.
+    /// One read returns everything that arrived meanwhile, however many writes that was.
     @Test func whatWasReadTogetherWithAChangedBitAndBeforeItCounts() throws {
         let pair = try pair()
         try pair.settle()
@@ -135,7 +135,7 @@ import Testing
         let before = pair.accepting.notes.count
         pair.accepting.machine.ping(token: 1, payload: [], now: pair.now)
         pair.accepting.machine.receive(ByteSlice(bytes), now: pair.now)
-        // An answer that is written before all was taken changes nothing of it.
+        // An answer that is written before all steps were taken does not influence them.
         let alert = pair.accepting.gather()
         pair.accepting.step(now: pair.now)
         #expect(

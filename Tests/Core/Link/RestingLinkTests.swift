@@ -2,9 +2,9 @@ import Testing
 
 @testable import NighCore
 
-/// A link on which nothing but keep-alive passes has its channel give up what only traffic needs.
+/// Tests that a link with only keep-alive traffic makes its channel release the memory that only other traffic needs.
 @Suite struct RestingLinkTests {
-    /// Changes nothing, and counts how often it was told to give up memory.
+    /// Changes no bytes, and counts how often it was told to release memory.
     private final class Channel: SecureChannel {
         private let inner = PlaintextChannel()
         private(set) var releases = 0
@@ -27,9 +27,9 @@ import Testing
         func releaseIdleMemory() { releases += 1 }
     }
 
-    /// The channel of the dialling side, and a pair with it whose hellos are exchanged.
+    /// Returns a pair whose hellos are exchanged, and the channel of its dialling side.
     private static func open() throws -> (channel: Channel, pair: LinkPair) {
-        // The link is used on this thread alone.
+        // The link is used only on this thread.
         nonisolated(unsafe) let channel = Channel()
         var settings = LinkPair.settings(seed: 1)
         settings.offer = SecureChannelOffer(accepted: .plaintext) { _, _, _, _ in channel }
@@ -43,7 +43,7 @@ import Testing
         #expect(channel.releases == 0, "the hellos are traffic")
         try pair.pass(.seconds(5))
         let first = channel.releases
-        // Once when the ping has left, and once when its answer has come.
+        // Once when the ping has left, and once when its answer has arrived.
         #expect(first >= 2)
         try pair.pass(.seconds(5))
         #expect(channel.releases >= first + 2)
@@ -60,7 +60,7 @@ import Testing
         #expect(channel.releases > resting)
     }
 
-    /// 256 bytes at once are still keep-alive.
+    /// 256 bytes at once still count as keep-alive.
     @Test func aLittleIsNoTraffic() throws {
         let (channel, pair) = try Self.open()
         try pair.pass(.seconds(5))

@@ -14,7 +14,7 @@ import Testing
         #expect(start < .never)
     }
 
-    /// A deadline far away must stay far away; one that wrapped round would be due at once.
+    /// A distant deadline must stay distant. If it wrapped around, it would be due at once.
     @Test func nothingWrapsRoundAtTheEndsOfTime() {
         let late = Moment(nanoseconds: .max - 5)
         let early = Moment(nanoseconds: .min + 5)
@@ -60,7 +60,7 @@ import Testing
 }
 
 @Suite struct SeededGeneratorTests {
-    /// A seed in a bug report must mean the same run on the reader's machine: the reference outputs of SplitMix64.
+    /// A seed in a bug report must mean the same run on every machine. These are the reference outputs of SplitMix64.
     @Test func aSeedMeansTheSameNumbersEverywhere() {
         var generator = SeededGenerator(seed: 1_234_567)
         let expected: [UInt64] = [

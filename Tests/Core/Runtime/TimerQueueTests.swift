@@ -35,7 +35,7 @@ import Testing
         #expect(queue.count == 0 && queue.takeDue(at: .never) == nil)
     }
 
-    /// Against a plain sorted array, with few different moments so that many are equal.
+    /// Compares with a plain sorted array, with so few different moments that many are equal.
     @Test(arguments: 0..<20 as Range<UInt64>)
     func itDoesWhatASortedArrayDoes(seed: UInt64) {
         var random = SeededGenerator(seed: seed)

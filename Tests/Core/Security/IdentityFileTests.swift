@@ -4,7 +4,7 @@ import Testing
 
 @testable import NighCore
 
-/// The first key of RFC 8032, section 7.1, as `openssl genpkey` writes keys.
+/// The first key of RFC 8032, section 7.1, as `openssl genpkey` writes it.
 private let knownKey = """
     -----BEGIN PRIVATE KEY-----
     MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g
@@ -15,7 +15,7 @@ private let knownKey = """
 @Suite struct IdentityFileTests {
     let folder = TemporaryFolder()
 
-    // MARK: Where and how it is made
+    // MARK: Creating a file
 
     @Test func theDefaultPathFollowsTheXDGSpecification() throws {
         let inData = "/data/nigh/identity.pem"
@@ -48,7 +48,7 @@ private let knownKey = """
         #expect(try IdentityFile(path: folder.file("crlf.pem", windows)).load().peerID.description == peer)
         let commented = "the identity of the living room\n" + knownKey
         #expect(try IdentityFile(path: folder.file("noted.pem", commented)).load().peerID.description == peer)
-        // Being read-only for its owner is as safe as can be.
+        // A file that is read-only for its owner is safe as well.
         let locked = IdentityFile(path: folder.file("locked.pem", knownKey, mode: 0o400))
         #expect(try locked.load().peerID.description == peer)
     }
@@ -73,7 +73,7 @@ private let knownKey = """
         #expect(try IdentityFile(path: folder.file("sound.pem", marked)).load().peerID.description == owner)
         let windows = marked.replacing("\n", with: "\r\n")
         #expect(try IdentityFile(path: folder.file("crlf.pem", windows)).load().peerID.description == owner)
-        // Another seed, and so a key as good as any; only not this peer's.
+        // Another seed, so the key is valid, but it is not this peer's.
         let flipped = folder.file("flipped.pem", marked.replacing("IJ1h", with: "IJ1i"))
         let error = refusal(of: flipped)
         #expect(
@@ -106,7 +106,7 @@ private let knownKey = """
         #expect(TemporaryFolder.names(in: folder.path).isEmpty)
     }
 
-    // MARK: What is refused
+    // MARK: Refusals
 
     @Test(arguments: [0o640, 0o604, 0o620, 0o602, 0o610, 0o644, 0o666, 0o777] as [mode_t])
     func aFileOpenToOthersIsRefused(mode: mode_t) {
@@ -138,7 +138,7 @@ private let knownKey = """
     }
 
     @Test func aFileOfSomebodyElseIsRefused() {
-        // Only root can give a file away; everybody else has /etc/passwd, which is root's.
+        // Only root can give a file away. Other users take /etc/passwd, which belongs to root.
         var path = "/etc/passwd"
         if geteuid() == 0 {
             path = folder.file("identity.pem", knownKey)
@@ -212,7 +212,7 @@ private let knownKey = """
         #expect(peers == [kept, kept, kept, kept])
     }
 
-    /// The error that loading the file at `path` ends with, once it has been seen to be of the identity's stage.
+    /// The error with which loading the file at `path` ends. Checks its stage.
     private func refusal(of path: String, createIfMissing: Bool = true) -> NighError? {
         let error = #expect(throws: NighError.self) {
             try IdentityFile(path: path).load(createIfMissing: createIfMissing)
@@ -222,7 +222,7 @@ private let knownKey = """
     }
 }
 
-/// What a file may hold instead of an Ed25519 key, and what is to be said about it.
+/// Contents of a file that are no Ed25519 key, and the error for each.
 struct Unusable: CustomTestStringConvertible {
     let testDescription: String
     let content: String

@@ -2,14 +2,14 @@ import Testing
 
 @testable import NighCore
 
-/// The bytes that hexadecimal digits stand for.
+/// Decodes hexadecimal digits.
 private func bytes(_ digits: String) -> [UInt8] {
     let values = digits.map { UInt8($0.hexDigitValue!) }
     return stride(from: 0, to: values.count, by: 2).map { values[$0] << 4 | values[$0 + 1] }
 }
 
 @Suite struct IdentityTests {
-    /// The seeds and public keys of RFC 8032, section 7.1; the PeerIDs by the `openssl` and `base32` commands.
+    /// The seeds and public keys are those of RFC 8032, section 7.1. The `openssl` and `base32` commands computed the PeerIDs.
     @Test(arguments: [
         (
             seed: "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60",
@@ -50,7 +50,7 @@ private func bytes(_ digits: String) -> [UInt8] {
     @Test func aSeededIdentityIsTheSameInEveryRun() {
         #expect(Identity.ephemeral(seed: 7) == Identity.ephemeral(seed: 7))
         #expect(Identity.ephemeral(seed: 7) != Identity.ephemeral(seed: 8))
-        // Written down once, so that tests which print PeerIDs mean the same peers next year.
+        // Fixed, so that tests that print PeerIDs mean the same peers in the future.
         let known = Identity.ephemeral(seed: 1).peerID.description
         #expect(known == "ct6ox7n3gtk7sav6qwuepg6keydyxie3wympqtdmtaruxjodza7a")
     }

@@ -1,4 +1,4 @@
-/// Keys of other kinds and forms, made by the `openssl` command for these tests and used nowhere else.
+/// Keys of other kinds and forms, made with the `openssl` command for these tests and used nowhere else.
 enum Keys {
     static let ellipticCurve = """
         -----BEGIN PRIVATE KEY-----

@@ -3,7 +3,7 @@ import Testing
 
 @testable import NighCore
 
-/// The name that a user has chosen for good.
+/// Tests the file with the display name that a user has chosen.
 @Suite struct NameFileTests {
     private let folder = TemporaryFolder()
 

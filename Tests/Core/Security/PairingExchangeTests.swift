@@ -39,13 +39,13 @@ import Testing
 
     private static func value(_ bytes: [UInt8]) -> PairingValue { PairingValue(bytes)! }
 
-    /// The first message, which the asking side must have.
+    /// The first message, which the asking side must send.
     private func begin(_ exchange: inout PairingExchange) throws -> PairingMessage {
         let message = exchange.begin()
         return try #require(message)
     }
 
-    /// Runs both until the digits are shown; the code of each.
+    /// Runs both sides until they show the digits; returns the code of each.
     private func compare(_ one: inout PairingExchange, _ two: inout PairingExchange) throws -> [PairingCode] {
         let commitment = try begin(&one)
         guard case .send(let nonce) = try two.receive(commitment),
@@ -155,7 +155,7 @@ import Testing
         }
         #expect(try smaller.receive(reveal) == .showCode(code, send: nil))
         #expect(greater.role == .asking && smaller.role == .asked)
-        // Once, and not again.
+        // Only once, and not again.
         var insistent = PairingExchange(
             role: .asking, own: Self.asked, other: Self.asking, keyingMaterial: Self.secret(Self.exporter))
         _ = insistent.begin()
@@ -163,7 +163,7 @@ import Testing
         #expect(throws: Violation.self) { try insistent.receive(second) }
     }
 
-    // MARK: A man in the middle
+    // MARK: An attacker in the middle
 
     @Test func everythingThatIsBoundChangesTheDigits() throws {
         let eve = PeerID.numbered(9)
@@ -199,8 +199,8 @@ import Testing
         #expect(codes.contains { $0.digits == "209706" }, "the other connection's, as the page has it")
     }
 
-    /// A relay with a key and a TLS connection on either side, that does all a relay can without breaking a rule: it is asked by
-    /// one, and asks the other.
+    /// A relay with a key of its own and a TLS connection on each side. It does everything that a relay can do without
+    /// breaking a rule: one side asks it, and it asks the other.
     private struct Relay {
         static let id = PeerID.numbered(1_000_003)
         var one = PairingExchangeTests.askingSide(other: id, nonce: nil)
@@ -222,7 +222,7 @@ import Testing
             let second = try compare(&relay.towardsTwo, &relay.two)
             if first.first == second.last { same += 1 }
         }
-        // Five of ten thousand runs of this test would see one.
+        // About five of ten thousand runs of this test have one such coincidence.
         #expect(same <= 1)
     }
 
@@ -252,7 +252,7 @@ import Testing
         #expect(
             Violation.brokenCommitment.asCause
                 == .protocolViolation("the revealed pairing nonce is not the one that was committed to"))
-        // Nothing wrong with the honest one.
+        // The honest value is accepted.
         #expect(throws: Never.self) { try two.receive(.reveal(Self.value(Self.askingNonce))) }
     }
 
@@ -263,7 +263,7 @@ import Testing
         .commitment(anyValue), .nonce(anyValue), .reveal(anyValue), .confirmed, .refused(.declined),
     ]
 
-    /// Every phase, how it is reached, and what may come in it.
+    /// Every phase: how it is reached, and which messages it allows.
     private func phases() throws -> [(name: String, exchange: PairingExchange, allowed: [String])] {
         var (one, two) = (Self.askingSide(), Self.askedSide())
         var phases: [(name: String, exchange: PairingExchange, allowed: [String])] = [
@@ -272,7 +272,7 @@ import Testing
         let commitment = try begin(&one)
         _ = try two.receive(commitment)
         phases.append(("asking, committed", one, ["refused", "nonce", "commitment"]))
-        // A reveal too, but not of this value.
+        // A reveal is allowed too, but only of the committed value.
         phases.append(("asked, nonce sent", two, ["refused"]))
         _ = try one.receive(.nonce(Self.value(Self.askedNonce)))
         _ = try two.receive(.reveal(Self.value(Self.askingNonce)))
@@ -327,7 +327,7 @@ import Testing
             #expect(here.isOver)
             #expect(here.refuse(reason) == nil)
             #expect(here.confirm() == .nothing)
-            // What the other side had sent already means nothing any more.
+            // A message that the other side had already sent no longer has a meaning.
             #expect(try here.receive(.confirmed) == .nothing)
             #expect(try there.receive(.refused(reason)) == .refused(reason), "\(name)")
             #expect(there.isOver)

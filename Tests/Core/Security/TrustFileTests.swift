@@ -14,7 +14,7 @@ import Testing
 
     private func store() throws -> TrustStore { try TrustStore(file: TrustFile(path: path)) { Self.day } }
 
-    // MARK: What a person finds in it
+    // MARK: The text
 
     @Test func itIsTextThatExplainsItself() throws {
         let store = try store()
@@ -80,14 +80,14 @@ import Testing
 
     @Test func theLargestStoreFitsIntoTheFile() throws {
         let store = try store()
-        // The name whose written form is longest.
+        // The name with the longest written form.
         let name = DisplayName(exactly: String(repeating: "\u{202E}", count: 21))!
         for number in 0..<TrustBook.maximumCount { store.pair(.numbered(number), name: name) }
         try store.save()
         #expect(try self.store().peers.count == TrustBook.maximumCount)
     }
 
-    // MARK: What is refused
+    // MARK: Refusals
 
     @Test(arguments: DamagedLine.all)
     func aDamagedLineIsNamedAndKept(line: DamagedLine) throws {
@@ -205,7 +205,7 @@ import Testing
     }
 
     @Test func aFileOfSomebodyElseIsRefused() {
-        // Only root can give a file away; everybody else has /etc/passwd, which is root's.
+        // Only root can give a file away. Other users take /etc/passwd, which belongs to root.
         var path = "/etc/passwd"
         if geteuid() == 0 {
             path = folder.file("peers", "nigh-peers 1\n")
@@ -219,7 +219,7 @@ import Testing
         #expect(refusal(try store()).contains("it is no regular file"))
     }
 
-    /// The error's sentence, once it has been seen to be of the right stage.
+    /// The sentence of the error. Checks the error's stage.
     private func refusal(_ body: @autoclosure () throws -> some Any) -> String {
         let error = #expect(throws: NighError.self) { try body() }
         #expect(error?.stage == .trusting)
@@ -227,7 +227,7 @@ import Testing
     }
 }
 
-/// What may go wrong in a line, and what is to be said about it.
+/// What can be wrong in a line, and the error for it.
 struct DamagedLine: CustomTestStringConvertible {
     let text: String
     let why: String
@@ -267,7 +267,7 @@ struct DamagedLine: CustomTestStringConvertible {
 }
 
 extension PeerID {
-    /// A PeerID that nobody has, another one for each number.
+    /// A PeerID that nobody has, a different one for each number.
     static func numbered(_ number: Int) -> PeerID {
         PeerID(bytes: (0..<32).map { UInt8(truncatingIfNeeded: number >> (8 * ($0 % 4))) })!
     }

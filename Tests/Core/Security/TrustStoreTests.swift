@@ -12,7 +12,7 @@ import Testing
     private let bob = PeerID.numbered(2)
     private let eve = PeerID.numbered(3)
 
-    /// A day that a test can turn over.
+    /// A calendar whose day the test can change.
     private final class Calendar: Sendable {
         private let day: Guarded<String>
         init(_ day: String) { self.day = Guarded(day) }
@@ -22,7 +22,7 @@ import Testing
 
     private func name(_ text: String) -> DisplayName { DisplayName(exactly: text)! }
 
-    // MARK: What is known
+    // MARK: Known peers
 
     @Test func nobodyIsKnownAtFirst() {
         let store = TrustStore.ephemeral()
@@ -101,7 +101,7 @@ import Testing
         calendar.turn(to: "2026-12-31")
         store.pair(ada, name: name("Ada"))
         #expect(store.peers.map { "\($0.since) \($0.lastSeen)" } == ["2026-11-22 2026-12-31"])
-        // A clock that was set back.
+        // As if the clock was set back.
         calendar.turn(to: "2001-01-01")
         store.remember(ada, name: name("Ada L"))
         #expect(store.peers.map { "\($0.since) \($0.lastSeen)" } == ["2026-11-22 2026-12-31"])
@@ -194,7 +194,7 @@ import Testing
         #expect(try one.reload(ifStillAt: first) == nil)
         #expect(one.isPaired(ada) && one.isPaired(bob))
         #expect(try one.reload(ifStillAt: nil) == nil, "what was read is not read again")
-        // As an editor does it: away with the old file, half of the new one, all of it.
+        // As an editor saves: the old file is gone, then half of the new one is there, then all of it.
         let lines = TemporaryFolder.text(of: path).split(separator: "\n")
         #expect(unlink(path) == 0)
         let gone = try one.reload(ifStillAt: nil)
@@ -217,7 +217,7 @@ import Testing
         first.forget(bob)
         first.forget(eve)
         try first.save()
-        // The other knows nothing of that yet, and meets one of them again.
+        // The other store does not know that yet, and meets one of them again.
         calendar.turn(to: "2026-11-22")
         other.remember(ada, name: name("Ada"))
         other.pair(eve, name: name("Eve"))
@@ -315,14 +315,14 @@ import Testing
                 == true)
         #expect(store.needsSaving)
         #expect(try TrustStore(path: path).peers.count == 1)
-        // What other tests start at this moment may have the descriptor for a while.
+        // A process that another test starts at this moment may hold the descriptor for a while.
         #expect(flock(lock, LOCK_UN) == 0)
         close(lock)
         try store.save()
         #expect(try TrustStore(path: path).peers.count == 2)
     }
 
-    /// As a process has it that another thread of the program starts, until it runs its own program.
+    /// As when another thread of the program starts a process, which holds the descriptor until its `exec`.
     @Test func aLockIsLetGoOfAlsoWhereSomebodyElseHasItsDescriptor() throws {
         let lock = folder.path + "/nigh/.peers.lock"
         let file = TrustFile(path: path, patience: .milliseconds(5))
@@ -350,7 +350,7 @@ import Testing
         store.pair(ada, name: name("Ada"))
         try store.save()
         let old = TemporaryFolder.text(of: path)
-        // The system ends the process in the middle of its draft.
+        // The system ends the process in the middle of writing its draft.
         await #expect(processExitsWith: .signal(SIGXFSZ)) { [path = path as String] in
             signal(SIGXFSZ, SIG_DFL)
             var signals = sigset_t()

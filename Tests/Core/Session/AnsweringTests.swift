@@ -2,7 +2,7 @@ import Testing
 
 @testable import NighCore
 
-/// What a session answers, when, and in which order, as somebody sees it who reads its bytes.
+/// Tests what a session answers, when, and in which order, as a peer sees it that reads the bytes.
 @Suite struct AnsweringTests {
     private let ping: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8]
 

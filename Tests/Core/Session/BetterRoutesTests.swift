@@ -4,7 +4,7 @@ import Testing
 
 @testable import NighCore
 
-/// A conversation goes on over the route that is left, and returns to a better one once that is back.
+/// Tests that a conversation continues over the remaining route, and returns to a better one once that works again.
 @Suite struct BetterRoutesTests {
     private let place = TwoWays()
 
@@ -15,7 +15,7 @@ import Testing
         }
     }
 
-    /// Two over the slow way, because the fast one is down.
+    /// Two members that are connected over the slow transport, because the fast one is down.
     private func pairOverSlow(
         plan: FaultPlan = .none, slowPlan: FaultPlan = .none,
         adjust: (inout SessionConfiguration) -> Void = { _ in }
@@ -28,7 +28,7 @@ import Testing
         return (first, second)
     }
 
-    /// Sends numbered messages both ways, one pair a millisecond, while `time` passes.
+    /// Sends numbered messages in both directions, one pair every millisecond.
     private func talk(
         _ first: TwoWays.Member, _ second: TwoWays.Member, _ numbers: Range<Int>
     ) throws {
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    /// What came on the old link while it was held is delivered as soon as the move has failed, not with the next bytes.
+    /// What arrived on the old link while it was held is delivered as soon as the move has failed, not with the next bytes.
     @Test func whatCameDuringAMoveThatFailsIsDeliveredAtItsEnd() throws {
         let (first, second) = try pairOverSlow()
         let driver = first.session.driver
@@ -169,7 +169,7 @@ import Testing
         expectSound(first, second)
     }
 
-    /// Two over the slow way, of whom one has just asked to move to the fast one.
+    /// Two members on the slow transport, one of which has just asked to move to the fast one.
     private func pairThatMoves(
         slowPlan: FaultPlan = .none, adjust: (inout SessionConfiguration) -> Void = { _ in }
     ) throws -> (mover: TwoWays.Member, other: TwoWays.Member) {
@@ -190,7 +190,7 @@ import Testing
     @Test func anAnswerThatNeverComesHoldsTheConversationForTwoSecondsAtMost() throws {
         let (mover, other) = try pairThatMoves()
         let (first, second) = (mover, other)
-        // The request is on its way, and nothing comes of it.
+        // The request is on its way, and gets no answer.
         for member in [first, second] { member.fast.block() }
         try other.session.trySend(Array("waits".utf8), to: mover.id)
         try mover.session.trySend(Array("goes".utf8), to: other.id)
@@ -290,7 +290,7 @@ import Testing
     @Test func aLargeMessageThatIsUnderWayArrivesOnceAndWhole() throws {
         var slowPlan = FaultPlan()
         slowPlan.bytesPerSecond = 1 << 20
-        // Pieces keep coming on the slow link while the request to move is under way.
+        // Pieces keep arriving on the slow link while the request to move is in progress.
         var plan = FaultPlan()
         plan.delay = .milliseconds(20)
         let (first, second) = try pairOverSlow(plan: plan, slowPlan: slowPlan) {
@@ -348,7 +348,7 @@ import Testing
 
     enum Asking: CaseIterable { case mover, other, both }
 
-    /// What was said of it on the link that is left is not read any more.
+    /// Pairing messages on the link that is left are no longer read.
     @Test(arguments: Asking.allCases) func aPairingBegunWhileMovingGoesOnOverTheBetterWay(
         asking: Asking
     ) throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import NighCore
 
-/// Sessions on real threads: what the virtual loop cannot show.
+/// Tests sessions on real threads: what the virtual loop cannot show.
 @Suite struct ConcurrencyTests {
     private func connectedPair(
         adjust: (inout SessionConfiguration) -> Void = { _ in }
@@ -35,8 +35,8 @@ import Testing
         return (first, second)
     }
 
-    /// A pair in which the first sends until it has to wait, for ever, since nobody reads; the task's value says what
-    /// ended that.
+    /// A pair whose first session sends until it has to wait, forever, because nobody reads. The value of the task
+    /// is the error that ended the wait.
     private func pairWithAWaitingSender() async throws -> (Session, Session, Task<NighError?, Never>) {
         let (puma, lynx) = try await connectedPair {
             $0.limits.sendBuffer = 32 << 10

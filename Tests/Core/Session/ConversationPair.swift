@@ -2,17 +2,17 @@ import Testing
 
 @testable import NighCore
 
-/// Two ends of a conversation joined by a wire that tests cut as they like; no link machine, no session.
+/// Two ends of a conversation, joined by a wire that tests can cut anywhere. Without link machines or sessions.
 final class ConversationPair {
     final class End {
         let conversation: Conversation
         var pool = ChunkPool(chunkSize: 4_096, keepAtMost: 8)
         var header = ControlWriter()
         var decoder: FrameDecoder
-        /// What was gathered and has not been read at the other end.
+        /// What was gathered and not yet read at the other end.
         var wire = ByteQueue()
         var received: [Lane: [[UInt8]]] = [.main: [], .bulk: []]
-        /// The order in which messages came, of both lanes.
+        /// The lanes and lengths of the received messages, in the order of arrival.
         var order: [(lane: Lane, count: Int)] = []
         let limits: SessionLimits
 
@@ -45,7 +45,7 @@ final class ConversationPair {
         second = End(limits, peer: Frames.hello(seed: 1, maximumFrame: limits.frame))
     }
 
-    /// A new link: what was under way on the old one is lost.
+    /// Starts a new link. What was in transit on the old one is lost.
     func startLink() throws {
         for end in [first, second] {
             end.wire.removeAll()
@@ -56,7 +56,7 @@ final class ConversationPair {
         try second.conversation.startLink(peerStanding: standings.0, pool: &second.pool)
     }
 
-    /// Brings at most `count` bytes of what `sender` gathered to `receiver`, and reads them there.
+    /// Delivers at most `count` bytes of what `sender` gathered to `receiver`, which reads them.
     func deliver(from sender: End, to receiver: End, atMost count: Int = .max) throws {
         var left = count
         while left > 0, let slice = sender.wire.popFirst(atMost: left) {
@@ -88,7 +88,7 @@ final class ConversationPair {
         end.order.append((lane, bytes.count))
     }
 
-    /// Tells `sender` where `receiver` stands.
+    /// Tells `sender` the standing of `receiver`.
     func acknowledge(from receiver: End, to sender: End) throws {
         _ = try sender.conversation.apply(receiver.conversation.takeStanding(), pool: &sender.pool)
     }

@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    /// A sender may have room for a quarter of the window and no more: it must not wait until the time is up.
+    /// A sender may have room for a quarter of the window and no more, so the receiver must not wait for its timer.
     @Test func aQuarterOfTheWindowIsAcknowledgedAtOnce() throws {
         let pair = ConversationPair { $0.receiveWindow = 4_000 }
         try pair.startLink()
@@ -66,7 +66,7 @@ import Testing
         #expect(pair.second.conversation.shouldAcknowledgeNow)
     }
 
-    /// The same for a large message: its last piece may be small.
+    /// The same holds for a large message, whose last piece may be small.
     @Test func aMessageOfAQuarterOfTheWindowIsAcknowledgedWithItsLastPiece() throws {
         for (size, isAtOnce) in [(10_000, true), (9_999, false)] {
             let pair = ConversationPair {
@@ -92,7 +92,7 @@ import Testing
         try pair.startLink()
         try pair.first.send([UInt8](repeating: 1, count: 1 << 20), on: .bulk)
         pair.first.gather(budget: 40_000)
-        // Moves come while the file is under way: each leaves before any more of the file than one turn's share.
+        // Moves are sent while the file is in transit. Each leaves before more of the file than one turn's share.
         for move in 0..<50 {
             try pair.first.send([UInt8(move)], on: .main)
             let before = pair.first.wire.byteCount
@@ -156,10 +156,10 @@ import Testing
             try pair.deliver(from: pair.first, to: pair.second)
             let fresh = pair.second.order.count - before
             reader.becameUnread(fresh * 1_004)
-            // Whatever is acknowledged while nothing is read makes no room.
+            // An acknowledgement makes no room while nothing is read.
             try pair.acknowledge(from: pair.second, to: pair.first)
             #expect(reader.unread <= window + 8_192 + 8)
-            // Then the program reads all of it, a message at a time.
+            // Then the program reads everything, one message at a time.
             var mustTell = false
             for _ in 0..<fresh {
                 reader.becameRead(1_004)
@@ -252,7 +252,7 @@ import Testing
                     try pair.first.conversation.apply(less, pool: &pair.first.pool)
                 }
             }
-            // Each link counts anew.
+            // Each link counts from the beginning.
             try pair.startLink()
         }
     }

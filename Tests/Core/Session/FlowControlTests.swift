@@ -4,9 +4,9 @@ import Testing
 
 @testable import NighCore
 
-/// Flow control as two whole sessions see it.
+/// Tests flow control with two whole sessions.
 @Suite struct FlowControlTests {
-    /// Both directions of a new conversation take a whole window at once, whoever invited.
+    /// Both directions of a new conversation accept a whole window at once, whichever side invited.
     @Test(arguments: [true, false])
     func theFirstBurstMayFillTheWindow(inviterSends: Bool) throws {
         let place = Neighbourhood()
@@ -21,7 +21,7 @@ import Testing
         #expect(second.state(of: first.id) == .connected)
     }
 
-    /// A reader that comes late gets everything, on either lane, and the sender is held up meanwhile.
+    /// A reader that comes late gets everything, on either lane, and the sender is blocked meanwhile.
     @Test(arguments: Lane.allCases)
     func aLateReaderGetsEverything(lane: Lane) throws {
         let place = Neighbourhood()
@@ -51,7 +51,7 @@ import Testing
         #expect(read == sent)
     }
 
-    /// Both sides must count a message in pieces alike to the byte: what one forgets, the other never gets back.
+    /// Both sides must count a message in pieces exactly alike. Room that one side forgets never comes back to the other.
     @Test func piecesNeverUseTheWindowUp() throws {
         let place = Neighbourhood()
         let (first, second) = try place.pair { $0.limits.receiveWindow = 16 << 10 }

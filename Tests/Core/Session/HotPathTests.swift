@@ -4,10 +4,10 @@ import Testing
 
 @testable import NighCore
 
-/// What the figures rest on: how often a pipe is written to, and where bytes are copied. What is taken from the heap is
-/// counted by `make allocations`.
+/// Tests what the performance figures rely on: how often a pipe is written to, and where bytes are copied. `make
+/// allocations` counts heap allocations.
 @Suite struct HotPathTests {
-    /// Two connected sessions, and the pipe between them as each sees it.
+    /// Two connected sessions, and the pipe between them as each side sees it.
     final class Pair: @unchecked Sendable {
         // Confined to the test's thread, which is the virtual loop's.
         let loop = VirtualEventLoop()
@@ -15,12 +15,12 @@ import Testing
         private(set) var second: Session!
         private(set) var firstPipe: WatchedPipe!
         private(set) var secondPipe: WatchedPipe!
-        /// What the second session's handler does.
+        /// Called with each message of the second session.
         var onMessage: (RawSpan) -> Void = { _ in }
 
         private let security: SessionSecurity
 
-        /// Without encryption the pipe shows what the session does with the bytes themselves.
+        /// Without encryption, the pipe shows what the session itself does with the bytes.
         init(security: SessionSecurity = .none) throws {
             self.security = security
             let hub = MemoryHub()
@@ -107,7 +107,7 @@ import Testing
             handled += 1
             #expect(throws: Never.self) { try pair.second.trySend(self.message, to: pair.first.id) }
         }
-        // More than one of the chunks they are encoded into holds, so that they come in several slices.
+        // More than one of the encoding chunks holds, so that the messages arrive in several slices.
         for _ in 0..<1_500 { try pair.first.trySend(message, to: pair.second.id) }
         try pair.loop.runQueued()
         #expect(handled == 1_500)

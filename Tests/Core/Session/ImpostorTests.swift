@@ -4,13 +4,13 @@ import Testing
 
 @testable import NighCore
 
-/// Whoever announces another's PeerID, or listens at its address, does not keep the two from meeting.
+/// A peer that announces another's PeerID, or listens at its address, cannot keep two peers from meeting.
 @Suite struct ImpostorTests {
     private let place = Neighbourhood()
 
     private static let route = TransportAddress(scheme: "memory", value: "route")
 
-    /// A guest that sees `host` along one route, which stands for `places` and is dialled at the first.
+    /// A guest that sees `host` at one route. The route stands for `places`, and a dial of it goes to the first of them.
     private func guest(
         seeing host: PeerID, at places: @escaping () -> [TransportAddress],
         adjust: (inout SessionConfiguration) -> Void = { _ in }
@@ -31,7 +31,7 @@ import Testing
         return guest
     }
 
-    /// One that announces `peer`, or listens only.
+    /// An impostor that announces `peer`, or only listens.
     private func impostor(
         _ manner: Impostor.Manner, at name: String = "impostor", announcing peer: PeerID? = nil
     ) -> Impostor {
@@ -121,7 +121,7 @@ import Testing
         #expect(guest.state(of: host.id) == .available)
     }
 
-    /// The honest place of a slow link is not called a second time while its handshake goes on.
+    /// The honest peer on a slow link is not dialled a second time while its handshake is in progress.
     @Test func whoIsSlowIsDialledOnce() throws {
         var plan = FaultPlan()
         plan.delay = .milliseconds(1_500)
@@ -159,7 +159,7 @@ import Testing
         #expect(guest.codes.count == 1 && host.codes.count == 1)
     }
 
-    /// What was taken back is over: the machine keeps nothing of a race.
+    /// After an invitation is cancelled, the machine keeps nothing of its race.
     @Test func anInvitationTakenBackClosesEveryPipe() throws {
         let impostors = impostors(20, .silent)
         let host = place.join("Host", role: .server)
@@ -174,7 +174,7 @@ import Testing
         #expect(machine.races.isEmpty && machine.dials.isEmpty && machine.links.isEmpty)
     }
 
-    /// It was found past an impostor once, which costs time; the next link needs none.
+    /// Finding the peer past an impostor takes time once. The next link needs none.
     @Test func whereThePeerHasProvenItselfIsDialledFirst() throws {
         let impostor = impostor(.silent)
         let host = place.join("Host", role: .server)
@@ -187,7 +187,7 @@ import Testing
         #expect(guest.state(of: host.id) == .connected && impostor.opened == 1)
     }
 
-    /// Where it was, somebody else answers now.
+    /// At the peer's old address, an impostor answers now.
     @Test func aPlaceThatProvesNothingAnyMoreIsNoLongerFirst() throws {
         let first = place.join("Host", role: .server, seed: 77)
         var places = [first.address]
@@ -210,7 +210,7 @@ import Testing
         }
     }
 
-    /// One that holds a dial up does not keep the conversation from trying the honest route again.
+    /// An impostor that delays a dial does not keep the conversation from trying the honest route again.
     @Test func aConversationDoesNotWaitForASilentRouteBeforeItTriesTheOtherAgain() throws {
         let host = place.join("Host", role: .server, seed: 77)
         let guest = place.join("Guest", role: .client)

@@ -4,7 +4,7 @@ import Testing
 @testable import NighCore
 
 extension Inbox {
-    /// The next element, as a reader of the inbox gets it.
+    /// Returns the next element, as a reader of the inbox gets it.
     fileprivate nonisolated(nonsending) func next() async -> Element? {
         while true {
             if let element = poll() { return element }
@@ -14,7 +14,7 @@ extension Inbox {
 }
 
 @Suite struct InboxTests {
-    /// Lets other tasks run until `condition` holds; a bound instead of a hang.
+    /// Lets other tasks run until `condition` holds. Gives up at some point instead of hanging.
     private func settle(until condition: () -> Bool) async {
         for _ in 0..<100_000 where !condition() { await Task.yield() }
     }
@@ -98,7 +98,7 @@ extension Inbox {
         #expect(await inbox.next() == nil)
         #expect(inbox.hasReader)
 
-        // Neither does one that is cancelled take the first one's place from it.
+        // A cancelled second reader does not take the first one's place either.
         let second = Task { () -> Int? in
             while !Task.isCancelled { await Task.yield() }
             return await inbox.next()

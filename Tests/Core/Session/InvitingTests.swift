@@ -5,7 +5,7 @@ import Testing
 @testable import NighCore
 
 @Suite struct InvitingTests {
-    /// Where there was but one way, its error says more than one about ways would.
+    /// With only one route, its own error says more than an error about all routes.
     @Test func theErrorOfTheOnlyRouteIsTheErrorOfTheInvitation() throws {
         let place = Neighbourhood()
         let puma = place.join("Puma")
@@ -32,7 +32,7 @@ import Testing
         #expect(guest.session.inspection.links == 0 && host.session.inspection.links == 0)
     }
 
-    /// Two tasks wait for the same invitation; the one that gives up is told so at once, the other is connected.
+    /// Two tasks wait for the same invitation. The one that gives up is told so at once; the other is connected.
     @Test func whoGivesUpWaitingIsToldSoAndTheOtherStillWaits() throws {
         let place = Neighbourhood()
         let puma = place.join("Puma")
@@ -129,7 +129,7 @@ import Testing
         #expect(error.cause == .timedOut)
         let ended = lynx.events.contains { if case .invitationEnded = $0 { true } else { false } }
         #expect(ended)
-        // A late answer does no harm.
+        // A late answer has no effect.
         if let invitation = lynx.invitations.first { lynx.session.accept(invitation) }
         try place.run(.seconds(1))
         #expect(lynx.state(of: puma.id) == .available)
@@ -153,7 +153,7 @@ import Testing
         #expect(error.cause == .timedOut)
     }
 
-    /// Its loop may be the first to look at the clock all the same.
+    /// The invited side's loop may nonetheless be the first to notice the timeout.
     @Test func whoIsToldThatTheOtherSideGaveUpTimesOut() throws {
         let hub = MemoryHub()
         let loops = [VirtualEventLoop(), VirtualEventLoop()]
@@ -393,7 +393,7 @@ import Testing
 }
 
 extension PeerRecord {
-    /// What this session asks of the peer.
+    /// This session's request to the peer.
     fileprivate var ownInvitation: OwnInvitation? {
         if case .asking(let invitation) = phase { invitation } else { nil }
     }

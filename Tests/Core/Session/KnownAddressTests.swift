@@ -4,11 +4,11 @@ import Testing
 
 @testable import NighCore
 
-/// Addresses that a transport was given: the session finds out by itself who is there.
+/// Tests addresses that a transport was given: the session itself finds out who is there.
 @Suite struct KnownAddressTests {
     private static let table = TransportAddress(scheme: "memory", value: "table")
 
-    /// Somebody who finds nobody, and knows `addresses`.
+    /// A guest that finds nobody by discovery, and knows `addresses`.
     private func guest(
         in place: Neighbourhood, knowing addresses: [TransportAddress] = [table], role: SessionRole = .client,
         plan: FaultPlan = .none, adjust: (inout SessionConfiguration) -> Void = { _ in }
@@ -50,7 +50,7 @@ import Testing
         #expect(guest.outcomes == [.success(host.id)])
         #expect(guest.moves(of: host.id) == [.available, .connecting, .connected])
         #expect(failures(of: guest).isEmpty)
-        // Whom one talks to is not visited besides.
+        // A connected peer is not visited in addition.
         #expect(guest.statistics.dials == 2)
     }
 
@@ -134,7 +134,7 @@ import Testing
         #expect(guest.moves(of: host.id) == [.available])
         host.session.update(info: try DiscoveryInfo(["table": "open"]))
         try place.run(.seconds(60))
-        // A hello says nothing of what is advertised, and takes nothing of it away.
+        // A hello carries no discovery info, and does not remove any.
         #expect(guest.session.driver.machine.peers[host.id]?.info["table"] == "open")
         host.session.setAdvertising(false)
         try place.run(.seconds(60))
@@ -158,7 +158,7 @@ import Testing
         guest.session.invite(second.id) { guest.outcomes.append($0) }
         try place.run(.seconds(1))
         #expect(guest.outcomes == [.success(second.id)])
-        // Whoever one has just talked to is looked for at once.
+        // A peer whose conversation has just ended is looked for at once.
         second.session.close {}
         try place.run(.milliseconds(100))
         #expect(guest.moves(of: second.id).suffix(3) == [.disconnected, .available, .unavailable])
@@ -189,7 +189,7 @@ import Testing
         try place.run(.seconds(1))
         first.session.close {}
         let second = host(in: place, seed: 78)
-        // The old one is believed to be there still, until it is invited.
+        // The old peer still counts as there until it is invited.
         guest.session.invite(first.id) { guest.outcomes.append($0) }
         try place.run(.seconds(1))
         guard case .failure(let error)? = guest.outcomes.first else {

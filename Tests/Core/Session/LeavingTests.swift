@@ -43,7 +43,7 @@ import Testing
         #expect(lynx.state(of: puma.id) == .available)
     }
 
-    /// The other side may take 100 ms for an acknowledgement by itself; who leaves asks for it.
+    /// By itself, the other side may delay an acknowledgement by 100 ms. The side that leaves asks for it.
     @Test func leavingDoesNotWaitForAnAcknowledgementThatTakesItsTime() throws {
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair()
@@ -55,7 +55,7 @@ import Testing
         #expect(lynx.texts == ["last words"])
     }
 
-    /// How long `puma` takes to close, with `goodbye` of 200 ms and `linger` of 100 ms.
+    /// The time that `puma` takes to close, with `goodbye` of 200 ms and `linger` of 100 ms.
     private func closingTime(
         _ security: SessionSecurity, sending count: Int = 0,
         stalling: (SessionProbe, SessionProbe) -> Void
@@ -81,7 +81,7 @@ import Testing
     func goodbyeHeldUp(security: SessionSecurity) throws {
         let idle = try closingTime(security) { puma, _ in puma.faults.stall(.all, .outgoing) }
         #expect(idle == .milliseconds(200))
-        // First the messages have the time they have anyway.
+        // The messages first get the time that they have in any case.
         let busy = try closingTime(security, sending: 10) { puma, _ in puma.faults.stall(.all, .outgoing) }
         #expect(busy == .milliseconds(300))
     }
@@ -170,7 +170,7 @@ import Testing
         #expect(error.cause == .closed)
     }
 
-    /// Whoever of the three has the least PeerID, and though nothing is to be said to the one that is lost.
+    /// Works in every order of the three PeerIDs, and although the peer that lost its link cannot be told anything.
     @Test(arguments: 0..<3) func closingAnswersWhoeverAskedAndWhoeverWasAsked(turn: Int) throws {
         let place = Neighbourhood()
         let puma = place.join("Puma", accepting: false)

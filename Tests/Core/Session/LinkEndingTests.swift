@@ -2,9 +2,9 @@ import Testing
 
 @testable import NighCore
 
-/// What is over when a link ends: the link, the request on it, or the conversation.
+/// Tests what ends with a link: the link itself, the request on it, or the conversation.
 @Suite struct LinkEndingTests {
-    /// Keeps how links have ended.
+    /// Keeps how links ended.
     ///
     /// `@unchecked Sendable`: everything happens on the one virtual loop.
     private final class Witness: LinkObserver, @unchecked Sendable {
@@ -62,7 +62,7 @@ import Testing
         #expect(close.type == FrameType.close.rawValue && close.payload.prefix(2) == [0, 1])
     }
 
-    /// Of known codes and of later ones what they end, and of which range a later one is.
+    /// Close codes by what they end: known ones, and later ones, whose range says it.
     private static let link: [UInt16] =
         [2, 3, 4, 6, 10, 12, 13, 15, 17, 18, 19, 0xFF, 0x0100, 0x01FF, 0x0400, 0xFFFE]
     private static let request: [UInt16] = [5, 7, 8, 9, 14, 0x0200, 0x0277, 0x02FF]

@@ -3,9 +3,9 @@ import Testing
 
 @testable import NighCore
 
-/// What an observer of a session's links is told.
+/// Tests what an observer of a session's links is told.
 @Suite struct LinkObserverTests {
-    /// Keeps what it is told.
+    /// Keeps everything that it is told.
     ///
     /// `@unchecked Sendable`: everything happens on the one virtual loop.
     private final class Witness: LinkObserver, @unchecked Sendable {

@@ -4,9 +4,9 @@ import Testing
 
 @testable import NighCore
 
-/// What goes wrong only when sessions meet more than once.
+/// Tests what goes wrong only when sessions meet more than once.
 @Suite struct LongLivedTests {
-    /// The guest finds nobody and forgets the host each time; a host in the role of `peer` remembers the guest.
+    /// The guest does not browse, and forgets the host each time. A host with the role `peer` remembers the guest.
     @Test(arguments: [SessionRole.server, .peer]) func aPeerForgottenInBetweenCanInviteAgain(
         role: SessionRole
     ) throws {
@@ -44,7 +44,7 @@ import Testing
         #expect(unread > window / 2)
         #expect(unread <= window + 16_384)
 
-        // Once it is read there is room again.
+        // Once everything is read, there is room again.
         try place.run(.seconds(1))
         writer.session.invite(reader.id) { _ in }
         try place.run(.seconds(1))
@@ -53,7 +53,7 @@ import Testing
         #expect(reader.session.messages.poll()?.bytes == Array("again".utf8))
     }
 
-    /// A transfer now and then must not cost its memory for ever.
+    /// An occasional transfer must not keep its memory forever.
     @Test func theMemoryOfALargeMessageIsGivenUpWhenNoneHasFollowed() throws {
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair()
@@ -65,7 +65,7 @@ import Testing
         #expect(chunks.map(\.extent.count) == [0, 0])
     }
 
-    /// A session that closes waits for the last bytes of pipes; until then those that are done are of no interest.
+    /// A closed pipe is kept only until it has sent its last bytes, because a session that closes waits for them.
     @Test func aPipeThatHasSentItsLastIsLetGo() throws {
         let place = Neighbourhood()
         var plan = FaultPlan.none
@@ -190,7 +190,7 @@ import Testing
             try #require(host.session.driver.machine.peers.keys.filter { $0 == id }.count == 1)
             try #require(host.session.connectedPeers == [id])
             try #require(host.session.driver.machine.links.count == 1, "life \(life)")
-            // Killed: no goodbye gets out any more, whatever the process still tries.
+            // Killed: no goodbye leaves any more, whatever the process still tries.
             guest.faults.block()
             if life % 2 == 0 { guest.faults.cut() }
             guest.session.close {}

@@ -4,7 +4,7 @@ import Testing
 
 @testable import NighCore
 
-/// How runs of messages that came together are read one by one, and when what was read is told.
+/// Tests how runs of messages that arrived together are read one by one, and when the reading is reported.
 @Suite struct MessageInboxTests {
     private let loop = VirtualEventLoop()
     private let peer = Frames.hello().peer
@@ -29,7 +29,7 @@ import Testing
         MessageInbox(receiveWindow: window, owner: peer, attention: attention)
     }
 
-    /// Frames one behind the other, somewhere in a chunk.
+    /// A run of frames, one behind the other, somewhere in a chunk.
     private func frames(_ messages: [(FrameType, [UInt8])]) -> UnreadRun {
         let chunk = Chunk(capacity: 1 << 20)
         _ = chunk.claim(7)
@@ -45,7 +45,7 @@ import Testing
         frames(range.map { (.message, [UInt8](repeating: $0, count: size)) })
     }
 
-    /// Lets other tasks run until `condition` holds; a bound instead of a hang.
+    /// Lets other tasks run until `condition` holds. Gives up at some point instead of hanging.
     private func settle(until condition: () -> Bool) async {
         for _ in 0..<100_000 where !condition() { await Task.yield() }
     }
@@ -108,7 +108,7 @@ import Testing
         for _ in 0..<15 { _ = inbox.poll() }
         try loop.runQueued()
         #expect(woken.value.load(ordering: .relaxed) == 0)
-        // A quarter is sixteen messages, and what is read may be counted four later.
+        // A quarter is 16 messages. A message that was read may be counted up to four messages later.
         for _ in 15..<20 { _ = inbox.poll() }
         try loop.runQueued()
         #expect(woken.value.load(ordering: .relaxed) == 1)
@@ -143,7 +143,7 @@ import Testing
         let inbox = inbox()
         inbox.append(numbers(0..<3))
         #expect(inbox.poll()?.bytes == [0])
-        // The run is not in the queue any more.
+        // The run is no longer in the queue.
         #expect(await inbox.next()?.bytes == [1])
         #expect(await inbox.next()?.bytes == [2])
         let reader = Task { await inbox.next() }
@@ -236,7 +236,7 @@ import Testing
 }
 
 extension MessageInbox {
-    /// As the program reads.
+    /// Reads as the program does.
     nonisolated(nonsending) fileprivate func next() async -> Message? {
         await MessageSequence(inbox: self).next()
     }

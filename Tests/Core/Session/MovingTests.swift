@@ -4,16 +4,16 @@ import Testing
 
 @testable import NighCore
 
-/// How long a conversation takes to go on over another link, and with what it begins there.
+/// Tests how long a conversation takes to continue on another link, and what it sends there first.
 @Suite struct MovingTests {
     private let place = Neighbourhood()
     private let oneWay = Duration.milliseconds(100)
 
-    /// Two that are connected over lines on which everything takes a tenth of a second.
+    /// Two connected sessions with a delay of 100 ms in each direction.
     private func pair() throws -> (first: Neighbourhood.Member, second: Neighbourhood.Member) {
         var plan = FaultPlan.none
         plan.delay = oneWay
-        // Only one of the two delays: what passes both would take twice as long.
+        // Only one of the two delays, because what passes both would take twice as long.
         let first = place.join("first", plan: plan)
         let second = place.join("second")
         try place.run(.seconds(1))
@@ -23,7 +23,7 @@ import Testing
         return (first, second)
     }
 
-    /// Milliseconds until the condition holds.
+    /// The milliseconds until the condition holds.
     private func time(until condition: () -> Bool) throws -> Int {
         for elapsed in 0..<5_000 {
             if condition() { return elapsed }
@@ -43,7 +43,7 @@ import Testing
         let moved = try time { first.state(of: second.id) != .connected }
         #expect(moved <= 1)
         let elapsed = try time { first.state(of: second.id) == .connected }
-        // Hello of TLS there, its answer back; proof, hello and request there, acceptance back.
+        // The TLS hello there and its answer back; then proof, hello and request there, and the acceptance back.
         #expect((395...420).contains(elapsed), "\(elapsed) ms")
         #expect(first.session.inconsistencies.isEmpty && second.session.inconsistencies.isEmpty)
     }

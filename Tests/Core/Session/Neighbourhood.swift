@@ -4,7 +4,7 @@ import Testing
 
 @testable import NighCore
 
-/// Sessions on one virtual loop and one hub, and everything their handlers were told.
+/// Sessions on one virtual loop and one hub, with everything that their handlers were told.
 final class Neighbourhood {
     let loop = VirtualEventLoop()
     let hub = MemoryHub()
@@ -12,7 +12,7 @@ final class Neighbourhood {
 
     typealias Member = SessionProbe
 
-    /// A new session, started. By default it accepts every invitation.
+    /// Starts a new session. By default, it accepts every invitation.
     func join(
         _ name: String, role: SessionRole = .peer, seed: UInt64? = nil, reading: Member.Reading = .handler,
         accepting: Bool = true, trust: TrustStore = .ephemeral(), plan: FaultPlan = .none,
@@ -39,7 +39,7 @@ final class Neighbourhood {
 
     func run(_ duration: Duration) throws { try loop.run(for: duration) }
 
-    /// Two members that are connected; `first` invited.
+    /// Two connected members, of which `first` has invited.
     func pair(
         _ reading: Member.Reading = .handler, plan: FaultPlan = .none,
         adjust: (inout SessionConfiguration) -> Void = { _ in }
@@ -56,13 +56,13 @@ final class Neighbourhood {
 extension SessionProbe {
     fileprivate static func addressName(_ name: String, _ number: Int) -> String { "\(name)-\(number)" }
 
-    /// Where a member of a neighbourhood is found, also before it says so.
+    /// The address of a member, which is known even before the member reports it.
     var address: TransportAddress {
         TransportAddress(
             scheme: "memory", value: Self.addressName(session.configuration.name.description, number))
     }
 
-    /// To be read on the loop, where it is told at once.
+    /// The statistics. Must be read on the loop, where they are reported at once.
     var statistics: SessionStatistics {
         nonisolated(unsafe) var told = SessionStatistics()
         session.statistics { told = $0 }
@@ -79,13 +79,13 @@ extension SessionProbe {
         session.pair(other.id) { [weak self] in self?.outcomes.append($0) }
     }
 
-    /// What the last of them failed with.
+    /// The error of the last of these calls, if it failed.
     var failure: NighError? {
         guard case .failure(let error)? = outcomes.last else { return nil }
         return error
     }
 
-    // MARK: What it was told of pairings
+    // MARK: Pairing events
 
     var codes: [PairingCode] {
         events.compactMap { if case .pairing(_, let code) = $0 { code } else { nil } }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import NighCore
 
-/// What becomes of messages between the program and the lanes, without a driver or a machine.
+/// Tests messages on their way between the program and the lanes, without a driver or a machine.
 struct OutboxTests {
     private let pair = ConversationPair()
     private var conversation: Conversation { pair.first.conversation }

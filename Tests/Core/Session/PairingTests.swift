@@ -4,7 +4,7 @@ import Testing
 
 @testable import NighCore
 
-/// Two sessions being paired, over links as they come.
+/// Tests two sessions that are being paired, over any kind of link.
 @Suite struct PairingTests {
     private let place = Neighbourhood()
     private let pumasTrust = TrustStore.ephemeral()
@@ -193,7 +193,7 @@ import Testing
         lynx.pair(with: puma)
         try place.run(.seconds(1))
         #expect(puma.codes.count == 1)
-        // Gone without a word, so that Puma still believes in the old link.
+        // Lynx ends without a goodbye, so that Puma still believes in the old link.
         lynx.faults.stall()
         lynx.session.driver.die()
         let again = place.join("Lynx", seed: 2) { $0.acceptsPairing = true }
@@ -208,7 +208,7 @@ import Testing
         #expect(puma.pairedPeers == [again.id] && again.pairedPeers == [puma.id])
     }
 
-    /// What was said to an exchange that has ended crosses the beginning of the next.
+    /// A message of the exchange that has ended crosses the first message of the next one.
     @Test func askingAnewAtOnceCostsAPairingAtMostAndNeverTheConversation() throws {
         let (puma, lynx) = try two(areConnected: true)
         puma.pair(with: lynx)
@@ -239,7 +239,7 @@ import Testing
         #expect(areQuiet(lynx))
     }
 
-    /// Whatever else it ends, and in which order; a conversation without a link keeps it from nothing.
+    /// Works in every order in which the session ends things, and although one conversation has no link.
     @Test(arguments: [false, true]) func closingTheSessionTellsOfThePairing(greaterIsPaired: Bool) throws {
         let puma = place.join("Puma") { $0.acceptsPairing = true }
         let others = (0..<2).map { place.join("Lynx \($0)") { $0.acceptsPairing = true } }
@@ -268,7 +268,7 @@ import Testing
         #expect(puma.failure?.stage == .pairing && puma.failure?.cause == .unknownPeer)
     }
 
-    /// The middle has one key and a connection to either side; it can only pair with both as itself.
+    /// The attacker in the middle has one key and a connection to each side. It can only pair with both as itself.
     @Test func somebodyInTheMiddleMakesTheDigitsDiffer() throws {
         let (puma, lynx) = try two()
         let towardsPuma = place.join("Lynx", seed: 99) { $0.acceptsPairing = true }

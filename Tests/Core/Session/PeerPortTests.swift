@@ -14,7 +14,7 @@ import Testing
             peerHello: Frames.hello(maximumFrame: 8_192, maximumMessage: peerMessage))
     }
 
-    /// What waiters were told, in the order in which they were.
+    /// The answers that waiters got, in order.
     private final class Told: Sendable {
         let answers = Guarded<[(number: UInt64, error: NighError?)]>([])
 
@@ -92,7 +92,7 @@ import Testing
         try port.admit(100)
         for number in 2...4 { told.wait(port, UInt64(number)) }
         #expect(told.numbers == [1])
-        // Nobody overtakes who waits, except who is next.
+        // Nobody overtakes a waiter, except the one whose turn it is.
         port.release(50)
         #expect(told.numbers == [1, 2])
         #expect(throws: NighError.self) { try port.admit(1) }
@@ -196,7 +196,7 @@ import Testing
         let bytes = Guarded<[UInt8]>([])
     }
 
-    /// Room may come in the very moment in which somebody begins to wait for it.
+    /// Room may appear at the very moment in which a caller begins to wait for it.
     @Test func nobodyWaitsForRoomThatIsThere() {
         let other = ThreadEventLoop()
         let race = Race()

@@ -2,7 +2,7 @@ import Testing
 
 @testable import NighCore
 
-/// Who refuses may say how long not to be asked again, and is not asked earlier.
+/// A peer that refuses may name a time before which it is not asked again.
 @Suite struct RetryTimeTests {
     private func refusal(_ peer: ScriptedPeer, code: UInt8, seconds: UInt8) -> [UInt8] {
         peer.conversation + [code, 0, 0, 0, seconds, 0]

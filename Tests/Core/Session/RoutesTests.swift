@@ -5,7 +5,7 @@ import Testing
 @testable import NighCore
 
 @Suite struct RoutesTests {
-    /// A member with a fast and a slow way: `faults` is the fast one's.
+    /// A member with a fast and a slow transport.
     private final class TwoWays: @unchecked Sendable {
         // Confined to the test's thread, which is the virtual loop's.
         let session: Session
@@ -69,7 +69,7 @@ import Testing
         #expect(puma.statistics.sightingsIgnored == 3)
     }
 
-    /// It was dialled by its address before it was seen there; after the conversation it is still there.
+    /// The host was dialled by its address before discovery showed it there. After the conversation it is still known.
     @Test func whoIsSeenAtAnAddressGivenByHandStaysKnown() throws {
         let place = Neighbourhood()
         let host = place.join("Host", role: .server)

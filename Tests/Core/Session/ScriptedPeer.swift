@@ -3,7 +3,7 @@ import Testing
 
 @testable import NighCore
 
-/// A session in virtual time whose only peer is what a test writes, byte by byte and without encryption.
+/// A session in virtual time whose only peer is the test, which writes bytes without encryption.
 ///
 /// `@unchecked Sendable`: everything happens on the one virtual loop.
 final class ScriptedPeer: @unchecked Sendable {
@@ -36,16 +36,16 @@ final class ScriptedPeer: @unchecked Sendable {
     let transport = ScriptedTransport()
     let session: Session
     private(set) var pipe: ScriptedPipe
-    /// What the session does about an invitation.
+    /// How the session answers an invitation.
     var answer: (Invitation, Session) -> Void = { $1.accept($0) }
     private(set) var events: [SessionEvent] = []
     private(set) var texts: [String] = []
     private(set) var outcomes: [Result<PeerID, NighError>] = []
-    /// The conversation in hand.
+    /// The ID of the current conversation.
     private(set) var conversation: [UInt8] = []
     private var unread: [UInt8] = []
 
-    /// A started session that accepts every invitation.
+    /// Starts a session that accepts every invitation.
     init(adjust: (inout SessionConfiguration) -> Void = { _ in }) throws {
         var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: "Puma's den"))
         configuration.security = .none
@@ -67,7 +67,7 @@ final class ScriptedPeer: @unchecked Sendable {
 
     // MARK: Pipes
 
-    /// Opens a pipe to the session, or the one of a dial of its own.
+    /// Opens a pipe to the session, or the pipe of one of its dials.
     func open(dial: DialID? = nil) throws {
         pipe = ScriptedPipe(of: transport)
         pipe.room = 1 << 20
@@ -82,7 +82,7 @@ final class ScriptedPeer: @unchecked Sendable {
         try open(dial: dial)
     }
 
-    /// Breaks the pipe without a word.
+    /// Breaks the pipe without a goodbye.
     func cut() throws {
         pipe.handler?.pipeClosed(pipe, error: nil)
         try loop.runQueued()
@@ -109,10 +109,10 @@ final class ScriptedPeer: @unchecked Sendable {
 
     func say(close code: UInt16) throws { try say(.close, [UInt8(code >> 8), UInt8(code & 0xFF), 0]) }
 
-    /// What the session has written since this was asked last.
+    /// The bytes that the session has written since the last call of this.
     func hear() -> [UInt8] { pipe.takeWritten() }
 
-    /// The same in frames; nothing else must have come.
+    /// The same in frames. There must be no other bytes.
     func hearFrames() throws -> [Frame] {
         unread += hear()
         var frames: [Frame] = []
@@ -126,19 +126,19 @@ final class ScriptedPeer: @unchecked Sendable {
         return frames
     }
 
-    // MARK: The usual beginnings
+    // MARK: Common beginnings
 
     static let standing: [UInt8] =
         [UInt8](repeating: 0, count: 16) + [0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0]
 
-    /// Exchanges prefaces and hellos; what the session says after its own is still to be heard.
+    /// Exchanges prefaces and hellos. What the session sends after its own hello is left unread.
     func greet(_ hello: Hello = ScriptedPeer.hello) throws {
         try say(Self.preface)
         #expect(hear().prefix(8) == Self.preface[...])
         try say(.hello, hello.payload)
     }
 
-    /// The session invites this peer, and waits for its answer.
+    /// Makes the session invite this peer and wait for its answer.
     func invite() throws {
         session.invite(at: Self.address) { [unowned self] in outcomes.append($0) }
         try loop.runQueued()
@@ -148,7 +148,7 @@ final class ScriptedPeer: @unchecked Sendable {
         conversation = Array(invite.payload.prefix(8))
     }
 
-    /// The session has invited this peer, and is told yes.
+    /// Makes the session invite this peer, which accepts.
     func beginConversation() throws {
         try invite()
         try say(.accept, conversation + [UInt8](repeating: 0, count: 8) + Self.standing)
@@ -156,7 +156,7 @@ final class ScriptedPeer: @unchecked Sendable {
         _ = hear()
     }
 
-    /// The link is cut; the session has dialled again, and asks for the conversation to go on.
+    /// Cuts the link. The session dials again, and asks to resume the conversation.
     func losesLinkAndAsks() throws {
         let before = dials.count
         try cut()
@@ -167,14 +167,14 @@ final class ScriptedPeer: @unchecked Sendable {
         try #require(try hearFrames().contains { $0.type == FrameType.resume.rawValue })
     }
 
-    // MARK: What the session thinks
+    // MARK: The session's view
 
     var state: PeerState? { change?.peer.state }
 
-    /// Why it came to that.
+    /// The reason for that state.
     var cause: NighError? { change?.cause }
 
-    /// How the last call failed.
+    /// The error of the last call, if it failed.
     var failure: NighError? {
         guard case .failure(let error)? = outcomes.last else { return nil }
         return error
@@ -187,12 +187,12 @@ final class ScriptedPeer: @unchecked Sendable {
         return nil
     }
 
-    /// The states that the peer went through, in order.
+    /// The states of the peer, in order.
     var moves: [PeerState] {
         events.compactMap { if case .stateChanged(let peer, _, _) = $0 { peer.state } else { nil } }
     }
 
-    /// Why conversations have ended.
+    /// The reasons for which conversations have ended.
     var endings: [NighError.Cause] {
         events.compactMap {
             if case .stateChanged(let peer, _, let cause?) = $0, peer.state == .disconnected {

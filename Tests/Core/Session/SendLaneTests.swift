@@ -2,14 +2,14 @@ import Testing
 
 @testable import NighCore
 
-/// A send lane beside a plain model of it: every message kept whole, every count kept by hand.
+/// A send lane beside a simple model of it, which keeps every message and every count.
 private struct ModelledLane {
     var lane = SendLane(lane: .main, chunks: LargeChunks())
     var pool = ChunkPool(chunkSize: 512, keepAtMost: 8)
     var header = ControlWriter()
     let pieceLimit = 100
 
-    /// All messages ever accepted.
+    /// All messages that were ever accepted.
     var messages: [[UInt8]] = []
     /// What was written on the present link.
     var wire: [UInt8] = []
@@ -64,7 +64,7 @@ private struct ModelledLane {
         firstOnLink = acknowledged
     }
 
-    /// What the messages from the link's first on look like on the wire.
+    /// What the messages look like on the wire, from the first one of this link on.
     var expected: [UInt8] {
         messages[firstOnLink...].flatMap { message -> [UInt8] in
             guard message.count > pieceLimit else { return Frames.frame(.message, message) }
@@ -77,7 +77,7 @@ private struct ModelledLane {
         }
     }
 
-    /// How many messages lie whole in what was written on this link.
+    /// The number of messages that were sent completely, counting those before this link.
     var sentWhole: Int {
         var count = firstOnLink
         var begun = 0
@@ -94,7 +94,7 @@ private struct ModelledLane {
         return count
     }
 
-    /// Ends the test where the lane and its model part.
+    /// Ends the test if the lane differs from its model.
     mutating func check(_ comment: @autoclosure () -> Comment) throws {
         let isAsExpected = expected.prefix(wire.count).elementsEqual(wire)
         try #require(isAsExpected, comment())
@@ -112,7 +112,7 @@ private struct ModelledLane {
 }
 
 @Suite struct SendLaneTests {
-    /// The counts are what worlds look at: they must not hold whatever happens.
+    /// Worlds check `isInOrder`, so it must be false when the counts are wrong.
     @Test func whatIsAcknowledgedBeforeItWasSentIsOutOfOrder() {
         var pool = ChunkPool(chunkSize: 1_024, keepAtMost: 4)
         var lane = SendLane(lane: .main, chunks: LargeChunks())
@@ -141,7 +141,7 @@ private struct ModelledLane {
                 let budget = Int.random(in: 0...300, using: &generator)
                 let before = UInt64(model.wire.count)
                 let given = model.gather(budget: budget, granted: granted)
-                // One frame at most may exceed either bound.
+                // Either bound may be exceeded by at most one frame.
                 #expect(given < budget + model.pieceLimit + 4)
                 #expect(before + UInt64(given) < max(before, granted) + UInt64(model.pieceLimit + 4))
             case 8:

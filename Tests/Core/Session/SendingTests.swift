@@ -5,7 +5,7 @@ import Testing
 @testable import NighCore
 
 @Suite struct SendingTests {
-    /// Room goes to whoever has waited longest, however a message is sent.
+    /// Room goes to the caller that has waited longest, whichever call sends the message.
     @Test func nobodyOvertakesWhoWaitsForRoom() throws {
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair { $0.limits.sendBuffer = 1_000 }
@@ -91,7 +91,7 @@ import Testing
         #expect(unread <= limits.receiveWindow + 20_000)
         #expect(accepted * 1_004 <= limits.sendBuffer + limits.receiveWindow + 40_000)
 
-        // It wakes up: everything arrives, and there is room again.
+        // The reader wakes up: everything arrives, and there is room again.
         var read = 0
         for _ in 0..<200 {
             while lynx.session.messages.poll() != nil { read += 1 }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import NighCore
 
-/// A session starts with any limits the protocol can do with, and stops the program where it cannot.
+/// Tests that a session starts with any limits that the protocol can work with, and otherwise stops the program.
 @Suite struct SessionLimitsTests {
     private static let least: [@Sendable (inout SessionLimits) -> Void] = [
         { $0.frame = 8_192 }, { $0.message = 1 }, { $0.receiveWindow = 1 }, { $0.sendBuffer = 1 },
@@ -47,12 +47,12 @@ import Testing
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// What docs/LIMITS.md gives as the default of each field, in seconds or as it is.
+    /// The default that docs/LIMITS.md gives for each field, in seconds or as it is.
     private static func documented() throws -> [String: Double] {
         var defaults: [String: Double] = [:]
         for row in try page().split(separator: "\n") where row.hasPrefix("| `") {
             let cells = row.split(separator: "|")
-            // A row may be about two fields, and then gives two defaults.
+            // A row may describe two fields, and then gives two defaults.
             let names = cells[0].split(separator: "`").filter { $0.contains(".") }
             for (name, text) in zip(names, cells[1].split(separator: ", ")) {
                 defaults[String(name)] = number(text)

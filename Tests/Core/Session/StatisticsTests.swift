@@ -3,7 +3,7 @@ import Testing
 
 @testable import NighCore
 
-/// What a session counts, people read: it must be what happened.
+/// Tests that the statistics, which people read, are what happened.
 @Suite struct StatisticsTests {
     private let place = Neighbourhood()
 
@@ -29,7 +29,7 @@ import Testing
         let received = try #require(lynx.statistics.peers[puma.id])
         #expect(received.messagesReceived == 5 && received.bytesReceived == 35_310)
         #expect(received.unreliableReceived == 3 && received.unreliableUnread == 0)
-        // With a frame's header for each message.
+        // Includes a frame header for each message.
         #expect(received.bytesUnread == (reading == .inbox ? 35_310 + 24 + 8 * 4 : 0))
         #expect(received.messagesSent == 0 && received.reconnects == 0)
         var read = 0

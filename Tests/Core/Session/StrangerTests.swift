@@ -2,9 +2,9 @@ import Testing
 
 @testable import NighCore
 
-/// Who may wait at a session's door, how long, and who makes room for whom, in virtual time.
+/// Tests how many strangers may wait at a session, how long, and which of them make room for others, in virtual time.
 @Suite struct StrangerTests {
-    /// What answers a flood waits for the pipe to take it; so the flood is not read meanwhile, and read again afterwards.
+    /// The answers to a flood wait for the pipe to take them. Meanwhile the flood is not read; afterwards it is.
     @Test func aFloodOfPingsIsReadAtTheSpeedAtWhichItsAnswersAreTaken() throws {
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair()
@@ -26,7 +26,7 @@ import Testing
         #expect(lynx.texts == ["after"])
     }
 
-    /// A session's machine and what knocks at it.
+    /// A session's machine, and the pipes that strangers open to it.
     private final class Door {
         let machine: SessionMachine
         var now = Moment(nanoseconds: 1_000)
@@ -49,7 +49,7 @@ import Testing
             return hello
         }
 
-        /// The link of one that knocks, or nil where it is sent away.
+        /// Opens a pipe; returns its link, or nil if the session refuses it.
         func knock() -> Link? { machine.pipeOpened(transport: 0, dial: nil, at: nil, now: now) }
 
         func say(_ bytes: [UInt8], on link: Link) {
@@ -58,7 +58,7 @@ import Testing
             machine.finishReceiving(on: link, now: now)
         }
 
-        /// Somebody who can do all that a peer must.
+        /// A peer that can do everything a peer must.
         func honestPeer() -> LinkMachine {
             LinkMachine(
                 side: .dialling,
@@ -67,7 +67,7 @@ import Testing
                     offer: .tls(context)), now: now)
         }
 
-        /// Brings what `peer` and the session have to say to each other, once in each direction.
+        /// Delivers what `peer` and the session have to send to each other, once in each direction.
         func exchange(_ peer: LinkMachine, _ link: Link) {
             var bytes = ByteQueue()
             peer.gather(into: &bytes, budget: 1 << 20)
@@ -78,7 +78,7 @@ import Testing
             while peer.next(now: now) != nil {}
         }
 
-        /// The first flight of a handshake that never goes on.
+        /// Sends the first flight of a handshake that never continues.
         func beginHandshake(on link: Link) {
             var bytes = ByteQueue()
             honestPeer().gather(into: &bytes, budget: 1 << 20)
@@ -106,7 +106,7 @@ import Testing
             while door.machine.nextDirtyLink() != nil {}
         }
         #expect(door.machine.wakeupCount <= 512)
-        // Whoever is there still is looked at when the time has come.
+        // A stranger who is still there is checked when the time has come.
         let link = try #require(door.knock())
         door.now = door.now + .seconds(11)
         door.machine.timeArrived(now: door.now)
@@ -154,8 +154,8 @@ import Testing
         #expect(peer.end?.code == .tooManyLinks)
     }
 
-    /// A thousand connections a second from somebody who says nothing, or begins handshakes, or now this and now that; a
-    /// round trip of 20 ms to the honest peer.
+    /// A stranger opens 1,000 connections per second and sends nothing, or begins handshakes, or does either at random.
+    /// The round trip to the honest peer takes 20 ms.
     @Test(arguments: [0.0, 0.5, 1.0])
     func anHonestPeerComesInThroughAFlood(ofHandshakes share: Double) throws {
         let door = try Door()
@@ -171,7 +171,7 @@ import Testing
         #expect(door.machine.strangerCount == 64)
         let link = try #require(door.knock())
         let peer = door.honestPeer()
-        // Its first words come after half a round trip, its proof after another whole one.
+        // Its first bytes arrive after half a round trip, its proof after another whole one.
         for _ in 0..<10 {
             door.pass(.milliseconds(1))
             if let link = door.knock(), share > 0 { door.beginHandshake(on: link) }
@@ -188,14 +188,14 @@ import Testing
         let door = try Door()
         var flight = ByteQueue()
         door.honestPeer().gather(into: &flight, budget: 1 << 20)
-        // A hello that goes on for longer than anybody may talk: a record of its size, and no end.
+        // A TLS hello in a record of the greatest size that never becomes complete.
         var bytes = Array(flight.bytes.prefix(8)) + [22, 3, 1, 0x40, 0, 1, 0, 0x3F, 0xF0]
         bytes += [UInt8](repeating: 0, count: 16_384)
         let links = (0..<64).compactMap { _ in door.knock() }
         for link in links { door.say(Array(bytes.prefix(byteCount)), on: link) }
         door.pass(.milliseconds(9_999))
         #expect(door.machine.links.count == 64)
-        // With what waits to be written to them.
+        // Includes what waits to be written to them.
         #expect(links.allSatisfy { $0.machine.heldByteCount <= TLSContext.handshakeLimit + 100 })
         for link in links { door.say([], on: link) }
         door.pass(.milliseconds(1))

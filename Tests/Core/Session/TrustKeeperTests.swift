@@ -6,9 +6,9 @@ import Testing
 
 @testable import NighCore
 
-/// A trust store in a file, under sessions on a real loop.
+/// Tests a trust store in a file, under sessions on a real loop.
 @Suite struct TrustKeeperTests {
-    /// Everything a session was told, for a task that waits for something of it.
+    /// Everything that a session was told, for a task that waits for some of it.
     private final class Listener: Sendable {
         let session: Session
         private let (stream, continuation) = AsyncStream<SessionEvent>.makeStream()
@@ -45,7 +45,7 @@ import Testing
                 transports: [MemoryTransport(hub: hub, address: name)], loop: loop))
     }
 
-    /// Two sessions with a trust file each, of which the first sees the second.
+    /// Two sessions with a trust file each. The first sees the second.
     private func neighbours(
         in folder: TemporaryFolder, on loop: ThreadEventLoop
     ) async throws -> (puma: Listener, lynx: Listener) {
@@ -91,7 +91,7 @@ import Testing
         await puma.session.close()
     }
 
-    /// How somebody else takes a pairing back.
+    /// How a pairing is taken back by others than this program.
     enum Hand: CaseIterable { case anotherProgram, editor, removal }
 
     @Test(.timeLimit(.minutes(1)), arguments: Hand.allCases)
@@ -153,7 +153,7 @@ import Testing
         let error = await puma.first { if case .trustNotKept(let error) = $0 { error } else { nil } }
         #expect(error?.description.contains("line 2") == true)
         #expect(puma.session.trust.isPaired(ada))
-        // Another fault is the next thing that is told, not the same one again.
+        // The next report is about another fault, not about the same one again.
         _ = folder.file("peers", "nigh-peers 1\n\nwhat is this?\n")
         let next = await puma.first { if case .trustNotKept(let error) = $0 { error } else { nil } }
         #expect(next?.description.contains("line 3") == true)

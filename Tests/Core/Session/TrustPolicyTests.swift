@@ -4,7 +4,7 @@ import Testing
 
 @testable import NighCore
 
-/// Whom a session talks to, and what its program is told of a peer's key.
+/// Tests which peers a session connects to, and what its program is told about a peer's key.
 @Suite struct TrustPolicyTests {
     private let place = Neighbourhood()
     private let memory = TrustStore.ephemeral()
@@ -105,7 +105,7 @@ import Testing
         #expect(lynx.failure?.cause == .notPaired)
     }
 
-    /// Puma talks to paired peers only, and to Lynx, which was paired.
+    /// Puma connects only to paired peers. Lynx was paired with it, and is connected.
     private func pairedAndConnected() throws -> (puma: Neighbourhood.Member, lynx: Neighbourhood.Member) {
         memory.pair(Identity.ephemeral(seed: 77).peerID, name: DisplayName(fitting: "Lynx"))
         let puma = place.join("Puma", trust: memory) { $0.security = .paired }
@@ -120,7 +120,7 @@ import Testing
     @Test(arguments: [false, true])
     func aPairingTakenBackInTheStoreEndsTheConversationAndBothSidesAreToldWhy(isForgotten: Bool) throws {
         let (puma, lynx) = try pairedAndConnected()
-        // Not by a call of the session: as another session of the program does, or a store that follows its file.
+        // Not through a call of this session: another session of the program does it, or a store that follows its file.
         if isForgotten { memory.forget(lynx.id) } else { memory.unpair(lynx.id) }
         try place.run(.milliseconds(100))
         #expect(puma.moves(of: lynx.id).suffix(2) == [.disconnected, .available])
@@ -146,7 +146,7 @@ import Testing
         #expect(lynx.state(of: puma.id) == .reconnecting)
         lynx.faults.unblock()
         puma.faults.unblock()
-        // Long before the grace for a lost link is over.
+        // Long before the `grace` for a lost link is over.
         try place.run(.seconds(4))
         #expect(lynx.state(of: puma.id) == .available)
         #expect(lynx.lastCause(of: puma.id)?.cause == .notPaired)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import NighCore
 
-/// Sessions that reach each other in two ways: over a fast transport, which they prefer, and over a slow one.
+/// Sessions that reach each other over two transports: a fast one, which they prefer, and a slow one.
 final class TwoWays {
     struct Member {
         let probe: SessionProbe
@@ -14,15 +14,15 @@ final class TwoWays {
         var id: PeerID { probe.id }
         var session: Session { probe.session }
         var machine: SessionMachine { session.driver.machine }
-        /// For who is seen, or sees, on one of the two only; as the session has it.
+        /// The fast transport as the session has it, for members that see or are seen on only one of the two.
         var fastTransport: any Transport { session.driver.transports[1] }
 
-        /// What carries the conversation with another member.
+        /// The transport that carries the conversation with another member.
         func transport(to other: Member) -> String? {
             machine.peers[other.id].flatMap(machine.scheme(inUseWith:))
         }
 
-        /// The transports the program was told of, in order; each once in a row.
+        /// The transports that the program was told of, in order and without immediate repetitions.
         func told(of other: Member) -> [String] {
             probe.events.reduce(into: []) { told, event in
                 switch event {
@@ -63,7 +63,7 @@ final class TwoWays {
 
     func run(_ duration: Duration) throws { try loop.run(for: duration) }
 
-    /// Milliseconds until the condition holds.
+    /// The milliseconds until the condition holds.
     func time(until condition: () -> Bool) throws -> Int {
         for elapsed in 0..<30_000 {
             if condition() { return elapsed }
@@ -78,7 +78,7 @@ final class TwoWays {
         try run(.seconds(1))
     }
 
-    /// The fast way is gone: what is open on it breaks, and dials fail as told.
+    /// Breaks the fast transport: cuts what is open on it, and makes dials fail as `dials` says.
     func cutFast(_ members: Member..., dials: FaultControl.BlockedDials = .refuse) {
         for member in members {
             member.fast.block(dials: dials)

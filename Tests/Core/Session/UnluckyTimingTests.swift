@@ -4,7 +4,7 @@ import Testing
 
 @testable import NighCore
 
-/// What simulated worlds have found: each needs several things to meet at the wrong moment.
+/// Cases that simulated worlds have found. Each needs several events at the wrong moment.
 @Suite struct UnluckyTimingTests {
     @Test func whoLeavesLearnsThatThePeerWentFirst() throws {
         let place = Neighbourhood()
@@ -62,12 +62,12 @@ import Testing
         plan.delay = .milliseconds(100)
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair(.inbox, plan: plan) { $0.limits.receiveWindow = 8_192 }
-        // The greeting takes longer than a second, so look again whether they have met.
+        // The greeting takes longer than a second, so this waits until they are connected.
         _ = try place.loop.run(until: { puma.state(of: lynx.id) == .connected }, within: .seconds(5))
         for _ in 0..<60 { try lynx.session.trySend([UInt8](repeating: 1, count: 1_000), to: puma.id) }
         try place.run(.seconds(2))
         puma.faults.cut()
-        // The dialling side has said how much room it has, and waits for the answer.
+        // The dialling side has reported its room, and waits for the answer.
         try place.run(.milliseconds(700))
         #expect(puma.state(of: lynx.id) == .reconnecting)
         var count = 0

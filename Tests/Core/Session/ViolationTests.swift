@@ -3,7 +3,7 @@ import Testing
 
 @testable import NighCore
 
-/// A peer that breaks the protocol: both sides say so, and what it did is told to it.
+/// Tests a peer that breaks the protocol: both sides report it, and the peer is told what it did.
 @Suite struct ViolationTests {
     private let place = Neighbourhood()
 

@@ -1,9 +1,9 @@
 @testable import NighCore
 
-/// A pipe that writes down what passes through it, slice by slice and in order.
+/// A pipe that records what passes through it, slice by slice and in order.
 final class WatchedPipe: Pipe, PipeHandler {
     enum Entry {
-        /// One call of `write`, with what it took.
+        /// One call of `write`, with the slices that it took.
         case wrote([ByteSlice])
         case received(ByteSlice)
 

@@ -35,7 +35,7 @@ struct AdvertisementBytesTests {
     func nonsenseIsNone() throws {
         let bytes = try Self.advertisement(info: ["table": "open"]).bytes
         let pieceBorders = Set(bytes.indices.filter { Advertisement(bytes: Array(bytes[..<$0])) != nil })
-        // Cut behind the identity it is whole, without what the program says.
+        // Cut behind the identity, it is complete, but without the program's info.
         #expect(pieceBorders.count == 1)
         #expect(Advertisement(bytes: bytes + [UInt8](repeating: 0, count: 1_024)) == nil)
         var otherService = bytes

@@ -69,7 +69,7 @@ import Testing
     }
 }
 
-/// A transport that finds nobody and reaches nowhere, to see which spec it was made of.
+/// A transport that finds and reaches nobody. It shows from which spec it was made.
 private final class IdleTransport: Transport {
     let spec: TransportSpec
 

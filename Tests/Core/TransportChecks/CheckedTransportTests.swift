@@ -4,9 +4,9 @@ import Testing
 
 @testable import NighCore
 
-/// A checked transport by itself: what it passes on, and what it does once a rule is broken.
+/// Tests a checked transport by itself: what it passes on, and what it does once a rule is broken.
 @Suite struct CheckedTransportTests {
-    /// A scripted transport that is checked, started, advertises and browses.
+    /// A scripted transport that is checked, started, advertising and browsing.
     private final class Bench {
         let loop = VirtualEventLoop()
         let transport = ScriptedTransport()
@@ -30,7 +30,7 @@ import Testing
                 ScriptedTransport.address("x"), as: DialID(number: number), timeout: timeout)
         }
 
-        /// A pipe that was dialled, as the listener has it if it was told of it, and behind it.
+        /// Opens a dialled pipe; returns it as the listener got it (if it was told of it), and the pipe behind it.
         func openPipe(_ number: UInt64 = 1) -> (checked: any Pipe, inner: ScriptedPipe) {
             dial(number)
             let pipe = ScriptedPipe(of: transport)
@@ -204,7 +204,7 @@ import Testing
         if fault == "twice" { inner.handler?.pipeDrained(inner) }
         #expect(bench.rule == .pipeDrainsOnce)
         try bench.loop.runQueued()
-        // Who has closed a pipe and waits for this need not wait for ever.
+        // A session that has closed a pipe and waits for this must not wait forever.
         let words: [String: [String]] = [
             "twice": ["opened", "drained", "down"], "early": ["opened", "down", "drained"],
             "unasked": ["opened", "down", "closed"], "dropped": ["opened", "down"],
@@ -312,9 +312,9 @@ import Testing
     }
 }
 
-/// Where a rule is about threads, there are some.
+/// Tests the rules about threads, with real threads.
 @Suite struct TransportThreadTests {
-    /// Tells something that is in order but for the thread.
+    /// Events that are correct except for the thread they are reported on.
     private static let words: [String] = [
         "routeFound", "routeChanged", "routeLost", "addressKnown", "pipeOpened", "dialFailed", "advertised",
         "advertisingFailed", "browsingFailed", "listeningChanged", "transportChanged", "places", "received",
@@ -329,7 +329,7 @@ import Testing
         let end = End()
         let pipe = ScriptedPipe(of: transport.script)
         listener.reaction = { word in
-            // On the loop: the dial and the pipe are told after it, in the same turn.
+            // On the loop: the dial and the pipe are reported after it, in the same turn.
             if word == "down" { loop.execute { monitor.change { end.hasCome = true } } }
         }
         loop.execute {
@@ -407,14 +407,14 @@ import Testing
         #expect(breaker.isShutDown)
     }
 
-    /// Guarded by the monitor.
+    /// `@unchecked Sendable`: guarded by the monitor.
     private final class End: @unchecked Sendable {
         var hasCome = false
         var count = 0
     }
 }
 
-/// A scripted transport that answers places late, and tells on whatever thread it is asked to.
+/// A scripted transport that answers `places` late, and reports on the thread that the test chooses.
 private final class ThreadedTransport: Transport, @unchecked Sendable {
     // What it keeps is set on the loop, before the other thread is started.
     let script = ScriptedTransport()

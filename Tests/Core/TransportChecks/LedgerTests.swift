@@ -3,7 +3,7 @@ import Testing
 
 @testable import NighCore
 
-/// What the ledgers of a checked transport hold against each other, without a loop.
+/// Tests which broken rules the ledgers of a checked transport find, without a loop.
 @Suite struct LedgerTests {
     private let sighting = ScriptedTransport.sighting
     private var somewhere: TransportAddress { sighting.address }
@@ -131,7 +131,7 @@ import Testing
     }
 }
 
-/// The page for those who make transports.
+/// Tests the page for authors of transports.
 @Suite struct RulesPageTests {
     private static func page() throws -> String {
         let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")

@@ -1,12 +1,12 @@
 import Glibc
 import NighCore
 
-/// Another transport, but for one rule of the contract, which it breaks once it is told to misbehave: by itself, or at the
-/// next call that gives it the opportunity.
+/// Behaves like another transport, but breaks one rule of the contract once it is told to misbehave: by itself, or at
+/// the next call that gives it the opportunity.
 ///
-/// In CoreTests around the memory transport, and in a plugin around a transport of that plugin's. So it uses what is public alone.
+/// CoreTests use it around the memory transport, and a plugin around its own transport. So it uses only public interfaces.
 final class RuleBreaker: Transport, @unchecked Sendable {
-    // Confined to the loop, but for what it tells where it must not.
+    // Confined to the loop, except for what it reports on a wrong thread.
     let rule: ContractRule?
     private let inner: any Transport
     private var loop: (any EventLoop)?
@@ -16,7 +16,7 @@ final class RuleBreaker: Transport, @unchecked Sendable {
     private var seen: Sighting?
     private(set) var isShutDown = false
 
-    /// Called whenever a pipe has heard something, on the loop.
+    /// Called on the loop whenever a pipe has received something.
     var whenHeard: ((RuleBreaker) -> Void)?
 
     var nowhere: TransportAddress { TransportAddress(scheme: inner.scheme, value: "nowhere") }
@@ -35,7 +35,7 @@ final class RuleBreaker: Transport, @unchecked Sendable {
         return capabilities
     }
 
-    /// Breaks the rule, if it can be broken without a call of the session's.
+    /// Breaks the rule, if it can be broken without a call from the session.
     func misbehave() {
         guard let rule, let events else { return }
         misbehaves = true
@@ -54,12 +54,12 @@ final class RuleBreaker: Transport, @unchecked Sendable {
         case .routeOfTheService: tellChange { $0.advertisement.service = "another" }
         case .qualityInRange: tellChange { $0.quality = 1.5 }
         case .pipeOpenedOnce: events.pipeOpened(pipes[0], dial: nil, by: self)
-        // At the next opportunity, or of no account: it was so from the start.
+        // Broken at the next opportunity, or from the start.
         case .toldInALaterTurn, .quietAfterShutdown, .schemeWellFormed, .traitsConstant,
             .capabilitiesPossible, .placesToldOnce, .routeWhileBrowsing, .inboundWhileAdvertising,
             .listeningWhileAdvertising:
             break
-        // The pipe does that.
+        // Broken by the pipe.
         case .pipeQuietAfterClose, .pipeClosedIsLast, .pipeEndsOnce, .nothingAfterTheEnd, .noEmptySlices,
             .pipeDrainsOnce, .pausedPipeIsQuiet, .writeTakesAll, .writableWhenTold, .countsWhatItTells,
             .countsWhatItTakes:
@@ -67,7 +67,7 @@ final class RuleBreaker: Transport, @unchecked Sendable {
         }
     }
 
-    /// Returns once it has told.
+    /// Returns once it has reported.
     private func tellOnAnotherThread() {
         var thread = pthread_t()
         let status = pthread_create(
@@ -125,7 +125,7 @@ final class RuleBreaker: Transport, @unchecked Sendable {
     }
 
     func dial(_ address: TransportAddress, as dial: DialID, timeout: Duration) {
-        // Nobody is ever told of it.
+        // No event for this dial ever comes.
         if breaks(.dialEndsInTime) || breaks(.dialQuietAfterCancel) { return }
         inner.dial(address, as: dial, timeout: timeout)
     }
@@ -208,7 +208,7 @@ extension RuleBreaker: TransportEvents {
 
 /// A pipe of a `RuleBreaker`.
 final class RuleBreakingPipe: Pipe, PipeHandler, @unchecked Sendable {
-    // Confined to the loop, but for what it tells where it must not.
+    // Confined to the loop, except for what it reports on a wrong thread.
     private let inner: any Pipe
     private let loop: any EventLoop
     private var handler: (any PipeHandler)?
@@ -221,7 +221,7 @@ final class RuleBreakingPipe: Pipe, PipeHandler, @unchecked Sendable {
         self.loop = loop
     }
 
-    /// One that was never opened, beside one that was.
+    /// A pipe that was never opened, beside one that was.
     convenience init(around other: RuleBreakingPipe) { self.init(other.inner, on: other.loop) }
 
     var localAddress: TransportAddress? { inner.localAddress }

@@ -1,15 +1,15 @@
 @testable import NighCore
 
-/// A transport that does nothing but what a test has it do, and writes down what it was called for.
+/// A transport that does only what a test makes it do, and records the calls it gets.
 final class ScriptedTransport: Transport, @unchecked Sendable {
-    // Confined to the loop, but for what it tells where it must not.
+    // Confined to the loop, except for what it reports on a wrong thread.
     let scheme = "script"
     let capabilities = TransportCapabilities(
         datagrams: false, typicalMTU: 1_000, typicalLatency: .milliseconds(1),
         expectedConnectTime: .milliseconds(1), priority: 1)
-    /// What it was called for.
+    /// The calls it got.
     private(set) var calls: [String] = []
-    /// Told inside each call, with its name.
+    /// Called inside each call, with its name.
     var during: (String) -> Void = { _ in }
     private(set) var events: (any TransportEvents)?
 
@@ -55,7 +55,7 @@ final class ScriptedTransport: Transport, @unchecked Sendable {
 
 /// A pipe of a `ScriptedTransport`.
 final class ScriptedPipe: Pipe, @unchecked Sendable {
-    // Confined to the loop, but for what it tells where it must not.
+    // Confined to the loop, except for what it reports on a wrong thread.
     private let owner: ScriptedTransport
     var localAddress: TransportAddress?
     var remoteAddress: TransportAddress?
@@ -95,21 +95,21 @@ final class ScriptedPipe: Pipe, @unchecked Sendable {
         handler?.pipe(self, received: ByteSlice(bytes))
     }
 
-    /// What was written to it since this was asked last.
+    /// What was written to it since the last call of this.
     func takeWritten() -> [UInt8] {
         defer { written = [] }
         return written
     }
 }
 
-/// Whoever uses a checked transport, and what it was told.
+/// The user of a checked transport, with everything that was reported to it.
 final class Listener: TransportEvents, PipeHandler, @unchecked Sendable {
-    // Confined to the loop; a test on threads looks at it when the loop has ended.
+    // Confined to the loop. A test with threads reads it when the loop has ended.
     private(set) var words: [String] = []
     private(set) var errors: [NighError] = []
     private(set) var pipes: [any Pipe] = []
     private(set) var tellers: [any Transport] = []
-    /// Done when a word was told.
+    /// Called with each reported event.
     var reaction: (String) -> Void = { _ in }
 
     private func hear(_ word: String, by transport: (any Transport)? = nil, _ error: NighError? = nil) {
@@ -119,7 +119,7 @@ final class Listener: TransportEvents, PipeHandler, @unchecked Sendable {
         reaction(word)
     }
 
-    /// What was told since this was asked last.
+    /// The events since the last call of this.
     func takeWords() -> [String] {
         defer { words = [] }
         return words

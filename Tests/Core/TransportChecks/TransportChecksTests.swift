@@ -4,12 +4,12 @@ import Testing
 
 @testable import NighCore
 
-/// A session over two transports, of which the one it prefers breaks a rule, and a peer that it reaches over both.
+/// A session over two transports, the preferred one of which breaks a rule, and a peer that it reaches over both.
 private final class Scene {
     let loop = VirtualEventLoop()
     let breaker: RuleBreaker
     let checked: CheckedTransport
-    /// The one with the bad transport.
+    /// The session with the bad transport.
     let victim: SessionProbe
     let peer: SessionProbe
 
@@ -46,10 +46,10 @@ private final class Scene {
         try run(.seconds(1))
     }
 
-    /// What carries the conversation of the two.
+    /// The transport that carries the conversation of the two.
     var carrier: String? { victim.session.inspection(of: peer.id)?.transport }
 
-    /// What the program was told of transports that went down.
+    /// The reports to the program about transports that went down.
     var downs: [(scheme: String, error: NighError)] { Self.downs(of: victim) }
 
     static func downs(of probe: SessionProbe) -> [(scheme: String, error: NighError)] {
@@ -58,7 +58,7 @@ private final class Scene {
         }
     }
 
-    /// Has the transport break its rule, and gives it the opportunity it needs.
+    /// Makes the transport break its rule, and gives it the opportunity that it needs.
     func provoke(_ rule: ContractRule) throws {
         breaker.misbehave()
         try run(.milliseconds(100))
@@ -98,7 +98,7 @@ private final class Scene {
     }
 }
 
-/// What becomes of a session over a transport that breaks its contract.
+/// Tests a session over a transport that breaks its contract.
 @Suite struct TransportChecksTests {
     private static let beforeTheEnd = ContractRule.allCases.filter { $0 != .quietAfterShutdown }
 
@@ -167,6 +167,6 @@ private final class Scene {
 }
 
 extension SessionProbe {
-    /// Whether its session has told that it is closed.
+    /// Whether its session has reported that it is closed.
     fileprivate var isOver: Bool { if case .closed? = events.last { true } else { false } }
 }

@@ -77,7 +77,7 @@ import Testing
         #expect(refusal([key: "x"])?.advice == "'v' and 'id' are taken; choose another key")
     }
 
-    /// In a DNS text record the case of keys means nothing (RFC 6763, section 6.4): one of the two would be lost.
+    /// In a DNS text record, the case of keys has no meaning (RFC 6763, section 6.4), so one of the two would be lost.
     @Test func keysThatDifferInCaseOnlyAreRefused() {
         let error = refusal(["Table": "1", "table": "2"])
         #expect(error?.advice?.contains("upper and lower case") == true)

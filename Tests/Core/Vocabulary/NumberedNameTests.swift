@@ -3,7 +3,7 @@ import Testing
 
 @testable import NighCore
 
-/// Of two that would be called the same, one gets a number.
+/// Tests that one of two peers with the same name gets a number.
 @Suite struct NumberedNameTests {
     @Test(arguments: [
         ("Puma", "Puma", 1), ("Puma #2", "Puma", 2), ("Puma #999999", "Puma", 999_999),
@@ -22,7 +22,7 @@ import Testing
         #expect(NumberedName("Puma").next(limit: 6) == "Pum #2")
     }
 
-    /// Who has found "Puma #2" must not end up with a second "Puma".
+    /// A program that has found "Puma #2" must not end up with a second "Puma".
     @Test func whoIsSeenUnderANumberSaysThatNameOfItself() throws {
         let place = Neighbourhood()
         let puma = place.join("Puma")

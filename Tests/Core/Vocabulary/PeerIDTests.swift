@@ -28,7 +28,7 @@ import Testing
         #expect(PeerID(text + "====") == nil, "no padding")
     }
 
-    /// One peer must have one spelling, or lists of trusted peers can be deceived.
+    /// A peer must have only one spelling. Otherwise lists of trusted peers could be deceived.
     @Test func everyOtherSpellingIsRefused() {
         let text = random.description
         #expect(PeerID(text.uppercased()) == nil)
@@ -45,7 +45,7 @@ import Testing
     @Test func theOrderIsThatOfTheBytes() {
         var generator = SeededGenerator(seed: 4)
         let peers = (0..<200).map { _ -> PeerID in
-            // Alike in front, so that the order is often decided further back.
+            // With equal beginnings, so that the order is often decided further back.
             let shared = Int.random(in: 0..<32, using: &generator)
             return PeerID(
                 bytes: (0..<32).map { $0 < shared ? 200 : .random(in: 0...255, using: &generator) })!

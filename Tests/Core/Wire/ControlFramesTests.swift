@@ -9,7 +9,7 @@ import Testing
         try ByteSlice(bytes).withUnsafeBytes { raw throws(WireError) in try read(raw) }
     }
 
-    /// The value comes back; no part of its bytes and nothing longer is taken for one.
+    /// Checks that the value is read back, and that neither a part of its bytes nor anything longer is accepted as one.
     private func check<Value: Equatable>(
         _ value: Value, _ payload: [UInt8], _ read: (UnsafeRawBufferPointer) throws(WireError) -> Value
     ) throws {

@@ -3,7 +3,7 @@ import Testing
 @testable import NighCore
 
 @Suite struct FrameDecoderTests {
-    /// A stream of valid frames of all kinds and sizes, and how long its pieces are.
+    /// A stream of valid frames of all kinds and sizes, and the lengths of its pieces.
     private func stream(_ generator: inout SeededGenerator, frames: Int = 40) -> (
         bytes: [UInt8], pieces: [Int]
     ) {
@@ -32,7 +32,7 @@ import Testing
         return decoded
     }
 
-    /// The short way for whole messages takes what the long way would, and nothing else.
+    /// The fast path for whole messages accepts exactly what the normal path would.
     @Test func aWholeMessageOverTheLimitIsNone() throws {
         var decoder = FrameDecoder(maximumPayload: 100)
         decoder.feed(ByteSlice(Frames.frame(.message, [UInt8](repeating: 1, count: 100))))

@@ -1,6 +1,6 @@
 @testable import NighCore
 
-/// Frames as tests write them, apart from the code that writes them for sessions.
+/// Frames as tests write them, independent of the code that writes them for sessions.
 enum Frames {
     static func frame(_ type: UInt8, _ payload: [UInt8] = []) -> [UInt8] {
         header(type, payload.count) + payload
@@ -29,7 +29,7 @@ enum Frames {
         (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
     }
 
-    /// `bytes` cut at random places into slices; each in its own chunk, or side by side in one.
+    /// Cuts `bytes` at random places into slices, each in its own chunk, or side by side in one.
     static func cut(_ bytes: [UInt8], atMost: Int, _ generator: inout SeededGenerator) -> [ByteSlice] {
         let whole = ByteSlice(bytes)
         let shared = generator.oneIn(2)
@@ -44,7 +44,7 @@ enum Frames {
     }
 }
 
-/// What came out of a decoder, with the parts of each piece put together again.
+/// The output of a decoder, with the parts of each piece joined.
 struct Decoded: Equatable {
     struct Frame: Equatable {
         var type: UInt8
@@ -52,12 +52,12 @@ struct Decoded: Equatable {
     }
 
     var frames: [Frame] = []
-    /// Of the piece that is not whole yet.
+    /// The piece that is not complete yet.
     var partial: Frame?
     var error: WireError?
     var wireBytes = 0
 
-    /// What any correct decoder makes of `bytes`: written to be plain, not fast.
+    /// What any correct decoder makes of `bytes`. Written to be simple, not fast.
     init(reference bytes: [UInt8], maximumPayload: Int) {
         var rest = bytes[...]
         while rest.count >= 4 {
@@ -84,11 +84,11 @@ struct Decoded: Equatable {
 
     init() {}
 
-    /// Takes all that `decoder` has; `pieceLengths` tells how long the pieces in the stream are, in order.
+    /// Takes everything that `decoder` has. `pieceLengths` are the lengths of the pieces in the stream, in order.
     mutating func drain(_ decoder: inout FrameDecoder, pieceLengths: inout [Int]) {
         do throws(WireError) {
             while true {
-                // The short way for whole messages, and the long one for the rest and some of them.
+                // The fast path for most whole messages; the normal path for some of them and for everything else.
                 var next = frames.count % 3 == 0 ? nil : decoder.nextWholeMessage()
                 if next == nil { next = try decoder.next() }
                 guard let frame = next else { return }

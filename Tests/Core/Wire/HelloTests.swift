@@ -51,7 +51,7 @@ import Testing
         try ByteSlice(bytes).withUnsafeBytes { raw throws(WireError) in try Hello(reading: raw) }
     }
 
-    /// Where the fields begin behind the fixed ones.
+    /// The offset of the first field behind those of fixed size.
     private static let serviceOffset = 2 + 4 + PeerID.byteCount + 8 + 4 + 4
 
     @Test func roundTrip() throws {

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// docs/PROTOCOL.md as a test reads it: its tables, and the bytes of its examples.
+/// docs/PROTOCOL.md as tests read it: its tables, and the bytes of its examples.
 struct ProtocolPage {
     private let lines: [Substring]
 
@@ -19,7 +19,7 @@ struct ProtocolPage {
         let what: String
     }
 
-    /// The lines from the heading that begins so to the next one.
+    /// The lines from the heading that contains `heading` to the next one.
     private func section(_ heading: String) throws -> ArraySlice<Substring> {
         guard let start = lines.firstIndex(where: { $0.hasPrefix("#") && $0.contains(heading) }) else {
             throw Missing(what: heading)
@@ -28,7 +28,7 @@ struct ProtocolPage {
         return rest.prefix { !$0.hasPrefix("## ") && !$0.hasPrefix("### ") }
     }
 
-    /// The rows of the table with that heading row, without it, cell by cell.
+    /// The rows of the table with the heading row `head`, split into cells, without that row.
     func table(_ head: String, in heading: String) throws -> [[String]] {
         let rest = try section(heading).drop { $0 != head }
         guard !rest.isEmpty else { throw Missing(what: head) }
@@ -46,7 +46,7 @@ struct ProtocolPage {
         return rest.prefix { $0 != "```" }.map(String.init)
     }
 
-    /// The line of a section that begins so.
+    /// The line of a section that begins with `beginning`.
     func line(_ beginning: String, in heading: String) throws -> String {
         guard let line = try section(heading).first(where: { $0.hasPrefix(beginning) }) else {
             throw Missing(what: beginning)
@@ -54,13 +54,13 @@ struct ProtocolPage {
         return String(line)
     }
 
-    /// What one side says of an example.
+    /// What one side sends in an example.
     struct Step {
         let isDialling: Bool
         let bytes: PatternOfBytes
     }
 
-    /// An example line by line; lines without an arrow go on with the one before.
+    /// An example, step by step. Lines without an arrow continue the one before.
     func example(in heading: String) throws -> [Step] {
         var texts: [(isDialling: Bool, text: String)] = []
         for line in try block(in: heading) {
@@ -85,8 +85,8 @@ struct ProtocolPage {
     }
 }
 
-/// Bytes as the page writes them: `01 A1 ×32 "text"`; `00 01 … 1F` is all of those between, and where the two beside the dots do not
-/// count up, anything.
+/// Bytes as the page writes them: `01 A1 ×32 "text"`. `00 01 … 1F` means all bytes between them. If the two before the
+/// dots do not count up, the dots mean any bytes.
 struct PatternOfBytes {
     private enum Part {
         case bytes([UInt8])
@@ -130,7 +130,7 @@ struct PatternOfBytes {
         parts.append(.bytes(bytes))
     }
 
-    /// The bytes, where all of them are written.
+    /// The bytes, if all of them are written out.
     var exact: [UInt8]? {
         var all: [UInt8] = []
         for part in parts {

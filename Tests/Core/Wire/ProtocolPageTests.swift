@@ -2,7 +2,7 @@ import Testing
 
 @testable import NighCore
 
-/// What docs/PROTOCOL.md says in tables, examples and vectors is what the code does.
+/// Tests that the code does what docs/PROTOCOL.md says in tables, examples and vectors.
 @Suite struct ProtocolPageTests {
     private let page: ProtocolPage
 
@@ -10,7 +10,7 @@ import Testing
 
     // MARK: The example
 
-    /// `bytes` with what a session has drawn in place of what the page has drawn.
+    /// Returns `bytes` with the random values of the page replaced by those of a session.
     private func fitted(_ bytes: [UInt8], _ replacements: [(from: [UInt8], to: [UInt8])]) -> [UInt8] {
         var result: [UInt8] = []
         var rest = bytes[...]
@@ -28,7 +28,7 @@ import Testing
 
     private func bytes(of number: UInt64) -> [UInt8] { withUnsafeBytes(of: number.bigEndian, Array.init) }
 
-    /// A session that is the page's Puma or its Lynx, with the other one's words to come from the page.
+    /// A session that is the page's Puma or its Lynx. The other one's bytes come from the page.
     private func session(isDialling: Bool) throws -> ScriptedPeer {
         try ScriptedPeer {
             $0.service = "chat"
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    /// Plays the example with a session on one side; each of its bytes must be the page's.
+    /// Plays the example with a session on one side. Each of the session's bytes must be the page's.
     private func play(isDialling: Bool) throws -> ScriptedPeer {
         let peer = try session(isDialling: isDialling)
         let own: UInt8 = isDialling ? 0xA1 : 0xA2
@@ -112,7 +112,7 @@ import Testing
         return secret
     }
 
-    /// The values that the section gives their letters.
+    /// The values that the section defines for its letters.
     private func values() throws -> [String: [UInt8]] {
         let line = try page.line("`E` =", in: "7.2")
         var values: [String: [UInt8]] = [:]
@@ -123,7 +123,7 @@ import Testing
         return values
     }
 
-    /// What both say from commitment to the digits, which come last.
+    /// The messages of both sides from the commitment to the digits, and the digits.
     private func exchange(_ values: [String: [UInt8]]) throws -> (said: [[UInt8]], code: PairingCode) {
         let (a, b) = (try peer(values["A"]), try peer(values["B"]))
         func side(_ role: PairingExchange.Role, _ own: PeerID, _ other: PeerID, _ nonce: String) throws

@@ -5,7 +5,7 @@ import Testing
 @testable import fourinarow_solver
 
 @Suite struct BoardTests {
-    /// The board after moves by turns, each the letter of its column.
+    /// The board after alternating moves, given as the letters of their columns.
     private func play(_ letters: String, first: Disc = .red) throws -> Board {
         var board = Board()
         var disc = first
@@ -54,7 +54,8 @@ import Testing
         try #require(Column(place.column).flatMap { Cell(column: $0, row: place.row) })
     }
 
-    /// A board on which this is the only line; what holds it up is drawn until no other comes about.
+    /// A board on which `line` is the only line. The discs below it are drawn at random until there is no other line.
+    /// With `missing`, the disc at that place is the other side's, and the board has no line.
     private func lineAlone(_ disc: Disc, _ line: [SlowBoard.Place], without missing: SlowBoard.Place? = nil)
         throws
         -> Board
@@ -81,7 +82,7 @@ import Testing
 
     @Test("Lines that cross or lie in each other are one set of cells, sorted")
     func overlappingLines() throws {
-        // The last disc, d1, closes seven in the lowest row and a diagonal up to g4.
+        // The last disc, d1, completes a row of seven at the bottom and a diagonal up to g4.
         var board = Board()
         let columns = Column.allCases
         for (disc, index) in [
@@ -100,7 +101,7 @@ import Testing
 
     @Test("A line does not go round the edge of the board")
     func noLineRoundTheEdge() throws {
-        // Three on top of the first column, one at the foot of the second: neighbours as bits, not on the board.
+        // Three on top of the first column and one at the bottom of the second: adjacent as bits, but not on the board.
         var board = Board()
         let columns = Column.allCases
         for disc in [Disc.yellow, .yellow, .yellow, .red, .red, .red] {

@@ -16,7 +16,7 @@ import Testing
             answers[bot.choose(on: board, as: disc).description, default: 0] += 1
         }
         if level >= 6 { #expect(answers == ["e": 2]) }
-        // A careless player overlooks it now and then.
+        // A careless player sometimes overlooks it.
         if level <= 3 { #expect(answers.count > 1) }
         #expect((answers["e"] ?? 0) * 2 > answers.values.reduce(0, +))
     }
@@ -40,7 +40,7 @@ import Testing
             while board.winner == nil, !board.isFull {
                 let disc: Disc = columns.count % 2 == 0 ? .red : .yellow
                 let column = bots[columns.count % 2].choose(on: board, as: disc)
-                // What it answers must have room; the game would not go on otherwise.
+                // A chosen column must have room. Otherwise the game could not continue.
                 guard board.drop(disc, in: column) != nil else { break }
                 columns.append(column)
             }

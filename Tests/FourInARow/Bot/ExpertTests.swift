@@ -26,7 +26,7 @@ import Testing
             }
         }
         #expect(lopsided > 0)
-        // Where a line can be completed there is nothing to look up.
+        // When a line can be completed, there is nothing to look up.
         #expect(try answer("dadada") == nil)
     }
 
@@ -43,7 +43,7 @@ import Testing
     @Test("Whoever begins, the highest level wins what is won and loses nothing", arguments: 0..<4)
     func perfectGames(seed: UInt64) {
         var solver = Solver()
-        // Against the first level, which leaves the book soon and loses soon.
+        // The opponent is level 1, which soon leaves the book and soon loses.
         let game = PerfectGame(seed: seed, solver: &solver)
         #expect(game.faults.isEmpty)
         #expect(game.winner != game.bot.other)

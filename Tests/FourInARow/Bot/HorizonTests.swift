@@ -28,7 +28,7 @@ import Testing
             var table = HorizonTable(entryBits: 10)
             return table.opinions(Position(board, toMove: disc), depth: depth, margin: 0).moves[0].value
         }
-        // Three in a row now, or three with both ends open two discs later: the seventh disc wins either way.
+        // Three in a row now, or three with both ends open after two more discs: the seventh disc wins in both cases.
         #expect(try best("bbccdd", depth: 4) == HorizonSearch.win - 7)
         #expect(try best("ccdd", depth: 4) == HorizonSearch.win - 7)
         #expect(try best("ccdde", depth: 4) == 7 - HorizonSearch.win)

@@ -1,7 +1,7 @@
 import FourInARow
 import Testing
 
-/// The board after moves by turns, red first, each the letter of its column, and whose turn it is.
+/// The board after alternating moves, given as the letters of their columns, and whose turn it is. Red moves first.
 func position(_ letters: String) throws -> (board: Board, toMove: Disc) {
     var board = Board()
     var disc = Disc.red

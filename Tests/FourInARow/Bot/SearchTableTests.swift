@@ -5,7 +5,7 @@ import Testing
 @testable import fourinarow_solver
 
 @Suite struct SearchTableTests {
-    /// A key that `Position.spread` sends to this number.
+    /// A key that `Position.spread` maps to `spread`.
     private func key(for spread: UInt64) -> UInt64 {
         let factor = Position.spread(1)
         var inverse = factor

@@ -23,7 +23,7 @@ import Testing
         var solver = Solver()
         let winning = try position("dadbdc")
         #expect(solver.outcome(of: winning.board, toMove: winning.toMove) == .win)
-        // Red threatens both ends of three: yellow loses.
+        // Red threatens to extend a three at both ends, so yellow loses.
         let losing = try position("ccdde")
         #expect(solver.outcome(of: losing.board, toMove: losing.toMove) == .loss)
         let full = try position("abababbababacdcdcddcdcdcefefeffefefegggggg")

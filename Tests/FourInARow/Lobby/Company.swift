@@ -4,9 +4,9 @@ import NighTestKit
 
 @testable import FourInARow
 
-/// Players in one room and in virtual time.
+/// Players that can find each other, on one memory hub and in virtual time.
 final class Company {
-    /// One player, and what the player's screen was told.
+    /// A player, and everything that the player's screen was told.
     ///
     /// `@unchecked Sendable`: everything runs on the one thread that runs the virtual loop.
     final class Player: @unchecked Sendable {
@@ -14,9 +14,9 @@ final class Company {
         let air: FaultyTransport
         fileprivate(set) var view: LobbyView
         fileprivate(set) var news: [LobbyNews] = []
-        /// The boards in the order in which they were shown.
+        /// The boards, in the order in which they were shown.
         fileprivate(set) var boards: [Board] = []
-        /// Why the player could not do what the player wanted.
+        /// The reasons for which the player's actions were refused.
         private(set) var refusals: [Breach] = []
 
         fileprivate init(
@@ -31,7 +31,7 @@ final class Company {
 
         func act(_ action: Action) { lobby.act(action) { self.refusals.append($0) } }
 
-        /// Breaks the player's links, and lets no other come about.
+        /// Cuts the player's links, and refuses new ones.
         func cut() {
             air.control.cut()
             air.control.block(dials: .refuse)
@@ -61,14 +61,14 @@ final class Company {
         return player
     }
 
-    /// Lets time pass until `condition` holds.
+    /// Lets time pass until `condition` holds; returns whether it does.
     func wait(_ seconds: Int = 20, until condition: () -> Bool) throws -> Bool {
         try loop.run(until: condition, within: .seconds(seconds))
     }
 
     func pass(_ duration: Duration) throws { try loop.run(for: duration) }
 
-    /// Somebody hosts, and somebody sits there.
+    /// Makes `host` open a table and `guest` take the seat; returns whether both succeed.
     func seated(_ host: Player, _ guest: Player) throws -> Bool {
         host.lobby.host(acceptsAll: true)
         guard try wait(until: { guest.view.tables.contains { $0.id == host.id } }) else { return false }
@@ -76,7 +76,7 @@ final class Company {
         return try wait(until: { guest.table?.game != nil && host.table?.guest != nil })
     }
 
-    /// They play these columns, each when it is their turn; false where that does not come.
+    /// Plays these columns, each by the player whose turn it is; returns false if that player's turn does not come.
     func play(_ letters: String, _ host: Player, _ guest: Player) throws -> Bool {
         for letter in letters {
             guard let column = Column.allCases.first(where: { $0.description == String(letter) }),

@@ -96,11 +96,11 @@ struct LobbyTests {
         lynx.lobby.leave()
         #expect(try company.wait(until: { puma.view.askers.isEmpty }))
         #expect(puma.news.contains { if case .askedNoMore = $0 { true } else { false } })
-        // An answer that comes too late does nothing.
+        // An answer that comes too late has no effect.
         puma.lobby.answer(lynx.id, accept: true)
         try company.pass(.seconds(2))
         #expect(puma.table?.guest == nil && lynx.view.place == .lobby)
-        // Later it goes as ever.
+        // A later attempt works as usual.
         #expect(try company.seated(puma, lynx))
     }
 
@@ -156,13 +156,13 @@ struct LobbyTests {
         #expect(try company.play("ddf", puma, lynx))
         #expect(try company.wait(until: { watchers.allSatisfy { $0.board == puma.board } }))
         #expect(watchers.allSatisfy { $0.table?.guest?.description == "Lynx" && $0.standing == .unknown })
-        // One who stops watching is counted no more, and the game goes on.
+        // A watcher who leaves is no longer counted, and the game continues.
         watchers[0].lobby.leave()
         #expect(try company.wait(until: { puma.table?.watcherCount == 4 }))
         #expect(puma.table?.isPlaying == true)
     }
 
-    // MARK: The wire
+    // MARK: The link
 
     @Test("A cut is said, and survived with the board as it was")
     func cut() throws {
@@ -173,7 +173,7 @@ struct LobbyTests {
         lynx.cut()
         try #require(try company.wait(until: { lynx.sitting?.other?.awaySince != nil }))
         try #require(try company.wait(until: { puma.sitting?.other?.awaySince != nil }))
-        // A move in the dark is kept, and played once.
+        // A move made during the cut is kept, and played once.
         lynx.lobby.act(.move(try column("e")))
         try company.pass(.seconds(5))
         lynx.air.control.unblock()
@@ -258,7 +258,7 @@ struct LobbyTests {
             lynx.news.contains { if case .couldNotJoin("memory://nobody", _) = $0 { true } else { false } })
     }
 
-    /// A table that is seen, and a player whose dials to it are refused.
+    /// A table that is visible, and a player whose dials to it are refused.
     private func unreachable(_ company: Company) throws -> (host: Company.Player, guest: Company.Player) {
         let (puma, lynx) = (company.player("Puma"), company.player("Lynx"))
         puma.lobby.host(acceptsAll: true)
@@ -321,7 +321,7 @@ struct LobbyTests {
         #expect(lynx.view.tables.isEmpty)
         lynx.air.control.unblock()
         puma.lobby.session.setAdvertising(true)
-        // The next call would have been later.
+        // The next retry would have come later.
         #expect(try company.wait(1, until: { lynx.table?.game != nil }))
     }
 
@@ -331,7 +331,7 @@ struct LobbyTests {
         let (puma, lynx) = (company.player("Puma"), company.player("Lynx"))
         try #require(try company.seated(puma, lynx))
         for wish in [TableWish.seat, .watch, .seat] {
-            // What was said does not come through, so the leave takes its time.
+            // What was said does not get through, so leaving takes time.
             lynx.air.control.stall()
             lynx.act(.say(try #require(Words("Good-bye"))))
             lynx.lobby.leave()

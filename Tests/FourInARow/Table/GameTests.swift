@@ -2,7 +2,7 @@ import Testing
 
 @testable import FourInARow
 
-/// A game played by the letters of its columns: "ddcc".
+/// A game, given as the letters of the played columns: "ddcc".
 func game(_ letters: String, starter: Disc = .red) throws -> Game {
     var game = Game(number: 1, starter: starter)
     for letter in letters {
@@ -35,7 +35,7 @@ struct GameTests {
         let before = full
         #expect(throws: Game.Refusal.columnFull) { try full.play(column("a"), by: .red) }
         #expect(throws: Game.Refusal.notYourTurn) { try full.play(column("b"), by: .yellow) }
-        // Whose turn it is counts for more than what the column holds.
+        // A wrong turn is reported before a full column.
         #expect(throws: Game.Refusal.notYourTurn) { try full.play(column("a"), by: .yellow) }
         #expect(full == before)
         var over = try game("abababa")
@@ -72,7 +72,7 @@ struct GameTests {
             game.end(ending)
             #expect(game.winner == nil)
             #expect(game.standing(of: .red) == .unknown)
-            // What has ended once does not end otherwise.
+            // A game that has ended keeps its ending.
             game.end(.draw)
             #expect(game.ending == ending)
         }

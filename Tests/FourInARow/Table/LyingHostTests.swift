@@ -2,13 +2,13 @@ import Testing
 
 @testable import FourInARow
 
-/// What a guest does with a host that tells what cannot be, beyond moves.
+/// Tests how a guest handles a host that reports impossible things other than moves.
 struct LyingHostTests {
     private typealias Room = TableRoom
 
     private static func words(_ text: String) throws -> Words { try TableMessageTests.words(text) }
 
-    /// Has the guest be told that next.
+    /// Sends this to the guest as the next thing that happened at the table.
     private static func tell(_ happening: Table.Happening, _ room: inout TableRoom) throws {
         let count = try #require(room.guest?.table?.happeningCount)
         room.toGuest = [TableMessage.happened(number: count + 1, happening).bytes]
@@ -21,7 +21,7 @@ struct LyingHostTests {
         try room.act(.say(Self.words("hello")), by: .yellow)
         room.settle()
         #expect(room.guestNews.last == .said(.yellow, try Self.words("hello")))
-        // Said once, they are not said again.
+        // Said once, the words may not be reported twice.
         try Self.tell(.said(.yellow, Self.words("hello")), &room)
         #expect(room.guestNews.last == .ended(.brokenOff(.red, .falseReport)))
     }
@@ -50,7 +50,7 @@ struct LyingHostTests {
             let bytes = TableMessage.welcome(welcome, seated: true).bytes
             #expect(guest.received(bytes) == [.leave(.falseReport)])
             #expect(guest.table == nil)
-            // Whoever watches may come at any time.
+            // A watcher may come at any time.
             var watcher = VisitorTable()
             let seen = TableMessage.welcome(welcome, seated: false).bytes
             #expect(watcher.received(seen) == [.tell(.cameIn(seated: false))])
@@ -62,7 +62,7 @@ struct LyingHostTests {
         var room = try Room.playing("d")
         room.toGuest = [[]]
         room.letOneThrough(toHost: false)
-        // What the host did before it heard of that had one number, which the guest takes the unreadable for.
+        // The host did one more thing before it received the protest. The guest counts the unreadable message under that number.
         try room.act(.say(Self.words("lost")), by: .red)
         room.toGuest = []
         try room.watch(Room.peer(2))

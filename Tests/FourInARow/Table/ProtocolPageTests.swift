@@ -4,9 +4,9 @@ import Testing
 
 @testable import FourInARow
 
-/// The example of docs/fourinarow-protocol.md, played byte by byte.
+/// Plays the example of docs/fourinarow-protocol.md byte by byte.
 struct ProtocolPageTests {
-    /// One line of the example: who does it, and its bytes.
+    /// A line of the example: who sends, and the bytes.
     private struct Line {
         let who: String
         let bytes: [UInt8]
@@ -76,7 +76,7 @@ struct ProtocolPageTests {
                 }
             }
             #expect(onTheWay[peer]?.first == bytes)
-            // The page names one of those whom it goes to.
+            // The page names only one of the recipients.
             for one in visitors.keys where onTheWay[one]?.first == bytes {
                 onTheWay[one]?.removeFirst()
                 for output in visitors[one]?.received(bytes) ?? [] {

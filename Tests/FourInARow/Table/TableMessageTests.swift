@@ -83,7 +83,7 @@ struct TableMessageTests {
     @Test("A board that no game comes to is not believed")
     func impossibleBoards() throws {
         let head: [UInt8] = [1, 1, 0, 0, 0, 9, 0, 0, 0, 2, 0x41, 0x6C, 1, 0, 0, 0, 1, 0]
-        // Seven discs in one column; a column that is not there; a move after the end.
+        // Seven discs in one column; a column that does not exist; a move after the end.
         let sequences: [[UInt8]] = [
             [7, 0, 0, 0, 0, 0, 0, 0], [1, 7], [8, 0, 1, 0, 1, 0, 1, 0, 1], [200],
         ]
@@ -103,7 +103,7 @@ struct TableMessageTests {
         }
     }
 
-    /// As scalars, so that a report of this test does not steer anybody's terminal.
+    /// Given as scalars, so that a report of this test does not control a terminal.
     static let steering: [[UInt32]] = [
         [], [0x61, 0x0A, 0x62], [0x1B, 0x5B, 0x32, 0x4A], [0x202E, 0x65], [0x9B, 0x31, 0x6D], [0x61, 0],
     ]

@@ -3,8 +3,7 @@ import Testing
 
 @testable import FourInARow
 
-/// A host's table, its guest's and those of some who watch, with messages on the way between them until they are let
-/// through.
+/// The tables of a host, a guest and some watchers. Messages between host and guest wait until the test lets them through.
 struct TableRoom {
     static let guestID = peer(1)
     var host = HostTable()
@@ -23,7 +22,7 @@ struct TableRoom {
         return peer
     }
 
-    /// With a guest who has come in, and a game that has begun.
+    /// A table where a guest has sat down and a game has begun.
     static func playing(_ letters: String = "") throws -> TableRoom {
         var room = TableRoom()
         room.guest = VisitorTable()
@@ -70,7 +69,7 @@ struct TableRoom {
         }
     }
 
-    /// Lets everything through.
+    /// Lets all messages through.
     mutating func settle() {
         while !toHost.isEmpty || !toGuest.isEmpty {
             letOneThrough(toHost: true)
@@ -86,14 +85,14 @@ struct TableRoom {
         }
     }
 
-    /// Whoever's turn it is moves, and everybody knows.
+    /// Makes the side whose turn it is move, and lets all messages through.
     mutating func move(_ letter: String) throws {
         let disc = try #require(host.table.game?.turn)
         try act(.move(try column(letter)), by: disc)
         settle()
     }
 
-    /// Has somebody come in who watches.
+    /// Adds a watcher.
     mutating func watch(_ peer: PeerID) throws {
         let outputs = host.watch(peer)
         watchers[peer] = VisitorTable()
@@ -185,7 +184,7 @@ struct TableTests {
         #expect(room.guest?.pending == nil)
     }
 
-    /// The guest gives up the first game; before the host hears of it, the host has given it up itself and begun the second.
+    /// The guest resigns the first game. Before this reaches the host, the host has resigned too and begun the second game.
     @Test("What was meant for one game is not done in the next")
     func lateResignation() throws {
         var room = try Room.playing("d")
@@ -303,11 +302,11 @@ struct TableTests {
         #expect(room.news.last == .ended(.brokenOff(.yellow, breach)))
         #expect(room.guestNews.last == .ended(.brokenOff(.yellow, breach)))
         #expect(room.isOneTable)
-        // Nothing more is made of what it goes on with.
+        // Whatever else the guest sends is ignored.
         let count = room.news.count
         room.take(room.host.received([9, 9, 9], from: Room.guestID))
         #expect(room.news.count == count)
-        // The next game is one like any other.
+        // The next game is not affected.
         try room.act(.rematch, by: .yellow)
         room.settle()
         try room.move("c")
@@ -372,7 +371,7 @@ struct TableTests {
         var watcher = VisitorTable()
         #expect(watcher.received([1, 2, 3]) == [.leave(.garbage)])
         var seated = VisitorTable()
-        // Nothing can have happened before one was told how the table is.
+        // Nothing can have happened before the visitor was told the state of the table.
         let early = TableMessage.happened(number: 1, .resigned(.red)).bytes
         #expect(seated.received(early) == [.leave(.untimely)])
     }

@@ -35,7 +35,7 @@ struct DetailTests {
         #expect(scene.text(Scene.owl).contains("2 watch, with you"))
     }
 
-    /// How a cell of a screen looks.
+    /// The style of a cell on a player's screen.
     private func style(_ column: Int, _ row: Int, _ peer: PeerID, _ scene: Scene) -> Style? {
         let canvas = scene.screens[peer]?.canvas(Scene.small, now: scene.now)
         return canvas.map { Array($0.row(row))[column].style }

@@ -8,7 +8,7 @@ import Testing
 @Suite("The same screens on other terminals")
 struct DrawingStyleTests {
     private let plainText = ScreenStyle(isUnicode: false, animates: false)
-    /// With it red wins, upwards.
+    /// Moves with which red wins with a vertical line.
     private let line = "dcdcdcd"
 
     @Test("Without Unicode there is nothing but ASCII, and the colours are letters")

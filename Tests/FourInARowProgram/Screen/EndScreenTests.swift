@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Screens of a game that is over")
 struct EndScreenTests {
-    /// With it red wins, upwards.
+    /// Moves with which red wins with a vertical line.
     private let line = "dcdcdcd"
 
     @Test("Whoever has won sees the four")

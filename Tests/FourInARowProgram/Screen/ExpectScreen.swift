@@ -1,6 +1,6 @@
 import Testing
 
-/// Whether a screen looks as it should; if not, both are told as they are.
+/// Expects that a screen looks like `expected`; if it does not, records both.
 func expect(
     screen actual: String, _ expected: String, sourceLocation: SourceLocation = #_sourceLocation
 ) {

@@ -4,7 +4,7 @@ import Terminal
 @testable import FourInARow
 @testable import fourinarow
 
-/// Lobbies that several tests look at, seen by Owl.
+/// Lobbies as Owl sees them, for several tests.
 enum LobbyScenes {
     static let now = Moment(nanoseconds: 5_000_000_000)
     static let unicode = ScreenStyle(isUnicode: true, animates: false)

@@ -85,7 +85,7 @@ struct RandomScreenTests {
         #expect(moves > 0)
     }
 
-    /// What no text on a screen may have: what terminals obey, or what turns the reading around.
+    /// Returns whether a text has no characters that control a terminal or change the direction of reading.
     private func isHarmless(_ text: String) -> Bool {
         text.unicodeScalars.allSatisfy {
             $0 == "\n" || ![.control, .format, .lineSeparator].contains($0.properties.generalCategory)

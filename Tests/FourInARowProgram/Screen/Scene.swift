@@ -5,7 +5,8 @@ import Testing
 @testable import FourInARow
 @testable import fourinarow
 
-/// Puma's table with Lynx as its guest and Owl who watches, and the screen of each: real tables, and views as a lobby makes them.
+/// Puma's table with Lynx as its guest and Owl as a watcher, and the screen of each. The tables are real; the
+/// views are as a lobby makes them.
 struct Scene {
     static let puma = peer(1)
     static let lynx = peer(2)
@@ -16,10 +17,10 @@ struct Scene {
     private(set) var host = HostTable()
     private(set) var guest = VisitorTable()
     private(set) var watcher = VisitorTable()
-    /// What the guest has asked for and the host has not heard.
+    /// Requests of the guest that the host has not received yet.
     private(set) var unheard: [[UInt8]] = []
     var screens: [PeerID: Screen] = [:]
-    /// What is so beside the tables.
+    /// State that is not part of the tables.
     var askers: [Asker] = []
     var addresses: [TransportAddress] = []
     var link = (transport: "tcp" as String?, awaySince: Moment?.none, roundTrip: Duration?.none)
@@ -45,7 +46,7 @@ struct Scene {
         tell(Self.puma, [])
     }
 
-    /// The game has come to this; whoever is to move first is Puma.
+    /// A game after these moves. Puma moves first.
     static func playing(
         _ letters: String = "", watched: Bool = false,
         style: ScreenStyle = ScreenStyle(isUnicode: true, animates: false)
@@ -61,18 +62,18 @@ struct Scene {
         peer == puma ? "Puma" : peer == lynx ? "Lynx" : "Owl"
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     mutating func seat() { carry(host.seat(Self.lynx, name: Self.words("Lynx"))) }
 
-    /// Another visit of the same guest.
+    /// A second visit of the same guest.
     mutating func reseat() {
         guest = VisitorTable()
         unheard = []
         seat()
     }
 
-    /// Of others than Owl no screen is seen.
+    /// Adds a watcher. Of all watchers, only Owl has a screen.
     mutating func watch(_ peer: PeerID = owl) { carry(host.watch(peer) ?? []) }
 
     mutating func guestGoes() { carry(host.gone(Self.lynx)) }
@@ -91,7 +92,7 @@ struct Scene {
         }
     }
 
-    /// The guest wants something that the host has not heard of yet.
+    /// The guest requests an action. The host does not receive the request before `hear()`.
     mutating func ask(_ action: Action) throws { carry(try guest.act(action), Self.lynx) }
 
     mutating func hear() {
@@ -100,7 +101,7 @@ struct Scene {
         for message in bytes { carry(host.received(message, from: Self.lynx)) }
     }
 
-    /// Something that concerns no table.
+    /// Shows a player the current view, with news that belong to no table.
     mutating func tell(_ peer: PeerID, _ news: LobbyNews?) {
         let view = view(of: peer)
         screens[peer]?.take(view, news, now: now)
@@ -136,7 +137,7 @@ struct Scene {
         for news in news { tell(peer, .table(news)) }
     }
 
-    // MARK: What is seen
+    // MARK: Views
 
     func view(of peer: PeerID) -> LobbyView {
         var view = LobbyView(name: Self.name(peer), id: peer, addresses: peer == Self.puma ? addresses : [])

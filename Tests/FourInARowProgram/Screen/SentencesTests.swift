@@ -10,7 +10,7 @@ struct SentencesTests {
         Sentences.sentence(for: .table(news), in: scene.view(of: peer))
     }
 
-    /// What host, guest and watcher are told.
+    /// The sentences that host, guest and watcher see.
     private func seen(_ news: TableNews, _ letters: String = "d") throws -> [String?] {
         let scene = try Scene.playing(letters, watched: true)
         return [Scene.puma, Scene.lynx, Scene.owl].map { seen($0, news, scene) }

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Screens of a table in play")
 struct TableScreenTests {
-    /// Four discs lie, one watches, and the link was measured.
+    /// A table with four discs, one watcher and a measured link.
     private func scene() throws -> Scene {
         var scene = try Scene.playing("dcde", watched: true)
         scene.link.roundTrip = .microseconds(1_234)

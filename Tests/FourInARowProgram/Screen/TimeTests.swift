@@ -9,7 +9,7 @@ import Testing
 struct TimeTests {
     private let animated = ScreenStyle(isUnicode: true, animates: true)
 
-    /// The moments at which the screen says it changes, with what it shows then; it must show the same just before each.
+    /// The moments at which the screen announces a change, with what it shows then. It must not change before those moments.
     private func frames(_ scene: Scene, _ peer: PeerID) throws -> [(Moment, String)] {
         var scene = scene
         var frames: [(Moment, String)] = []
@@ -111,6 +111,6 @@ struct TimeTests {
 }
 
 extension String {
-    /// How often `part` is in it.
+    /// The number of occurrences of `part`.
     fileprivate func components(of part: String) -> Int { ranges(of: part).count }
 }

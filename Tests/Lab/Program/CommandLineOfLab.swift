@@ -1,6 +1,6 @@
 import Glibc
 
-/// What the words behind `lab` ask for, and the way to it.
+/// Parses the command line of `lab` and runs what it asks for.
 enum CommandLineOfLab {
     static let help = """
         usage: lab [--list] [--keep] [--quiet] SCENARIO…
@@ -23,7 +23,7 @@ enum CommandLineOfLab {
         3 when this machine does not let the lab have namespaces of its own.
         """
 
-    /// Does what `arguments` say; returns the exit status.
+    /// Runs what `arguments` ask for; returns the exit status.
     static func run(_ arguments: [String]) -> Int32 {
         if arguments.first == CrowdProgram.name { return CrowdProgram.main() }
         if arguments.first == "peer" { return PeerProgram.main(Array(arguments.dropFirst())) }
@@ -79,7 +79,7 @@ enum CommandLineOfLab {
         return failed.isEmpty ? 0 : 1
     }
 
-    /// Prints on the error output.
+    /// Prints a line to standard error.
     static func complain(_ words: String) {
         let line = Array((words + "\n").utf8)
         _ = write(STDERR_FILENO, line, line.count)

@@ -4,20 +4,20 @@ import Testing
 
 @testable import lab
 
-/// An air that machines with Bluetooth share (`Tests/Lab/bluetooth/air`), for as long as somebody holds on to this.
+/// An air that several machines with Bluetooth share (`Tests/Lab/bluetooth/air`). It ends with the last reference.
 final class BluetoothAir: Sendable {
-    /// The folder of the Bluetooth lab, in the checkout that these tests were built from.
+    /// The folder of the Bluetooth lab, in the checkout from which these tests were built.
     static let folder =
         "\(#filePath)".split(separator: "/").dropLast(2).reduce("") { "\($0)/\($1)" } + "/bluetooth"
 
-    /// Where there is a controller for whoever comes: what `machine --air` takes.
+    /// The socket that has a controller for every machine that connects: the argument of `machine --air`.
     var socket: String { "\(place)/air" }
     private let place: String
     private let server: LabProcess
 
     init() async throws {
         place = "/tmp/nigh-air-\(String(UInt64.random(in: .min ... .max), radix: 36))"
-        // Tests that are killed let go of nothing; but the input that they gave ends with them.
+        // Tests that are killed cannot end the server. But the input that they gave it ends with them.
         let server = try LabProcess(command: [
             "sh", "-c", #""$@" & read line; kill $!"#, "sh", "\(Self.folder)/air", "serve", place,
         ])
@@ -30,7 +30,7 @@ final class BluetoothAir: Sendable {
         _ = Spawning.wait(for: server.process)
     }
 
-    /// Tells it a word, as `air --help` has them; returns its answer.
+    /// Sends a command, as `air --help` lists them; returns the answer.
     @discardableResult
     func tell(_ words: String...) async throws -> String {
         let telling = try LabProcess(command: ["\(Self.folder)/air", "tell", place] + words)
@@ -39,27 +39,27 @@ final class BluetoothAir: Sendable {
     }
 }
 
-/// A `lab peer` over Bluetooth in a machine of its own, for as long as somebody holds on to this; it invites everybody it finds.
+/// A `lab peer` over Bluetooth in a machine of its own. It invites every peer it finds, and ends with the last reference.
 final class AirPeer: Sendable {
-    /// A change of the state of another peer, as it was told.
+    /// A change of another peer's state, as it was reported.
     struct Move {
         let from: String
         let to: String
         let cause: String
     }
 
-    /// For how long one stays that nothing else ends.
+    /// How long a peer stays if nothing else ends it.
     enum Stay {
-        /// Until it has exchanged so many messages with another.
+        /// Until it has exchanged that many messages with another peer.
         case exchanging(Int)
-        /// For so many seconds.
+        /// For that many seconds.
         case seconds(Int)
     }
 
     private let machine: LabProcess
     private let hasEnded = Mutex(false)
 
-    /// Starts it.
+    /// Starts the machine and the peer in it.
     init(
         _ name: String, in air: BluetoothAir, _ stay: Stay, over transport: String = "bluetooth"
     ) throws {
@@ -69,7 +69,7 @@ final class AirPeer: Sendable {
         switch stay {
         case .exchanging(let count): command += ["--exchange", "\(count)", "20"]
         case .seconds(let count):
-            // A command in a machine has an empty input, and nobody outside can add to it.
+            // A command in a machine has an empty input, and nobody outside can write to it.
             command = ["bash", "-c", #""$@" < <(sleep "$0"; echo quit)"#, "\(count)"] + command
         }
         machine = try LabProcess(
@@ -82,16 +82,16 @@ final class AirPeer: Sendable {
         _ = Spawning.wait(for: machine.process)
     }
 
-    /// Ends its machine as it ends whose battery is taken out: nobody inside can say a word.
+    /// Ends its machine as if its power were cut: no program inside can send anything.
     func pullOut() { kill(machine.process, SIGKILL) }
 
-    /// How it ended by itself; to be asked once.
+    /// Waits until it ends by itself; returns how. Must be called only once.
     func end() async -> Child.Ending {
         defer { hasEnded.withLock { $0 = true } }
         return await machine.end(within: .seconds(60))
     }
 
-    /// All that it has printed.
+    /// Everything that it has printed.
     var output: String { machine.output }
 
     /// The words of all events of that kind, in order.
@@ -102,14 +102,14 @@ final class AirPeer: Sendable {
         }
     }
 
-    /// How the state of the one other peer there is went.
+    /// The changes of the state of the only other peer.
     var moves: [Move] {
         events("state").map { Move(from: $0[1], to: $0[2], cause: $0[3...].joined(separator: " ")) }
     }
 
-    /// The states that it has been in since it was first seen.
+    /// The states of that peer since it was first seen.
     var states: [String] { moves.map(\.to) }
 
-    /// The numbers of the messages that came, in the order in which they came.
+    /// The numbers of the received messages, in the order of arrival.
     var received: [Int] { events("received").compactMap { Int($0[2]) } }
 }

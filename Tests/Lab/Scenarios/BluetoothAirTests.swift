@@ -3,13 +3,12 @@ import Testing
 
 @testable import lab
 
-/// Two machines with Bluetooth on one air, each with a session of ours, and what becomes of their conversation when the air is
-/// disturbed.
+/// Tests two machines with Bluetooth on one air, each with a session of ours, and their conversation when the air is disturbed.
 @Suite struct BluetoothAirTests {
-    /// How many messages go each way, 20 ms apart.
+    /// The number of messages in each direction, 20 ms apart.
     private static let count = 200
 
-    /// A quarter of a conversation has passed; the rest is on its way while something is done to the air.
+    /// Lets a quarter of the messages pass, then calls `disturb` while the rest is on its way.
     private static func startExchange(
         _ disturb: @Sendable (BluetoothAir, [AirPeer]) async throws -> Void
     ) async throws -> [AirPeer] {
@@ -33,8 +32,8 @@ import Testing
         for peer in peers {
             #expect(OneConversation(states: peer.states).isWhole, "\(peer.output)")
         }
-        // As loud as the emulated controllers say that every device is: -60 dBm. Whoever was asked before its own inquiry had an
-        // answer does not know.
+        // The signal strength that the emulated controllers report for every device: -60 dBm. A peer that was asked
+        // before its own inquiry had an answer does not know it.
         #expect(Set(peers.flatMap { $0.events("quality").map { $0[1] } }) == ["58"])
     }
 
@@ -42,7 +41,7 @@ import Testing
         let peers = try await Permits.machines.run {
             try await Self.startExchange { air, _ in
                 try await air.tell("hold")
-                // Time is the subject, here and below: a silence shorter than what a peer is missed after.
+                // Time is the subject, here and below: a silence shorter than the time after which a peer counts as missed.
                 try await Task.sleep(for: .seconds(8))
                 try await air.tell("release")
             }
@@ -52,7 +51,7 @@ import Testing
         }
     }
 
-    /// RFCOMM counts on every byte's arrival: what is lost leaves it without the right to send any more, or with a gap.
+    /// RFCOMM relies on the arrival of every byte. A loss leaves it without credits to send more, or with a gap.
     @Test func anAirThatLosesSixSecondsOfDataCostsTheLinkAndNoMessage() async throws {
         let peers = try await Permits.machines.run {
             try await Self.startExchange { air, peers in
@@ -115,7 +114,7 @@ import Testing
                 [victim, witness].allSatisfy { $0.states.last == "connected" }
             }
             victim.pullOut()
-            // 15 seconds of silence, then 10 in which no other way is found.
+            // 15 s of silence, then 10 s in which no other link is found.
             try await until("it is missed") { witness.states.contains("reconnecting") }
             try await until("it is given up") { witness.states.contains("disconnected") }
             #expect(witness.events("suspected").map { $0[1] } == ["true"])

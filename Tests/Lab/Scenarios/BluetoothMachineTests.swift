@@ -4,12 +4,12 @@ import Testing
 
 @testable import lab
 
-/// The machine with Bluetooth (`Tests/Lab/bluetooth/machine`) does what tests of Bluetooth rely on. Each boots some, so they
-/// take turns.
+/// Tests that the machine with Bluetooth (`Tests/Lab/bluetooth/machine`) does what tests of Bluetooth rely on. Each
+/// test boots some machines, so the tests run one after the other.
 @Suite(.serialized) struct BluetoothMachineTests {
     static let folder = BluetoothAir.folder
 
-    /// The program that makes one.
+    /// The program that makes a machine.
     static let machine = "\(folder)/machine"
 
     private static func machine(_ options: [String] = [], _ command: [String]) throws -> LabProcess {
@@ -30,7 +30,7 @@ import Testing
         try await expectNothing(of: machine)
     }
 
-    /// Terminals change what passes through them, unless they are told not to.
+    /// Terminals change bytes unless they are told not to.
     @Test func outputComesOutAsItWas() async throws {
         let bytes = #"head -c 3000000 /dev/zero | tr '\0' '\n'; printf '\003\004\021\023\t\r\n\377'"#
         let check =
@@ -88,18 +88,18 @@ import Testing
         try await expectNothing(of: machine)
     }
 
-    /// Between its start and its work there is no moment in which its death would go unnoticed.
+    /// There is no moment between its start and its work in which its death would go unnoticed.
     @Test(arguments: [1, 5, 10, 15, 20, 30, 40, 60, 80, 150, 300, 600] as [Int])
     func nothingStaysWhenItIsKilledEarly(afterMilliseconds milliseconds: Int) async throws {
         let machine = try Self.machine([], ["sleep", "1000"])
-        // Time is the subject: the kill must fall into each part of the way inside.
+        // Time is the subject: the kill must hit each part of the start.
         try await Task.sleep(for: .milliseconds(milliseconds))
         kill(machine.process, SIGKILL)
         #expect(await machine.end(within: .seconds(10)) == .killed(SIGKILL))
         try await expectNothing(of: machine)
     }
 
-    /// What a test does to its surroundings, and what it sees of that.
+    /// Tests what a test can do to its surroundings, and what it sees of that.
     @Test func twoAdaptersHearEachOtherUntilTheyAreGone() async throws {
         let probe = "\(Self.folder)/probes/rfcomm"
         let machine = try Self.machine(
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    /// No process, and no folder of its own.
+    /// Waits until no process of the machine is left.
     private func expectNothing(of machine: LabProcess) async throws {
         try await until("its processes are gone") { Machine.processes(with: machine.token).isEmpty }
     }

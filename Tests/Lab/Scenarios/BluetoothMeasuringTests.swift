@@ -4,7 +4,7 @@ import Testing
 
 @testable import lab
 
-/// `nigh host` by one adapter of a machine, `nigh ping` and `nigh bench` by the other.
+/// Runs `nigh host` on one adapter of a machine, `nigh ping` and `nigh bench` on the other.
 @Suite struct BluetoothMeasuringTests {
     @Test("A peer found by inquiry is pinged, and throughput measured at its address")
     func pingAndBench() async throws {

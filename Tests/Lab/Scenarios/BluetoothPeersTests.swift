@@ -3,12 +3,12 @@ import Testing
 
 @testable import lab
 
-/// Two programs of one machine, each with an adapter of its own.
+/// Tests two programs of one machine, each with an adapter of its own.
 @Suite struct BluetoothPeersTests {
-    /// Ten mebibytes go each way at once, in messages whose every byte is checked where they arrive. A link may break on the way:
-    /// what is promised is that the conversation goes on and that every message arrives once and in order. Emulated controllers may
-    /// get stuck before two programs meet, so there is another try with new ones. There is none after a message that arrived
-    /// otherwise than it was sent.
+    /// 10 MiB go each way at once, in messages whose bytes are all checked by the receiver. A link may break on the
+    /// way: the promise is that the conversation continues and that every message arrives once and in order. Emulated
+    /// controllers may get stuck before two programs meet, so there is a second attempt with new ones. There is none
+    /// after a message that did not arrive as it was sent.
     @Test func findInviteTalkAndLeave() async throws {
         var tries: [(faults: [String], isGrave: Bool, output: String)] = []
         while tries.count < 2, tries.last?.faults.isEmpty != true, !tries.contains(where: { $0.isGrave }) {
@@ -20,7 +20,7 @@ import Testing
         #expect(tries.last?.faults == [], "\(said.joined(separator: "\n\n"))")
     }
 
-    /// What two programs said, and how the machine ended that they ran on.
+    /// Returns what two programs printed, and how the machine ended on which they ran.
     private static func talk() async throws -> String {
         let machine = try LabProcess(command: [
             "\(BluetoothMachineTests.folder)/machine", "--time-limit", "180", "--", "bash", "-euc",
@@ -69,7 +69,7 @@ import Testing
         return "\(machine.output)\nthe machine \(ending)"
     }
 
-    /// What is not as it must be, and whether a message is, that arrived.
+    /// Returns what is not as it must be, and whether one of the faults concerns a message that arrived.
     private static func faults(in output: String) -> (faults: [String], isGrave: Bool) {
         let lines = output.split(separator: "\n").map { $0.split(separator: " ") }
         var faults: [String] = []

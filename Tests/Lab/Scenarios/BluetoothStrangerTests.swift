@@ -4,9 +4,10 @@ import Testing
 
 @testable import lab
 
-/// A Bluetooth stack that is not BlueZ, and a program that is not ours, on one air with a session. `make bluetooth-lab` fetches the stack.
+/// Tests a session with a Bluetooth stack that is not BlueZ, and a program that is not ours. `make
+/// bluetooth-lab` fetches the stack.
 @Suite struct BluetoothStrangerTests {
-    /// What the lines begin with that the stranger prints.
+    /// The first words of the lines that the stranger prints.
     private static let words: Set = [
         "found", "name", "channel", "adapter", "text", "preface", "ended", "still",
     ]
@@ -27,7 +28,7 @@ import Testing
             let id = try #require(puma.events("ready").first?.first)
             // bluetooth://00:AA:01:00:00:42/7
             let route = try #require(puma.events("listening").first?.first?.split(separator: "/"))
-            // The stack complains in between when the session's question comes on a channel that is just being closed.
+            // The stack prints errors in between when the session's request comes on a channel that is just being closed.
             let told = stranger.output.split(separator: "\n").map(String.init).filter { line in
                 Self.words.contains(line.prefix { $0 != " " }.description)
             }
@@ -50,7 +51,7 @@ import Testing
             let puma = try AirPeer("Puma", in: air, .seconds(100), over: "bluetooth:interval=1")
             let liar = try Self.stranger("lie", in: air)
             try await until("it has told half of its lies") { liar.output.contains("nothing for ever") }
-            // Its last answer is a true one, so that whoever took in all others is seen to be well.
+            // Its last answer is true. It shows that the session still works after all the false ones.
             try await until("it is believed what is true") { !puma.events("found").isEmpty }
             _ = kill(liar.process, SIGTERM)
             _ = await liar.end(within: .seconds(10))

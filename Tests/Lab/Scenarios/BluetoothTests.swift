@@ -4,9 +4,9 @@ import Testing
 
 @testable import lab
 
-/// The transport `bluetooth`, on a real kernel and a real bluetoothd, in machines with emulated controllers.
+/// Tests the transport `bluetooth` on a real kernel and a real bluetoothd, in machines with emulated controllers.
 @Suite struct BluetoothTests {
-    /// What one machine does, one thing after the other; with as many adapters as that takes.
+    /// The work of one machine, done one thing after the other, and the number of adapters it needs.
     struct Load: Sendable, CustomTestStringConvertible {
         var kind: String
         var adapters: Int
@@ -14,7 +14,7 @@ import Testing
 
         var testDescription: String { "\(kind) from \(names.first ?? "") to \(names.last ?? "")" }
 
-        /// All there is, in loads that take about as long.
+        /// All of the work, in loads that take about equally long.
         static let all: [Load] = {
             let sessions = SessionConformance.checks.map(\.name)
             let half = sessions.count / 2
@@ -30,7 +30,7 @@ import Testing
     @Test(arguments: Load.all)
     func allGoesAsItShould(_ load: Load) async throws {
         try await Permits.machines.run {
-            // Against what never ends. Beside two other runs of the whole suite one load took more than 14 minutes.
+            // Against endless runs. Beside two other runs of the whole suite, one load took more than 14 minutes.
             let limit = 1_800
             let machine = try LabProcess(
                 command: [
@@ -42,9 +42,9 @@ import Testing
             let output = machine.output
             let lines = output.split(separator: "\n")
             for line in lines where line.hasPrefix("FAILED") { Issue.record("\(line)") }
-            // More often than that it is not the emulation.
+            // More repetitions than that are not caused by the emulation.
             #expect(lines.count { $0.hasPrefix("AGAIN") } <= load.names.count / 4, "\(output)")
-            // Where nothing is said of one, it counts as failed too.
+            // If nothing is printed about one, it counts as failed too.
             #expect(
                 lines.count { $0.hasPrefix("PASSED") } == load.names.count && ending == .exited(0),
                 "\(output)")

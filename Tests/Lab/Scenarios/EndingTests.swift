@@ -4,9 +4,9 @@ import Testing
 
 @testable import lab
 
-/// However the lab ends, nothing of it stays behind on the machine.
+/// Tests that nothing of the lab stays behind on the machine, however the lab ends.
 @Suite struct EndingTests {
-    /// Ways in which a program is made to end. Ctrl-C goes to the whole process group, as from a terminal.
+    /// Ways to end a program. Ctrl-C goes to the whole process group, as from a terminal.
     enum Way: CaseIterable {
         case killed, terminated, interrupted, controlC
 
@@ -30,8 +30,8 @@ import Testing
         // The process namespace, and the networks of the enclosure and of the two hosts.
         #expect(namespaces.filter { $0.hasPrefix("pid:") }.count == 1)
         #expect(namespaces.filter { $0.hasPrefix("net:") }.count == 3)
-        // `unshare` and the lab itself; on each of two hosts a D-Bus daemon, an Avahi daemon and a browser, once the
-        // commands that lead to the last of them are through.
+        // `unshare` and the lab itself; on each of two hosts a D-Bus daemon, an Avahi daemon and a browser. The
+        // commands that start the last of them must have ended.
         try await until("eight processes are inside") { Machine.processes(in: namespaces).count == 8 }
         way.apply(to: lab.process)
         let ending = await lab.end(within: .seconds(10))
@@ -41,11 +41,11 @@ import Testing
         #expect(Machine.hasNothingOfTheLab)
     }
 
-    /// Between its start and its work there is no moment in which its death would go unnoticed.
+    /// There is no moment between its start and its work in which its death would go unnoticed.
     @Test(arguments: [1, 5, 10, 20, 30, 40, 60, 80, 120, 200, 400] as [Int])
     func nothingStaysWhenItIsKilledEarly(afterMilliseconds milliseconds: Int) async throws {
         let lab = try LabProcess(["--keep", Scenario.standing.name])
-        // Time is the subject: the kill must fall into each part of the way inside.
+        // Time is the subject: the kill must hit each part of the start.
         try await Task.sleep(for: .milliseconds(milliseconds))
         kill(lab.process, SIGKILL)
         #expect(await lab.end(within: .seconds(10)) == .killed(SIGKILL))
@@ -54,8 +54,8 @@ import Testing
     }
 }
 
-/// Looks again until `condition` holds, for half a minute as `Pace` counts: that processes are gone is nothing one is
-/// told. `words` are put together when that was in vain, so that they can say what there was instead.
+/// Polls until `condition` holds, for up to 30 s as `Pace` counts, because nothing reports that processes are gone.
+/// `words` are evaluated only on failure, so that they can say what there was instead.
 func until(
     _ words: @autoclosure () -> String, sourceLocation: SourceLocation = #_sourceLocation,
     _ condition: () -> Bool
@@ -69,9 +69,9 @@ func until(
     }
 }
 
-/// What there is on this machine, as the kernel shows it.
+/// Inspects this machine through the kernel's file systems.
 enum Machine {
-    /// All processes in whose environment `variable` stands.
+    /// All processes with `variable` in their environment.
     static func processes(with variable: String) -> [pid_t] {
         processes.filter { process in
             content(of: "/proc/\(process)/environ").split(separator: 0).contains {
@@ -80,12 +80,12 @@ enum Machine {
         }
     }
 
-    /// All processes that are in one of `namespaces`.
+    /// All processes in one of `namespaces`.
     static func processes(in namespaces: Set<String>) -> [pid_t] {
         processes.filter { !namespaces.isDisjoint(with: Self.namespaces(of: $0)) }
     }
 
-    /// The process and the network namespace a process is in.
+    /// The process namespace and the network namespace of a process.
     static func namespaces(of process: pid_t) -> Set<String> {
         Set(["pid", "net"].compactMap { link(at: "/proc/\(process)/ns/\($0)") })
     }

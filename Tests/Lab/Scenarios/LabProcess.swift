@@ -6,10 +6,10 @@ import Testing
 
 @testable import lab
 
-/// A run of a program of the lab, its output in a file.
+/// A run of a program of the lab, with its output in a file.
 final class LabProcess: Sendable {
     let process: pid_t
-    /// Stands in the environment of every process inside.
+    /// A variable in the environment of every process inside.
     let token: String
     private let path: String
     private let input: Int32
@@ -19,7 +19,7 @@ final class LabProcess: Sendable {
         try self.init(command: [Self.program()] + arguments)
     }
 
-    /// Starts a program, as the leader of a process group of its own, as a shell does.
+    /// Starts a program as the leader of a process group of its own, as a shell does.
     init(command: [String]) throws {
         let name = "nigh-lab-\(String(UInt64.random(in: .min ... .max), radix: 36))"
         token = "NIGH_LAB_RUN=\(name)"
@@ -30,8 +30,8 @@ final class LabProcess: Sendable {
         let pipe = try Spawning.pipe()
         defer { close(pipe.reading) }
         input = pipe.writing
-        // Under the address sanitizer, what a peer holds at its end is a leak: it closes its session before. The tests
-        // themselves are run without looking for any.
+        // Under the address sanitizer, what a peer still holds at its end is a leak, because it closes its session
+        // before. The tests themselves are run without the search for leaks.
         let environment = Spawning.ownEnvironment.filter { !$0.hasPrefix("ASAN_OPTIONS=") }
         process = try Spawning.spawn(
             command,
@@ -44,10 +44,10 @@ final class LabProcess: Sendable {
         unlink(path)
     }
 
-    /// The program, which is built into the same folder as these tests.
+    /// Returns the path of the program, which is built into the same folder as these tests.
     static func program() throws -> String { try Spawning.path(of: "lab") }
 
-    /// All that it has printed so far.
+    /// Everything that it has printed so far.
     var output: String {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         defer { close(descriptor) }
@@ -57,10 +57,10 @@ final class LabProcess: Sendable {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// How it ended; killed where that was not within `limit`, as `Pace` counts.
+    /// Waits for its end and returns how it ended; kills it after `limit`, as `Pace` counts.
     func end(within limit: Duration) async -> Child.Ending {
         await withCheckedContinuation { continuation in
-            // On a thread that no test keeps busy; and whoever kills is whoever has not waited for it yet.
+            // On a thread that no test keeps busy. Only code that has not yet waited for the process may kill it.
             DispatchQueue.global().async { [process] in
                 continuation.resume(returning: Self.wait(for: process, within: limit))
             }
@@ -86,7 +86,7 @@ final class LabProcess: Sendable {
 }
 
 extension Permits {
-    /// For tests that start machines, of whichever suite: each keeps a processor busy for half of its time, and with too many of
-    /// them at once links break for want of time.
+    /// For tests of any suite that start machines. Each machine keeps a processor busy for half of its time, and with
+    /// too many at once, links break because they get too little time.
     static let machines = Permits(2)
 }

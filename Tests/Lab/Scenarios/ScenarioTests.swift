@@ -5,7 +5,7 @@ import Testing
 @testable import lab
 
 @Suite struct ScenarioTests {
-    /// Most of a scenario is waiting, so more of them than there are processors pass sooner.
+    /// Scenarios mostly wait, so all of them end sooner if more run at once than there are processors.
     private static let permits = Permits(8)
 
     @Test(arguments: Scenario.all.map(\.name))
@@ -13,20 +13,20 @@ import Testing
         let scenario = try #require(Scenario.all.first { $0.name == name })
         try await Self.permits.run {
             let lab = try LabProcess([name])
-            // It ends by itself at its limit, and each counts for itself how much time that is.
+            // It ends by itself at its limit. The lab and this test each count the time for themselves.
             let ending = await lab.end(within: scenario.limit * 2 + .seconds(30))
             #expect(ending == .exited(0), "\(name):\n\(lab.output)")
         }
     }
 
-    /// Also one that is no word of the program, which would do something else then, and outside of any enclosure.
+    /// Names must also differ from the program's own commands, which would do something else, and outside of any enclosure.
     @Test func eachHasANameOfItsOwn() {
         #expect(Set(Scenario.all.map(\.name)).count == Scenario.all.count)
         let words = [CrowdProgram.name, "peer", "machine", Enclosure.insideMark]
         #expect(!Scenario.callable.contains { words.contains($0.name) })
     }
 
-    /// What is to happen within some time may take longer on a machine on which many want to run, but not for ever.
+    /// Time limits become longer on a machine where many programs want to run, but not endless.
     @Test func timeIsCountedByWhatIsHadOfIt() {
         let start = ContinuousClock.now
         var wanting = 1
@@ -42,10 +42,10 @@ import Testing
         }
     }
 
-    /// The one who asks wants to run, so there is always one.
+    /// The calling thread wants to run, so there is always one.
     @Test func theKernelSaysHowManyWantToRun() { #expect(Pace.runnable() >= 1) }
 
-    /// What fails inside must be seen outside, or every scenario would pass.
+    /// A failure inside must be seen outside. Otherwise every scenario would pass.
     @Test func aFailureIsSeenOutside() async throws {
         let lab = try LabProcess([Scenario.failing.name])
         #expect(await lab.end(within: .seconds(60)) == .exited(1))

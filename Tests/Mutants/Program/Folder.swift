@@ -1,6 +1,6 @@
 import Glibc
 
-/// Files and folders, read and written whole.
+/// Reads and writes whole files and folders.
 enum Folder {
     struct Failure: Error, CustomStringConvertible {
         let description: String
@@ -11,7 +11,7 @@ enum Folder {
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
-    /// All files below `path`, as paths from there, sorted.
+    /// Returns the paths of all files below `path`, relative to it and sorted.
     static func files(below path: String) -> [String] {
         guard let folder = opendir(path) else { return [] }
         defer { closedir(folder) }
@@ -48,7 +48,7 @@ enum Folder {
         String(decoding: try bytes(of: path), as: UTF8.self)
     }
 
-    /// Makes the file say `bytes`; one that does so already keeps its time, and what was built of it.
+    /// Writes `bytes` to the file. A file that has this content already keeps its date, so it is not compiled again.
     static func write(_ bytes: [UInt8], to path: String) throws {
         if let known = try? self.bytes(of: path), known == bytes { return }
         makeFolder(of: path)

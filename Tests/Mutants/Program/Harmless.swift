@@ -1,5 +1,5 @@
-/// The mutants of which somebody has argued that they change nothing anybody could see. A block of lines each, with an empty
-/// line behind it: the file, the line of source, the change, and then the reason.
+/// The mutants that are argued to have no visible effect. The text has one block of lines per mutant, followed by an
+/// empty line: the file, the source line, the change, and then the reason.
 struct Harmless {
     private(set) var reasons: [String: String] = [:]
 

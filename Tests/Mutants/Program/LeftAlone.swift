@@ -1,4 +1,4 @@
-/// Which tokens of a file nothing is changed in: attributes, lines for the compiler, and patterns.
+/// Marks the tokens of a file that no mutant changes: attributes, compiler directives and patterns.
 struct LeftAlone {
     private(set) var marks: [Bool]
     private let tokens: [SwiftToken]
@@ -17,7 +17,7 @@ struct LeftAlone {
         var index = start
         marks[index] = true
         while index + 1 < tokens.count, tokens[index + 1].kind == .word || tokens[index + 1].isMark(".") {
-            // A name directly behind the sign, and its dots; the next word is no part of it.
+            // A name directly behind the `@`, and its dots. The next word does not belong to it.
             guard tokens[index + 1].bytes.lowerBound == tokens[index].bytes.upperBound else { return }
             index += 1
             marks[index] = true
@@ -34,7 +34,8 @@ struct LeftAlone {
         } while depth > 0 && index + 1 < tokens.count
     }
 
-    /// Up to the colon of a switch, the equals sign of a condition, or the end of a declaration; a `where` ends it too.
+    /// Marks up to the colon of a switch case, the equals sign of a condition, or the end of a
+    /// declaration. A `where` ends the pattern too.
     private mutating func markPattern(after start: Int) {
         var depth = 0
         var index = start
@@ -54,7 +55,7 @@ struct LeftAlone {
         }
     }
 
-    /// The value of an enumeration's case is part of its declaration; that of a condition is an expression.
+    /// Marks the value of an enumeration's case, which is part of its declaration. The value of a condition is an expression.
     private mutating func markValue(after equals: Int, of start: Int) {
         guard tokens[start].isFirstOnLine, start > 0, !tokens[start - 1].isMark(",") else { return }
         var index = equals

@@ -2,7 +2,7 @@ import ChildPrograms
 import Glibc
 import NighCore
 
-/// A copy of what is tried, with all mutants of a run compiled in.
+/// A copy of the sources to test, with all mutants of a run compiled in.
 struct MutatedPackage {
     struct Mutant {
         let number: Int
@@ -13,10 +13,10 @@ struct MutatedPackage {
     private static let log = ".build/mutants/build.log"
     private static let refusedFile = ".build/mutants/refused"
 
-    /// Core's machines.
+    /// The folders of Core's machines.
     private static let mutated = ["Session", "Link", "Wire", "Buffers"].map { "Sources/Core/\($0)/" }
-    /// Two that only look whether what decides is in order, and one that no session has: it is tried by the tests of
-    /// `nigh doctor`.
+    /// Not mutated: two files that only check consistency and decide nothing, and one that no session uses. The tests
+    /// of `nigh doctor` cover the latter.
     private static let exempt = [
         "SessionMachine+Consistency.swift", "Session+Inspection.swift", "LinkProbe.swift",
     ]
@@ -24,13 +24,13 @@ struct MutatedPackage {
         "Sources/Core", "Sources/TestKit", "Sources/Transports/COpenSSL", "Sources/Transports/Memory",
         "Sources/Tools/ProgramLife", "Sources/Tools/soak", "Tests/Core",
     ]
-    /// Pages that tests compare the code with.
+    /// Pages that tests compare with the code.
     private static let pages = ["docs/LIMITS.md", "docs/PROTOCOL.md", "docs/transport-rules.md"]
 
     private let sources: [String: [UInt8]]
-    /// All places there are, in an order that the seed decides.
+    /// All places, in an order that the seed decides.
     private let sites: [Site]
-    /// Keys of places that the compiler refuses.
+    /// The keys of the places that the compiler refuses.
     private var refused: Set<String>
     private(set) var mutants: [Mutant] = []
 
@@ -58,10 +58,10 @@ struct MutatedPackage {
         mutated.contains { file.hasPrefix($0) } && !exempt.contains { file.hasSuffix($0) }
     }
 
-    /// How many places there are; some of them the compiler may refuse.
+    /// The number of places. The compiler may refuse some of them.
     var siteCount: Int { sites.count }
 
-    /// Keys of all places, for who wants to know whether one is still there.
+    /// The keys of all places, to find out whether an entry of `harmless.txt` still has its place.
     var keys: Set<String> { Set(sites.map(\.key)) }
 
     /// Takes the first `count` places that the compiler has not refused so far.
@@ -74,7 +74,7 @@ struct MutatedPackage {
 
     // MARK: Building
 
-    /// Builds it with `count` mutants. What the compiler refuses is dropped, and others take its place.
+    /// Builds the package with `count` mutants. Drops mutants that the compiler refuses, and takes others instead.
     mutating func build(_ count: Int, tell: (String) -> Void) throws {
         while true {
             choose(count)
@@ -111,7 +111,7 @@ struct MutatedPackage {
 
     private static let supportFile = "Sources/Core/Mutants.swift"
 
-    /// Drops, for each error, the mutants on its line, or the one nearest to it.
+    /// For each error, drops the mutants on its line, or those nearest to it.
     private mutating func dropRefused() throws -> Int {
         var dropped: Set<String> = []
         for line in try Folder.text(of: Self.log).split(separator: "\n") where line.contains(": error: ") {
@@ -154,7 +154,7 @@ struct MutatedPackage {
 
     private static let built = "\(folder)/.build/release"
 
-    /// What can be held against a mutant, the cheapest first.
+    /// The programs that try a mutant, the cheapest first.
     func trials(worlds: Int) -> [Trial] {
         let slow = "(\(Self.slowTests.joined(separator: "|")))\\("
         return [
@@ -165,13 +165,13 @@ struct MutatedPackage {
         ]
     }
 
-    /// They take three times as long as all others together, and what they do happens in worlds as well.
+    /// These tests take three times as long as all others together, and the worlds cover what they test.
     private static let slowTests = [
         "twoHundredDoubleInvitationsEndWithOneLinkEach", "aLargeMessageCutInTheMiddleArrivesOnceAndWhole",
         "aCrowdOfStrangersDrivesOutItself", "bothAtOnceEndWithOneLink",
     ]
 
-    /// The suites of what is mutated; the rest of Core's tests is about what lies beside it.
+    /// The test suites for what is mutated. The other tests of Core are about other code.
     private var tests: String {
         let suites = sources.filter { file, _ in Self.tested.contains { file.hasPrefix($0) } }.values.flatMap
         { source in

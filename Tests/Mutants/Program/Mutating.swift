@@ -1,12 +1,12 @@
 import ChildPrograms
 import Glibc
 
-/// A run: the mutants are built, tried one after the other, and counted.
+/// A run: builds the mutants, tries one after the other, and counts the results.
 struct Mutating {
     let options: Options
     let tell: (String) -> Void
 
-    /// How a run ended.
+    /// The result of a run.
     struct Score: Equatable {
         var caught = 0
         var survived = 0
@@ -17,7 +17,7 @@ struct Mutating {
         var percent: Int { effective == 0 ? 100 : caught * 100 / effective }
     }
 
-    /// Returns whether enough were caught.
+    /// Returns whether enough mutants were caught.
     func run() throws -> Bool {
         var package = try MutatedPackage(seed: options.seed)
         let harmless = try Harmless((try? Folder.text(of: Harmless.file)) ?? "")
@@ -60,7 +60,7 @@ struct Mutating {
         "\(mutant.number) \(mutant.site.file):\(mutant.site.line): \(mutant.site.change)"
     }
 
-    /// With nothing switched on everything must pass; what that takes is the measure of what takes too long.
+    /// Runs everything with no mutant switched on. All of it must pass, and the time it takes is the measure for timeouts.
     private func measured(_ trials: [Trial]) throws -> [Trial] {
         try trials.map { trial in
             let before = Self.processorTime
@@ -74,7 +74,7 @@ struct Mutating {
         }
     }
 
-    /// What all children that have ended took, in whole seconds.
+    /// The processor time of all children that have ended, in whole seconds.
     private static var processorTime: Int {
         var usage = rusage()
         getrusage(RUSAGE_CHILDREN.rawValue, &usage)

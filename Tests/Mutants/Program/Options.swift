@@ -1,11 +1,11 @@
-/// What the command line asks for.
+/// The options of the command line.
 struct Options {
     var seed: UInt64 = 1
     var count = 220
-    /// Only these, by their numbers.
+    /// The numbers of the mutants to try. Empty means all.
     var only: Set<Int> = []
     var worlds = 100
-    /// The least share of the mutants with an effect that must be caught, in percent.
+    /// The minimum share of the mutants with an effect that must be caught, in percent.
     var least = 90
     var isListing = false
     var wantsHelp = false

@@ -1,7 +1,7 @@
-/// How all changes of a run are in the sources at once, each switched on by its number: an operator is replaced by one of the
-/// same precedence that chooses between the two, a value is led through a function, a statement stands behind a question.
+/// Puts all changes of a run into the sources at once, each switched on by its number. An operator is replaced by one of the
+/// same precedence that chooses between the two, a value is passed through a function, a statement is put behind an `if`.
 enum Schema {
-    /// Read once by the changed program: the number of the change that is switched on.
+    /// The environment variable with the number of the mutant to switch on. The mutated program reads it once.
     static let variable = "NIGH_MUTANT"
 
     static let truth = "mutantTruth"
@@ -10,7 +10,7 @@ enum Schema {
     static let off = "mutantIsOff"
     static func extreme(_ name: String) -> String { name == "min" ? "mutantMin" : "mutantMax" }
 
-    /// What each operator becomes.
+    /// The replacement of each operator.
     static let replacements: [String: String] = [
         "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "===": "!==", "!==": "===",
         "&&": "||", "||": "&&", "+": "-", "-": "+", "*": "+", "&+": "&-", "&-": "&+", "&*": "&+",
@@ -19,12 +19,12 @@ enum Schema {
 
     private static let digits = Array("←↑→↓↔↕↖↗↘↙")
 
-    /// The operator that stands at place `number`: no two places share one, so that each knows where it is.
+    /// The operator for the place `number`. Each place has its own, so that the operator knows its place.
     static func name(_ number: Int) -> String {
         "⇄" + String("\(number)".compactMap { $0.wholeNumberValue.map { digits[$0] } })
     }
 
-    /// The file that goes with the changed sources; its places are numbered from 1.
+    /// The file that goes with the mutated sources. Its places are numbered from 1.
     static func support(for sites: [(number: Int, site: Site)]) -> String {
         let parts = sites.compactMap { declaration(of: $0.site.kind, number: $0.number) }
         return common + parts.joined(separator: "\n")
@@ -163,9 +163,9 @@ enum Schema {
         .choosing("<T: \(kind)>(_ left: T, _ right: T) -> T")
     }
 
-    /// `source` with all edits in it.
+    /// Returns `source` with all edits applied.
     static func applying(_ edits: [Site.Edit], to source: [UInt8]) -> [UInt8] {
-        // At one place: first what closes there, the inner before the outer, then what opens, the outer before the inner.
+        // At one position, closing edits come first, the inner before the outer; then opening ones, the outer before the inner.
         let ordered = edits.enumerated().sorted { left, right in
             let (one, other) = (left.element, right.element)
             if one.bytes.lowerBound != other.bytes.lowerBound {
@@ -187,6 +187,6 @@ enum Schema {
 }
 
 extension Site.Edit {
-    /// Whether it is the end of something enclosed.
+    /// Whether the edit ends something that is enclosed.
     fileprivate var closes: Bool { bytes.isEmpty && (text == ")" || text == " }") }
 }

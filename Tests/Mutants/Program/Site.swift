@@ -1,45 +1,45 @@
 import NighCore
 
-/// A place in the sources and the small change that is tried there.
+/// A place in the sources, and the small change that is tried there.
 struct Site: Equatable {
-    /// The text that is put in place of a range of the file's bytes; an empty range is an insertion.
+    /// A replacement of a range of the file's bytes. An empty range is an insertion.
     struct Edit: Equatable {
         let bytes: Range<Int>
         let text: String
-        /// Insertions at the same place: those that enclose more stand further out.
+        /// The length of what an insertion encloses. Of several insertions at one position, the longer ones are further out.
         var reach = 0
     }
 
-    /// What the rewritten place calls.
+    /// The kind of change.
     enum Kind: Equatable {
-        /// An operator token that another takes the place of; both of the same precedence.
+        /// An operator that is replaced by another one of the same precedence.
         case infix(String, String)
         /// A `!` that is left out.
         case not
-        /// A number that is one more, or one less.
+        /// A number that is changed by this amount, 1 or -1.
         case integer(by: Int)
-        /// A truth value that is the other one.
+        /// A Boolean value that is negated.
         case truth
-        /// The smaller for the greater, or the other way round.
+        /// `min` in place of `max`, or the other way round.
         case extreme(String)
-        /// A statement that is not carried out.
+        /// A statement that is left out.
         case statement
     }
 
     let file: String
     let line: Int
-    /// The line as it stands in the file, without the space around it.
+    /// The source line, without the white space around it.
     let source: String
     let kind: Kind
-    /// What is changed, for a person.
+    /// Describes the change to a person.
     let change: String
-    /// Makes the edits for the number by which the change is switched on.
+    /// Makes the edits for the number that switches the change on.
     let edits: @Sendable (Int) -> [Edit]
 
-    /// The same as long as neither the line nor its file's name change.
+    /// Stays the same as long as neither the line nor the name of its file changes.
     var key: String { "\(file)\n\(source)\n\(change)" }
 
-    /// Its place in the order that the seed decides. It depends on nothing but the place itself, so that a change of the sources
+    /// The position in the order that the seed decides. It depends only on the place itself, so a change of the sources
     /// leaves the other mutants of a run as they are.
     func rank(seed: UInt64) -> UInt64 {
         let hash = key.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }

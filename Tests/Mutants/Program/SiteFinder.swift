@@ -1,12 +1,12 @@
-/// Finds the places of a file where a small change can be tried.
+/// Finds the places in a file where a small change can be tried.
 ///
-/// Left alone are comments, strings, attributes, patterns, comparisons with `nil`, declarations of operators, members of tuples
-/// and whatever stands in angle brackets.
+/// It skips comments, strings, attributes, patterns, comparisons with `nil`, declarations of operators, members of
+/// tuples, and everything in angle brackets.
 struct SiteFinder {
     private let file: String
     private let lines: [String]
     private let tokens: [SwiftToken]
-    /// Whether the token belongs to a pattern or an attribute.
+    /// Whether each token belongs to a pattern or an attribute.
     private let isLeftAlone: [Bool]
     private var sites: [Site] = []
 
@@ -19,7 +19,7 @@ struct SiteFinder {
         isLeftAlone = LeftAlone(tokens).marks
     }
 
-    /// All places of `source`, in order.
+    /// Returns all places in `source`, in order.
     static func sites(in source: [UInt8], file: String) -> [Site] {
         var finder = SiteFinder(file: file, source: source)
         for index in finder.tokens.indices where !finder.isLeftAlone[index] { finder.look(at: index) }
@@ -94,7 +94,7 @@ struct SiteFinder {
 
     // MARK: Conditions
 
-    /// Each clause of a condition that is a truth value and binds nothing.
+    /// Adds each clause of a condition that is a Boolean value and binds nothing.
     private mutating func condition(_ token: SwiftToken, _ index: Int) {
         // The end of `repeat {} while`.
         if token.text == "while", index > 0, tokens[index - 1].isMark("}"), !token.isFirstOnLine { return }
@@ -150,7 +150,7 @@ struct SiteFinder {
         "prefix", "postfix", "infix", "associatedtype", "precedencegroup", "is", "as", "in", "inout",
     ]
 
-    /// A call or an assignment that begins its line and stands in a body.
+    /// Adds a call or an assignment that begins its line and stands in a body.
     private mutating func statement(_ token: SwiftToken, _ index: Int) {
         guard token.isFirstOnLine, !Self.startsNoStatement.contains(token.text), index > 0,
             !isContinued(after: index - 1), innermostBracket(before: index) == "{"
@@ -179,7 +179,7 @@ struct SiteFinder {
         }
     }
 
-    /// Whether what ends with this token goes on on the next line.
+    /// Whether an expression that ends with this token continues on the next line.
     private func isContinued(after index: Int) -> Bool {
         let token = tokens[index]
         switch token.kind {
@@ -234,7 +234,7 @@ struct SiteFinder {
             Site(file: file, line: token.line, source: source, kind: kind, change: change, edits: edits))
     }
 
-    /// Tells apart what would have the same key.
+    /// Makes equal keys different by counting them.
     private func numbered() -> [Site] {
         var seen: [String: Int] = [:]
         return sites.map { site in

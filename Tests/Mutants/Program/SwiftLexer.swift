@@ -1,5 +1,5 @@
-/// Cuts Swift source into tokens. It knows as much of the language as finding places for changes takes, and nothing of
-/// types; what it gets wrong, the compiler refuses.
+/// Cuts Swift source into tokens. It knows only the syntax that finding places takes, and nothing of types. The
+/// compiler refuses what it gets wrong.
 struct SwiftLexer {
     private let bytes: [UInt8]
     private var position = 0
@@ -9,7 +9,7 @@ struct SwiftLexer {
 
     private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// All tokens of `source`, in order.
+    /// Returns all tokens of `source`, in order.
     static func tokens(of source: [UInt8]) -> [SwiftToken] {
         var lexer = SwiftLexer(source)
         lexer.run()
@@ -96,7 +96,7 @@ struct SwiftLexer {
         var end = position
         var kind = SwiftToken.Kind.integer
         while end < bytes.count {
-            // A fraction, and not a member or a range.
+            // A fraction, not a member or a range.
             if bytes[end] == UInt8(ascii: "."), end + 1 < bytes.count,
                 (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(bytes[end + 1])
             {
@@ -111,7 +111,7 @@ struct SwiftLexer {
         add(kind, to: end)
     }
 
-    /// A raw string, a line for the compiler, or a word like `#filePath`.
+    /// A raw string, a compiler directive, or a word like `#filePath`.
     private mutating func hash() {
         var hashes = 0
         while peek(hashes) == UInt8(ascii: "#") { hashes += 1 }
@@ -132,7 +132,7 @@ struct SwiftLexer {
 
     private func starts(_ text: [UInt8], at index: Int) -> Bool { bytes[index...].starts(with: text) }
 
-    /// Where the string that begins at `start`, before its hashes, ends.
+    /// Returns the end of the string that begins with its hashes at `start`.
     private func endOfString(at start: Int, hashes: Int) -> Int {
         let hash = [UInt8](repeating: UInt8(ascii: "#"), count: hashes)
         let isLong = starts([UInt8](repeating: UInt8(ascii: "\""), count: 3), at: start + hashes)
@@ -177,7 +177,7 @@ struct SwiftLexer {
     private mutating func operators(with dot: UInt8?) {
         var end = position
         while end < bytes.count, Self.operatorBytes.contains(bytes[end]) || bytes[end] == dot { end += 1 }
-        // `!` and `?` behind a value stand alone, whatever follows.
+        // `!` and `?` directly behind a value are tokens of their own, whatever follows.
         let before = position > 0 ? bytes[position - 1] : UInt8(ascii: "\n")
         let isBoundBefore = !" \t\n([{,;:".utf8.contains(before)
         if isBoundBefore, bytes[position] == UInt8(ascii: "!") || bytes[position] == UInt8(ascii: "?"),

@@ -1,4 +1,4 @@
-/// A piece of Swift source that has a meaning of its own; white space and comments are none.
+/// A token of Swift source. White space and comments are none.
 struct SwiftToken: Equatable {
     enum Kind: Equatable {
         /// A name or a keyword.
@@ -6,9 +6,9 @@ struct SwiftToken: Equatable {
         case integer
         /// Any other number.
         case number
-        /// A whole string, with what is interpolated in it.
+        /// A whole string, with its interpolations.
         case string
-        /// An operator, by where it stands.
+        /// An operator, by its position.
         case prefix, infix, postfix
         /// A bracket, a comma and the like.
         case mark
@@ -18,13 +18,13 @@ struct SwiftToken: Equatable {
 
     let kind: Kind
     let text: String
-    /// Where it lies in the file's bytes.
+    /// The position in the file's bytes.
     let bytes: Range<Int>
     /// Counted from 1.
     let line: Int
-    /// Whether nothing stands before it on its line.
+    /// Whether it is the first token on its line.
     let isFirstOnLine: Bool
-    /// Whether an operator stands between spaces.
+    /// Whether the token is an operator between spaces.
     var isSpaced = false
 
     func isMark(_ text: String) -> Bool { kind == .mark && self.text == text }

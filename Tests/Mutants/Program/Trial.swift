@@ -1,26 +1,26 @@
 import ChildPrograms
 import Glibc
 
-/// A program that is to notice a mutant.
+/// A program that should notice a mutant.
 struct Trial {
     enum Verdict: Equatable {
         case passed
-        /// Noticed, by what.
+        /// A mutant was noticed; the text says by what.
         case caught(String)
     }
 
     let name: String
     let program: String
     let arguments: [String]
-    /// How long it takes with nothing changed, in seconds of processor time.
+    /// The processor time it takes with no mutant switched on, in seconds.
     var usual = 60
 
-    /// The most processor time and memory a mutant is given: it may go round for ever and take more each time.
+    /// Limits the processor time and memory of a mutant, because it may loop forever and allocate each time.
     private var limits: String { "ulimit -t \(4 * usual + 5); ulimit -v 8388608; ulimit -c 0" }
-    /// One that waits for ever takes no processor time. The machine may be busy otherwise.
+    /// The time limit in seconds, because a mutant that waits forever takes no processor time. It leaves room for a busy machine.
     private var patience: Int { 20 * usual + 120 }
 
-    /// Runs it with one mutant switched on, 0 for none, and stops at the first failure.
+    /// Runs the program with one mutant switched on, or none for 0. Stops at the first failure.
     func run(mutant: Int) throws -> Verdict {
         let child = try Child(
             "/bin/sh", ["-c", "\(limits); exec \"$0\" \"$@\" 2>&1", program] + arguments,
@@ -36,7 +36,7 @@ struct Trial {
         }
     }
 
-    /// What the test runner puts before a failure.
+    /// The mark that the test runner puts before a failure.
     private static let failure = "✘"
 
     private static func short(_ line: String) -> String { String(line.prefix(160)) }

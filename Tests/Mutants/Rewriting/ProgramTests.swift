@@ -2,7 +2,7 @@ import Testing
 
 @testable import mutants
 
-/// The rest of the program, as far as it can be tried without building anything.
+/// Tests the rest of the program, as far as that needs no build.
 struct ProgramTests {
     @Test func itsCommandLineIsChecked() throws {
         let options = try Options([
@@ -30,7 +30,7 @@ struct ProgramTests {
         #expect(Mutating.Score(caught: 180, survived: 20, harmless: 30).percent == 90)
     }
 
-    /// One that ends well, and some that fail.
+    /// A program that succeeds, and some that fail.
     @Test(arguments: [
         ("exit 0", nil), ("echo '✘ Test a() recorded an issue'; sleep 60", "✘ Test a() recorded an issue"),
         ("echo 'seed 3: order: gone'; exit 1", "seed 3: order: gone"),

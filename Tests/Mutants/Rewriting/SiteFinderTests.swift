@@ -2,13 +2,13 @@ import Testing
 
 @testable import mutants
 
-/// What is changed in a source, and what is left as it is.
+/// Tests which places of a source are changed, and which are not.
 struct SiteFinderTests {
     private func changes(_ source: String) -> [String] {
         SiteFinder.sites(in: Array(source.utf8), file: "A.swift").map(\.change)
     }
 
-    /// `source` with all its changes in it, numbered from 1.
+    /// Returns `source` with all its changes, numbered from 1.
     private func rewritten(_ source: String) -> String {
         let bytes = Array(source.utf8)
         let edits = SiteFinder.sites(in: bytes, file: "A.swift").enumerated().flatMap {
@@ -62,7 +62,7 @@ struct SiteFinderTests {
         #expect(rewritten(source) == result)
     }
 
-    /// One place may lie in another: what encloses stands outside, and lines stay where they are.
+    /// One place may be inside another: the outer one encloses the inner one, and the line numbers stay the same.
     @Test func changesWhatIsNested() {
         #expect(
             rewritten("{\n    if !a, b < 3 { c() }\n    d = !e\n}")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import nigh
 
-/// What the two ends of a measurement say to each other is read strictly.
+/// Tests that the messages between the two ends of a measurement are parsed strictly.
 @Suite(.callsPrograms) struct BenchMessageTests {
     private static let all: [BenchMessage] = [
         .hello(versions: 1...3, software: "nigh, Linux"),
@@ -91,7 +91,7 @@ import Testing
     }
 }
 
-/// What comes in a run is counted, or is a breach.
+/// Tests that what arrives during a run is counted or is a violation of the protocol.
 @Suite(.callsPrograms) struct BenchReceiverTests {
     private let loop: UVEventLoop
     private let payload = BenchPayload(run: 5, size: 16)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import nigh
 
-/// `nigh bench`, as a user calls it.
+/// Tests `nigh bench` as a user runs it.
 @Suite(.callsPrograms) struct BenchTests {
     private let user = NighUser()
     private let transport = ["-t", HostInTests.transport]
@@ -134,7 +134,7 @@ import Testing
         #expect(summary["interrupted"] as? Bool == true)
     }
 
-    // MARK: Strangers
+    // MARK: Peers that break the protocol
 
     private static let hello = BenchMessage.hello(versions: 1...1, software: "x").bytes
 
@@ -178,7 +178,7 @@ import Testing
             let stranger = try StrangerInTests()
             stranger.start()
             let id = try await stranger.session.invite(at: address, context: Purpose.bench.context)
-            // Who has been sent away by the first has not got to say the second.
+            // A stranger that was disconnected after its first message cannot send the second.
             for (lane, message) in speech {
                 try? stranger.session.trySend(message, to: id, .reliable(lane))
             }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import nigh
 
-/// The page that `nigh bench --report` writes, as a browser sees it.
+/// Tests the page that `nigh bench --report` writes, in a browser.
 @Suite(.callsPrograms) struct ReportTests {
     private let user = NighUser()
 
@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    /// What a browser makes of the page, and what it had to complain of.
+    /// Opens the page in a browser; returns the resulting DOM and the browser's error messages.
     private func browse(_ path: String) throws -> (dom: String, complaints: [String]) {
         let folder = user.folder.path
         let browser = try Child(
@@ -34,7 +34,7 @@ import Testing
         return (browser.lines.joined(separator: "\n"), errors.filter { $0.contains("CONSOLE") })
     }
 
-    /// The numbers of all attributes of that name.
+    /// The numeric values of all attributes with that name.
     private func counts(_ attribute: String, in dom: String) -> [Int] {
         dom.components(separatedBy: "\(attribute)=\"").dropFirst().compactMap {
             Int($0.prefix { $0 != "\"" })

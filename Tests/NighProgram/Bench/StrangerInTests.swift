@@ -1,9 +1,9 @@
 import Nigh
 import NighCore
 
-/// A session that is no `nigh`, and says to one whatever a test wants.
+/// A session that is not `nigh` and sends it whatever a test wants.
 ///
-/// `@unchecked Sendable`: what changes is guarded by the lock.
+/// `@unchecked Sendable`: the lock guards everything that changes.
 final class StrangerInTests: @unchecked Sendable {
     let session: Session
     private let loop: UVEventLoop
@@ -14,7 +14,8 @@ final class StrangerInTests: @unchecked Sendable {
     private var waiting: [CheckedContinuation<Void, Never>] = []
     private var answer: (@Sendable (_ message: [UInt8]) -> [[UInt8]])?
 
-    /// One that calls; or one that is called, and answers every message of the main lane with those of `answering`.
+    /// Creates a session that calls, or, with `answering`, one that is called and answers every message of the main
+    /// lane with the messages that `answering` returns.
     init(answering: (@Sendable ([UInt8]) -> [[UInt8]])? = nil) throws {
         answer = answering
         loop = try UVEventLoop.make()
@@ -26,7 +27,6 @@ final class StrangerInTests: @unchecked Sendable {
             loop: loop)
     }
 
-    /// Begins.
     func start() {
         session.start(
             onEvent: { [self] event in
@@ -44,7 +44,7 @@ final class StrangerInTests: @unchecked Sendable {
             })
     }
 
-    /// Where one that is called is reached, as soon as it is.
+    /// The address of a session that is called. Waits until it listens.
     func reached() async -> String {
         await until { [self] _, _ in address != nil }
         return lock.withLock { address.map { "\($0)" } ?? "" }
@@ -59,7 +59,6 @@ final class StrangerInTests: @unchecked Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// Waits until `condition` holds.
     func until(_ condition: @Sendable (_ isConnected: Bool, _ heard: [[UInt8]]) -> Bool) async {
         while true {
             if lock.withLock({ condition(isConnected, heard) }) { return }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import nigh
 
-/// `nigh chat`, as two users call it, and what it is made of.
+/// Tests `nigh chat` as two users run it, and its parts.
 @Suite(.callsPrograms) struct ChatTests {
     private let puma = NighUser()
     private let lynx = NighUser()
@@ -87,7 +87,7 @@ import Testing
         waiting.type("Are you there?")
         try waiting.line(with: "Are you there?")
         waiting.send(SIGINT)
-        // Two of the same kind could be taken for one.
+        // A different signal, because two of the same kind could be merged into one.
         waiting.send(SIGTERM)
         #expect(try NighCall(finishing: waiting).status == 130)
     }

@@ -2,9 +2,9 @@ import ChildPrograms
 import Glibc
 import Testing
 
-/// For tests that call programs and wait for them inside the system. They run a few at a time, each on threads of its own: on
-/// those that all tests share, what waits for a program keeps the others waiting, and what goes on after a wait gets its turn
-/// only behind everything else there is.
+/// Marks tests that run programs and block while they wait for them. At most four run at once, each on threads of its
+/// own. On the threads that all tests share, a test that waits for a program would block others, and after a wait it
+/// would continue only behind all other work.
 struct CallsPrograms: TestTrait, SuiteTrait, TestScoping {
     private static let permits = Permits(4)
 
@@ -23,7 +23,7 @@ extension Trait where Self == CallsPrograms {
     static var callsPrograms: Self { CallsPrograms() }
 }
 
-/// Runs each job on a new thread, so that none waits for another.
+/// Runs each job on a new thread, so that no job waits for another.
 private final class ThreadForEachJob: TaskExecutor {
     static let shared = ThreadForEachJob()
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import nigh
 
-/// A search, or a call, that is cancelled ends at once: Ctrl-C waits for nobody.
+/// A search or a call ends at once when it is cancelled, so Ctrl-C has no delay.
 @Suite(.callsPrograms) struct CancelledCallTests {
     private func commandSession() throws -> CommandSession {
         let options = SessionOptions(

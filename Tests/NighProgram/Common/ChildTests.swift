@@ -1,9 +1,9 @@
 import ChildPrograms
 import Testing
 
-/// What the tests start is read whatever it says first, or a test of a talkative program waits for ever.
+/// `Child` reads both outputs of a program. Otherwise a test of a program that writes much would wait forever.
 @Suite("A program that a test has started") struct ChildTests {
-    /// More than a socket takes that nobody reads.
+    /// Writes more than a socket holds when nobody reads it.
     private let script = "seq 100000 >&2; echo done; exit 3"
 
     @Test("may say much to its standard error before it says a word to its standard output")

@@ -3,9 +3,9 @@ import NighCore
 import NighTestKit
 import Testing
 
-/// Announces somebody else's PeerID, and sends away whoever comes for it.
+/// Announces another peer's PeerID, and closes every pipe to it at once.
 ///
-/// `@unchecked Sendable`: used on the loop, what tests read is guarded by the monitor.
+/// `@unchecked Sendable`: used on the loop; the monitor guards what tests read.
 final class Forger: TransportEvents, @unchecked Sendable {
     private let monitor = Monitor()
     private let loop: UVEventLoop
@@ -23,13 +23,12 @@ final class Forger: TransportEvents, @unchecked Sendable {
         }
     }
 
-    /// Waits until it is announced.
     func waitForAnnouncement() { #expect(monitor.wait(within: .seconds(40)) { isAnnounced }) }
 
-    /// Waits until so many have come.
+    /// Waits until at least `count` pipes were opened to it.
     func wait(for count: Int) { #expect(monitor.wait(within: .seconds(40)) { visits >= count }) }
 
-    /// Takes its announcement back.
+    /// Withdraws the announcement and ends the loop.
     func end() {
         loop.execute { [self] in transport.shutdown() }
         loop.shutdown()

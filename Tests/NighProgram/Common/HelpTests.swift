@@ -3,7 +3,7 @@ import Testing
 @testable import Arguments
 @testable import nigh
 
-/// Help, on every level, as a user asks for it.
+/// Tests the help of every command as a user asks for it.
 @Suite(.callsPrograms) struct HelpTests {
     private static let commands = NighProgram.table.outline.all.filter { !$0.isHidden }
     private static let withoutResults: Set = ["completion", "manual"]

@@ -2,7 +2,7 @@ import ChildPrograms
 import ProgramLife
 import Testing
 
-/// What a program writes, line by line.
+/// Tests the lines that a program writes.
 @Suite(.callsPrograms) struct LineOutputTests {
     @Test("What strangers say does not steer the terminal; what they write in any script stays as it is")
     func harmless() {
@@ -14,7 +14,7 @@ import Testing
     func readerHasGone() throws {
         let (host, user) = (try HostInTests(), NighUser())
         host.child.stopListening()
-        // Gives it something to say.
+        // Makes the host write something.
         let guest = try user.start("ping", host.address, "-t", HostInTests.transport)
         let end = try NighCall(finishing: host.child)
         #expect(end.status == 0 && end.errors.isEmpty, "\(end)")

@@ -3,23 +3,21 @@ import Foundation
 import NighTestKit
 import Testing
 
-/// A user of `nigh` in these tests: with a data folder of their own, so that nobody's identity and peers are touched.
+/// A user of `nigh` in these tests, with a data folder of their own, so that no real identity or peers are touched.
 final class NighUser {
     let folder = TemporaryFolder()
-    /// Where the user's identity and peers are.
+    /// The folder with the user's identity and peers.
     var dataFolder: String { "\(folder.path)/nigh" }
 
     var environment: [String: String] { ["XDG_DATA_HOME": folder.path, "NO_COLOR": ""] }
 
-    /// Starts `nigh` with these arguments.
     func start(_ arguments: String..., reads: Bool = false) throws -> Child {
         try Child("nigh", arguments, environment: environment, reads: reads)
     }
 
-    /// Runs `nigh` with these arguments to its end.
+    /// Runs `nigh` with these arguments until it ends.
     func run(_ arguments: String...) throws -> NighCall { try run(arguments) }
 
-    /// The same.
     func run(_ arguments: [String]) throws -> NighCall { try NighCall(finishing: start(arguments)) }
 
     func start(_ arguments: [String], reads: Bool = false) throws -> Child {
@@ -27,13 +25,13 @@ final class NighUser {
     }
 }
 
-/// What a finished call of `nigh` has said.
+/// The exit status and the output of a finished call of `nigh`.
 struct NighCall {
     let status: Int32
     let lines: [String]
     let errors: [String]
 
-    /// Waits for its end.
+    /// Waits until the program ends.
     init(finishing child: Child) throws {
         let (status, errors) = try child.end()
         self.status = status
@@ -41,10 +39,10 @@ struct NighCall {
         lines = child.lines
     }
 
-    /// The one object of `--json`.
+    /// The single object that `--json` prints.
     func object() throws -> [String: Any] { try #require(try Self.object(lines.first ?? "")) }
 
-    /// The objects of `--json-lines`.
+    /// The objects that `--json-lines` prints.
     func objects() throws -> [[String: Any]] {
         try lines.map { try #require(try Self.object($0), "\($0)") }
     }
@@ -53,7 +51,7 @@ struct NighCall {
         try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
     }
 
-    /// Expects that what was said is what `docs/schemas/nigh-COMMAND.json` promises, by another program's judgement.
+    /// Expects that the output is valid by `docs/schemas/nigh-COMMAND.json`. An independent program checks it.
     func expectSchema(_ command: String, lines isLines: Bool = false) throws {
         let here = "\(#filePath)".split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" }
         let schema = "\(BuiltPackages.root)/docs/schemas/nigh-\(command).json"

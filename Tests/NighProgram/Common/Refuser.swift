@@ -3,9 +3,9 @@ import NighCore
 import NighTestKit
 import Testing
 
-/// A session called "Refuser" that says no to everybody, in one way or another, and notes when it was called.
+/// A session called "Refuser" that refuses every peer in the way that a test chooses, and records when it was called.
 ///
-/// `@unchecked Sendable`: what is noted is guarded by the monitor.
+/// `@unchecked Sendable`: the monitor guards what is recorded.
 final class Refuser: LinkObserver, @unchecked Sendable {
     private let monitor = Monitor()
     private let loop: UVEventLoop
@@ -15,8 +15,8 @@ final class Refuser: LinkObserver, @unchecked Sendable {
     private var invitations = 0
 
     /// - Parameters:
-    ///   - transport: what it is reached over.
-    ///   - answer: what it does about each invitation, which are counted from 1.
+    ///   - transport: the transport over which it is reached.
+    ///   - answer: called for each invitation, with its number, which counts from 1.
     init(
         _ service: ServiceName = "nigh", over transport: String = HostInTests.transport,
         answer: @escaping @Sendable (_ number: Int, Invitation, Session) -> Void
@@ -53,7 +53,7 @@ final class Refuser: LinkObserver, @unchecked Sendable {
         return try #require(monitor.read { address })
     }
 
-    /// When it was called, once that was so often.
+    /// Waits until it was called at least `count` times; returns the moments of all calls.
     func calls(_ count: Int) throws -> [Moment] {
         try #require(monitor.wait(within: .seconds(40)) { calls.count >= count })
         return monitor.read { calls }

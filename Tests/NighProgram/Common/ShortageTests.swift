@@ -4,7 +4,7 @@ import NighTestKit
 import ProgramLife
 import Testing
 
-/// The programs where the system has little to give.
+/// Tests programs when the system is short of descriptors or threads.
 @Suite(.callsPrograms) struct ShortageTests {
     private let user = NighUser()
 
@@ -14,7 +14,7 @@ import Testing
         ["fourinarow", "host", "--plain"],
     ]
 
-    /// Starts a program of this package under the limit that the shell's `ulimit` sets.
+    /// Starts a program of this package under a limit that the shell's `ulimit` sets.
     private func start(_ call: [String], _ limit: String) throws -> Child {
         let program = BuiltPrograms.path(of: call[0])
         let words = [program] + call.dropFirst() + ["-t", "tcp:interface=lo"]
@@ -25,7 +25,7 @@ import Testing
 
     @Test("With few descriptors a program says so and ends with 3; with enough it runs and ends as it should")
     func descriptors() throws {
-        // With 3 not even the system's loader finds a library.
+        // With 3, even the dynamic linker cannot load a library.
         for count in [4, 5, 8, 13, 16, 18, 21, 25, 32, 256] {
             for call in Self.calls {
                 let child = try start(call, "-n \(count)")
@@ -36,7 +36,7 @@ import Testing
                 } else if call[1] == "ping" {
                     #expect(try child.end().status == 1)
                 } else if call[1] != "discover" {
-                    // It is there once it has said who it is, or where.
+                    // It runs once it has printed its name or its address.
                     if call[1] == "chat" {
                         try child.error(with: "listens at")
                     } else {
@@ -51,7 +51,7 @@ import Testing
 
     @Test("Where no thread can be started a program says so and ends with 3")
     func threads() throws {
-        // No address space holds the stack of a second thread then.
+        // With this limit, no address space has room for the stack of a second thread.
         for call in Self.calls {
             let end = try start(call, "-s 1099511627776").end()
             #expect(end.status == 3, "\(call): \(end)")

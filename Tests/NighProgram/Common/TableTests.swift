@@ -2,7 +2,7 @@ import Testing
 
 @testable import nigh
 
-/// The table of commands, as a whole.
+/// Tests the table of commands as a whole.
 @Suite(.callsPrograms) struct TableTests {
     @Test("The table of arguments contradicts itself nowhere")
     func table() { #expect(NighProgram.table.problems == []) }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import nigh
 
-/// What commands do where the peer they are to call is seen, and not reached.
+/// Tests commands whose peer is found but cannot be reached.
 @Suite(.callsPrograms) struct UnluckyCallTests {
     private static let transport = "tcp:interface=lo,mdns=embedded"
 
@@ -17,7 +17,7 @@ import Testing
     private let service = "u\(UInt32.random(in: .min ... .max))"
     private var session: [String] { ["-t", Self.transport, "-s", service] }
 
-    /// Faults with which the first call is refused, and the second is not.
+    /// Faults that refuse the first call and let the second through.
     private static let refusesOnce: String = {
         let seed = (2...UInt64.max).first { seed in
             var chance = SeededGenerator(seed: seed)
@@ -82,7 +82,7 @@ import Testing
         let error = try #require(try call.object()["error"] as? [String: Any])
         #expect(error["cause"] as? String == "refused", "\(error)")
         #expect((error["text"] as? String)?.contains(#/; tried for [34]\.[0-9] s/#) == true, "\(error)")
-        // With pauses of 250 ms, 500 ms, 1 s and what is left; fewer where it took long to find.
+        // The pauses are 250 ms, 500 ms, 1 s and the remaining time. There are fewer if finding the peer took long.
         #expect((2...5).contains(call.errors.count { $0.contains("was connecting") }), "\(call.errors)")
         host.send(SIGINT)
         _ = try host.end()

@@ -3,7 +3,7 @@ import Foundation
 import NighTestKit
 import Testing
 
-/// Results that cannot be written are told, and no success.
+/// A command that cannot write its results reports that and does not succeed.
 @Suite(.callsPrograms) struct UnwritableOutputTests {
     private let user = NighUser()
 

@@ -2,7 +2,7 @@ import Testing
 
 @testable import nigh
 
-/// `nigh conformance`, as whoever writes a transport calls it.
+/// Tests `nigh conformance` as the author of a transport runs it.
 @Suite(.callsPrograms) struct ConformanceCommandTests {
     private let user = NighUser()
 
@@ -32,7 +32,7 @@ import Testing
 
     @Test("A check that fails is named with what must hold, and the status is 1")
     func failure() throws {
-        // Nobody answers where nobody listens: the check that wants a timeout there gets a refusal.
+        // The check expects a timeout, but an address without a listener refuses the dial.
         let call = try user.run(
             "conformance", "memory", "--silent", "memory://nobody", "--only", "dial-timeout")
         #expect(call.status == 1)

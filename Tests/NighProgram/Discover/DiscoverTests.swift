@@ -4,7 +4,7 @@ import Testing
 
 @testable import nigh
 
-/// `nigh discover`, with another program to be seen.
+/// Tests `nigh discover` with another program that it can find.
 @Suite(.callsPrograms) struct DiscoverTests {
     private let user = NighUser()
     private let other = NighUser()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import nigh
 
-/// `nigh doctor --peer`, with a session of this process as the peer.
+/// Tests `nigh doctor --peer`, with a session of this process as the peer.
 @Suite(.callsPrograms) struct DoctorPeerTests {
     private let user = NighUser()
 
@@ -120,9 +120,9 @@ import Testing
     }
 }
 
-/// A session that listens on the loopback interface, and what it was told.
+/// A session that listens on the loopback interface, and its events.
 private final class ListeningSession: Sendable {
-    /// What the session was told so far, and where it can be called.
+    /// The session's events so far, and its address.
     fileprivate struct Told {
         var events: [String] = []
         var address: String?
@@ -138,7 +138,7 @@ private final class ListeningSession: Sendable {
 
     var events: [String] { told.value.withLock { $0.events } }
 
-    /// Starts one, and waits until it can be called, and found where it is to be.
+    /// Starts the session; waits until it listens and, if its transport uses mDNS, is advertised.
     init(
         transport: String = "tcp:interface=lo,mdns=off", security: SessionSecurity = .encrypted
     ) async throws {

@@ -4,11 +4,11 @@ import Testing
 
 @testable import nigh
 
-/// `nigh doctor` without a peer, as a user calls it.
+/// Tests `nigh doctor` without a peer, as a user runs it.
 @Suite(.callsPrograms) struct DoctorTests {
     private let user = NighUser()
 
-    /// The ids of the lines it prints for each check, in their order.
+    /// The IDs in the printed lines of the checks, in their order.
     private func ids(_ call: NighCall) -> [String] {
         call.lines.compactMap { line in
             let words = line.split(separator: " ", maxSplits: 2)
@@ -56,7 +56,7 @@ import Testing
         #expect((port["advice"] as? String)?.contains("port \(listener.port) is in use") == true)
     }
 
-    /// What is wrong with an identity file, which check fails, and the cure.
+    /// Contents and modes of identity files, the check that fails for each, and the advice it gives.
     static let files: [(text: String, mode: mode_t, id: String, cure: String)] = [
         ("nonsense", 0o644, "identity.mode", "chmod 600"),
         ("nonsense", 0o600, "identity.key", "restore it from a backup"),
@@ -143,7 +143,7 @@ import Testing
     }
 }
 
-/// Somebody else who listens on a port of this machine, and may answer whoever connects with some bytes.
+/// Another program's listener on a port of this machine. It may answer a connection with some text.
 final class PlainListener {
     let port: UInt16
     private let descriptor: Int32
@@ -167,7 +167,7 @@ final class PlainListener {
         port = UInt16(bigEndian: address.sin_port)
     }
 
-    /// Takes the next one in, says `text` and hangs up.
+    /// Accepts the next connection, sends `text` and closes it.
     func answer(_ text: String) {
         let other = accept(descriptor, nil, nil)
         guard other >= 0 else { return }

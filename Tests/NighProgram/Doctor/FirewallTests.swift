@@ -2,7 +2,7 @@ import Testing
 
 @testable import nigh
 
-/// What is made of a firewall's rules.
+/// Tests how a firewall's rules are understood.
 @Suite(.callsPrograms) struct FirewallTests {
     private func rules(_ lines: String..., policy: String = "accept", hook: String = "input") -> FirewallRules
     {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import nigh
 
-/// `nigh errors` and the guide behind it.
+/// Tests `nigh errors` and its guide to all errors.
 @Suite(.callsPrograms) struct ErrorsTests {
     private let user = NighUser()
 
@@ -14,7 +14,7 @@ import Testing
         for cause in ErrorsErrand.causes {
             #expect(!cause.meaning.isEmpty && !cause.help.isEmpty, "\(cause.label)")
         }
-        // In Core's source the label of each case is the first string behind it.
+        // In Core's source, the first string after each case is its label.
         let here = "\(#filePath)".split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
         for source in ["CauseFacts.swift", "SecurityFault.swift"] {
             let path = "\(here)/Sources/Core/Vocabulary/\(source)"

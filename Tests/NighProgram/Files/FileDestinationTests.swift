@@ -5,7 +5,7 @@ import Testing
 
 @testable import nigh
 
-/// Where `nigh receive` writes to, and what it refuses to replace.
+/// Tests where `nigh receive` writes, and what it refuses to replace.
 @Suite(.callsPrograms) struct FileDestinationTests: TransfersFiles {
     let sender = NighUser()
     let receiver = NighUser()

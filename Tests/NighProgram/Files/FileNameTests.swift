@@ -5,7 +5,7 @@ import Testing
 
 @testable import nigh
 
-/// What strangers call their files, and where those come to lie.
+/// Tests the file names that peers send, and the places where such files are stored.
 @Suite(.callsPrograms) struct FileNameTests {
     @Test(
         "A name leads nowhere else, is seen, and does no harm",
@@ -69,7 +69,7 @@ import Testing
         let folder = try folder()
         var part: PartFile? = try folder.part(SafeFileName("f"), size: 6, from: sender, replacing: false)
         try part?.append(ByteSlice(Array("abc".utf8)))
-        // While it is being written, it is nobody else's.
+        // While a part is being written, it belongs to one transfer only.
         let second = try folder.part(SafeFileName("f"), size: 6, from: sender, replacing: false)
         #expect(second.label == "f (2)")
         part = nil
@@ -168,7 +168,7 @@ import Testing
             let part = try folder.part(SafeFileName("f"), size: 1, from: sender, replacing: true)
             try part.append(ByteSlice([65]))
             #expect(part.isUntouched)
-            // It does not wait, so it is turned away, and has to come again.
+            // A non-blocking open of the leased file fails the first time, and succeeds when it is repeated.
             #expect(open(path("f.part"), way | O_NONBLOCK) < 0 && errno == EWOULDBLOCK)
             #expect(!part.isUntouched)
             let descriptor = open(path("f.part"), way | O_NONBLOCK)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import nigh
 
-/// What becomes of a file while it comes, when others use its part or a name like it.
+/// Tests a file that is being received while others use its part or a similar name.
 @Suite(.callsPrograms) struct FilePartTests: TransfersFiles {
     let sender = NighUser()
     let receiver = NighUser()
@@ -37,7 +37,7 @@ import Testing
         for name in others { #expect(try content(received(name)) == Data("EVILEVIL".utf8)) }
     }
 
-    /// Sends `big` slowly, has `meddle` happen while it comes, and waits for both ends.
+    /// Sends `big` slowly, calls `meddle` during the transfer, and waits until both ends have finished.
     private func transfer(_ option: String = "-v", meddling meddle: () throws -> Void) throws -> (
         sent: NighCall, got: NighCall
     ) {
@@ -133,7 +133,7 @@ import Testing
         for file in told {
             let time = try #require(file["duration_ms"] as? Double)
             #expect(time > 0, "\(file)")
-            // As it follows from the two figures beside it, or not at all.
+            // The rate follows from the size and the time. It is absent if the time is less than 1 ms.
             let rate = file["bytes_per_second"] as? Double
             if time < 1 {
                 #expect(rate == nil, "\(file)")

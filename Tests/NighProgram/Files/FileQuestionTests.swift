@@ -5,7 +5,7 @@ import Testing
 
 @testable import nigh
 
-/// What the person at a `nigh receive` is asked.
+/// Tests the questions that `nigh receive` asks its user.
 @Suite(.callsPrograms) struct FileQuestionTests: TransfersFiles {
     let sender = NighUser()
     let receiver = NighUser()
@@ -16,7 +16,7 @@ import Testing
         "-t", "tcp:interface=lo,mdns=embedded", "-s", "f\(UInt32.random(in: .min ... .max))",
     ]
 
-    /// A terminal in which a receiver asks.
+    /// Opens a terminal in which a receiver asks its user.
     private func asking(_ arguments: String = "") throws -> TerminalWindows {
         let windows = try TerminalWindows(of: "nigh")
         try windows.open(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import nigh
 
-/// What can be sent that is no plain file on a disk.
+/// Tests sending from sources that are not plain files on a disk.
 @Suite(.callsPrograms) struct FileSourceTests: TransfersFiles {
     let sender = NighUser()
     let receiver = NighUser()
@@ -66,7 +66,7 @@ import Testing
         try #require(mkfifo(path("pipe"), 0o600) == 0)
         let child = try sender.start("trace", path("pipe"), "--follow")
         child.send(SIGINT)
-        // It ends, and not because nobody has waited any longer.
+        // It ended by the signal, not because the wait for it timed out.
         #expect(try child.end().status != -SIGKILL)
     }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import nigh
 
-/// What a sender and a receiver of a file say, without any file.
+/// Tests the messages between the sender and the receiver of a file, without any file.
 @Suite(.callsPrograms) struct FileTalkTests {
     private let hash = [UInt8](repeating: 7, count: FileMessage.hashLength)
 
@@ -82,7 +82,7 @@ import Testing
 
     // MARK: Both sides
 
-    /// A sender and a receiver, what they say carried over, with a file that is an array.
+    /// A sender and a receiver that get each other's messages. The file is an array.
     private struct Pair {
         var sending: FileSending
         var receiving: FileReceiving

@@ -5,14 +5,14 @@ import Testing
 
 @testable import nigh
 
-/// `nigh send` and `nigh receive`, as two users call them.
+/// Tests `nigh send` and `nigh receive` as two users run them.
 @Suite(.callsPrograms) struct FilesTests: TransfersFiles {
     let sender = NighUser()
     let receiver = NighUser()
     let files = TemporaryFolder()
     let inbox = TemporaryFolder()
 
-    // MARK: It goes well
+    // MARK: Transfers that succeed
 
     @Test("A file is sent and received, and both tell the same of it, as their schemas promise")
     func transfer() throws {
@@ -65,7 +65,7 @@ import Testing
         #expect(got.status == 0 && got.lines == (0..<1_000).map { "line \($0)" }, "\(got.errors)")
     }
 
-    /// The address that a receiver names which speaks words.
+    /// The address that a receiver prints when its output is not JSON.
     private func address(ofWords child: Child) throws -> String {
         let line = try child.error(with: "waiting for files")
         return String(try #require(line.split(separator: " ").first { $0.hasPrefix("tcp://127") }))
@@ -125,7 +125,7 @@ import Testing
                 .sorted())
     }
 
-    // MARK: It is cut
+    // MARK: Transfers that are interrupted
 
     @Test("A receiver that is killed and started again goes on from where it stood")
     func killedReceiver() throws {
@@ -286,7 +286,7 @@ import Testing
         #expect(try names() == ["big.part", "big.part.nigh"])
     }
 
-    // MARK: It is not wanted
+    // MARK: Transfers that are refused
 
     @Test("What is not wanted is refused in words")
     func refused() throws {
@@ -319,7 +319,7 @@ import Testing
         let sending = try sender.start(
             ["send", "Puma", path("a")] + way.split(separator: " ").map(String.init))
         try windows.wait("w", shows: "(2.0 KiB) from ")
-        // What is neither is asked again.
+        // Any other answer repeats the question.
         try windows.press("w", "what", "Enter")
         try windows.press("w", isWanted ? "y" : "n", "Enter")
         let sent = try NighCall(finishing: sending)

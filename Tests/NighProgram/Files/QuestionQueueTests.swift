@@ -3,7 +3,7 @@ import Testing
 
 @testable import nigh
 
-/// In which order the person at a `nigh receive` is asked, and which answers count.
+/// Tests the order in which `nigh receive` asks its questions, and which answers count.
 @Suite struct QuestionQueueTests {
     private func question(_ number: Int, isPaired: Bool = false) -> QuestionQueue.Question {
         .init(number: number, words: "Take \(number)?", isPaired: isPaired)
@@ -43,7 +43,7 @@ import Testing
         let early = queue.takeAnswered(at: time(10_999))
         let next = queue.takeAnswered(at: time(11_000))
         #expect(wasOpen && early == nil && next == question(1))
-        // Who was not being asked about is missed by nobody.
+        // Withdrawing a question that was not being asked has no effect on the one that is.
         queue.add(question(4))
         let wasAskedAbout = queue.withdraw(4, at: time(12_000))
         let last = queue.takeAnswered(at: time(12_000))

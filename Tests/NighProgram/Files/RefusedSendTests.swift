@@ -7,7 +7,7 @@ import Testing
 
 @testable import nigh
 
-/// When `nigh send` and `nigh ping` ask again somebody who has refused.
+/// Tests when `nigh send` and `nigh ping` retry a peer that has refused them.
 @Suite(.callsPrograms) struct RefusedSendTests {
     private static let way = ["-t", HostInTests.transport]
 

@@ -3,7 +3,7 @@ import Foundation
 import NighTestKit
 import Testing
 
-/// A test in which one user sends files to another: from the folder `files` into the folder `inbox`.
+/// A test suite in which one user sends files from the folder `files` to another user, who receives them in `inbox`.
 protocol TransfersFiles {
     var sender: NighUser { get }
     var receiver: NighUser { get }
@@ -11,7 +11,7 @@ protocol TransfersFiles {
     var inbox: TemporaryFolder { get }
 }
 
-/// A `nigh receive` that has said where it is.
+/// A `nigh receive` that has printed its address.
 struct WaitingReceiver {
     let child: Child
     let address: String
@@ -19,16 +19,16 @@ struct WaitingReceiver {
 }
 
 extension TransfersFiles {
-    /// Nobody is looked for, so tests that run at once do not meet.
+    /// Discovery is off, so that tests that run at the same time do not find each other.
     static var way: [String] { ["-t", "tcp:interface=lo,mdns=off"] }
 
-    /// Slow enough that something can happen meanwhile.
+    /// Slow enough that something can happen during the transfer.
     static var slowly: [String] { ["--inject", "rate=2m"] }
 
     func path(_ name: String) -> String { "\(files.path)/\(name)" }
     func received(_ name: String) -> String { "\(inbox.path)/\(name)" }
 
-    /// Makes a file to send.
+    /// Creates a file to send.
     @discardableResult
     func file(_ name: String, bytes count: Int) throws -> Data {
         var state = UInt64(count) &+ 88_172_645_463_325_252
@@ -46,7 +46,7 @@ extension TransfersFiles {
 
     func content(_ path: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path)) }
 
-    /// What is in the inbox.
+    /// The names of the files in the inbox.
     func names() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: inbox.path).sorted()
     }
@@ -55,7 +55,7 @@ extension TransfersFiles {
         try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], "\(line)")
     }
 
-    /// A receiver into the inbox that says what happens as lines of JSON.
+    /// Starts a receiver that stores files in the inbox and reports events as lines of JSON.
     func receive(_ arguments: String..., accepting policy: String = "any", port: String? = nil) throws
         -> WaitingReceiver
     {

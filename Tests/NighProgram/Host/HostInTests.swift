@@ -2,7 +2,7 @@ import ChildPrograms
 import Foundation
 import Testing
 
-/// A `nigh host` on loopback that nobody finds, and where it is reached.
+/// A `nigh host` on the loopback interface that discovery does not show, and its address.
 final class HostInTests {
     static let transport = "tcp:interface=lo,mdns=off"
 
@@ -10,7 +10,7 @@ final class HostInTests {
     let child: Child
     let address: String
 
-    /// Starts one, at that port where one is named, and waits until it is reached.
+    /// Starts a host, at `port` if it is given, and waits until it listens.
     init(of user: NighUser = NighUser(), port: Int? = nil, _ arguments: String...) throws {
         self.user = user
         let transport = Self.transport + (port.map { ",port=\($0)" } ?? "")
@@ -22,7 +22,7 @@ final class HostInTests {
 
     var port: Int { get throws { try #require(Int(address.split(separator: ":").last ?? "")) } }
 
-    /// Ends it as Ctrl-C does.
+    /// Ends the host as Ctrl-C does.
     func end() throws -> NighCall {
         child.send(SIGINT)
         return try NighCall(finishing: child)

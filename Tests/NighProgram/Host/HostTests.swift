@@ -5,7 +5,7 @@ import Testing
 
 @testable import nigh
 
-/// `nigh host`, as a user calls it.
+/// Tests `nigh host` as a user runs it.
 @Suite(.callsPrograms) struct HostTests {
     private let user = NighUser()
 
@@ -86,9 +86,9 @@ import Testing
     }
 }
 
-/// Ports for those who must be reached again where they were.
+/// Finds ports for listeners that must keep their address after a restart.
 enum FreePort {
-    /// One that was free a moment ago.
+    /// Returns a port that was free a moment ago.
     static func find() throws -> Int {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         defer { close(descriptor) }

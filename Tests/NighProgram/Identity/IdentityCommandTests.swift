@@ -6,7 +6,7 @@ import Testing
 
 @testable import nigh
 
-/// `nigh identity`: who one is.
+/// Tests `nigh identity`.
 @Suite(.callsPrograms) struct IdentityCommandTests {
     private let user = NighUser()
 
@@ -92,7 +92,7 @@ import Testing
     @Test("While a program goes by it, it says so, and is not replaced")
     func inUse() throws {
         let waiting = try user.start("pair", "-t", "tcp:interface=lo,mdns=off", "-v", reads: true)
-        // What it says of itself it says to the standard error; the claim is there once the identity file is.
+        // It reports about itself on standard error. The claim exists as soon as the identity file does.
         while try user.run("identity", "--json").object()["in_use"] as? Bool != true {}
         let call = try user.run("identity", "new", "--yes")
         #expect(call.status == 1)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import nigh
 
-/// `nigh pair` and `nigh peers`, with two users.
+/// Tests `nigh pair` and `nigh peers` with two users.
 @Suite(.callsPrograms) struct PairingCommandTests {
     private let puma = NighUser()
     private let lynx = NighUser()
@@ -15,7 +15,7 @@ import Testing
         ["pair", "-t", "tcp:interface=lo,mdns=embedded", "-s", service, "--json-lines"] + more
     }
 
-    /// Starts both, waits until both show digits, and checks that these are the same.
+    /// Starts both, waits until both show digits, and checks that the digits are the same.
     private func meet() throws -> (waiting: Child, asking: Child) {
         let waiting = try puma.start(arguments("-n", "Puma"), reads: true)
         let asking = try lynx.start(arguments("-n", "Lynx", "Puma"), reads: true)

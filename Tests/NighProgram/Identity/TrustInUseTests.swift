@@ -7,7 +7,7 @@ import Testing
 
 @testable import nigh
 
-/// What commands that run make of whom their user knows, and of how that changes.
+/// Tests how running commands use the trust store, and how they react when it changes.
 @Suite(.callsPrograms) struct TrustInUseTests {
     private let puma = NighUser()
     private let lynx = NighUser()
@@ -18,7 +18,7 @@ import Testing
         try #require(try user.run("identity", "--json").object()["id"] as? String)
     }
 
-    /// `user` knows these.
+    /// Writes these lines to the trust store of `user`.
     private func write(_ lines: String..., knownTo user: NighUser) throws {
         let text = (["nigh-peers 1"] + lines).joined(separator: "\n") + "\n"
         try FileManager.default.createDirectory(
@@ -45,7 +45,7 @@ import Testing
         #expect(try puma.run("peers", "unpair", "Lynx").status == 0)
         try host.child.line(with: "\"left\"", "not paired")
         try ping.line(with: "not paired")
-        // A second for the session, the rest for a busy machine; it went on for ever.
+        // The session needs 1 s, a busy machine more. Without the check, `ping` would go on forever.
         #expect(ContinuousClock.now - start < .seconds(20))
         ping.send(SIGINT)
         _ = try ping.end()
@@ -62,7 +62,7 @@ import Testing
         let receiving = try puma.start(
             ["receive", "--accept", "paired", "--json-lines", "--into", files.path] + Self.way)
         let address = try address(in: receiving.line(with: "\"ready\""))
-        // What is typed has no end, so the file would go on for as long as anybody likes.
+        // The sender's input has no end, so the transfer would go on forever.
         let sending = try lynx.start(
             ["send", address, "-", "--as", "notes", "--give-up", "5s", "--name", "Lynx"] + Self.way,
             reads: true)
@@ -95,7 +95,7 @@ import Testing
         let hosted = try NighCall(finishing: host)
         #expect(hosted.errors.contains { $0.contains("you know Lynx \(warning)") }, "\(hosted)")
 
-        // Both have met now, and know each other's keys; so two who have not.
+        // These two have now met and know each other's keys, so the next case needs two users that have not met.
         let (owl, wren) = (NighUser(), NighUser())
         try write("known \(other) 2026-11-21 2026-11-21 \"Wren\"", knownTo: owl)
         try write("known \(other) 2026-11-21 2026-11-21 \"Owl\"", knownTo: wren)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import nigh
 
-/// `nigh inject`, as a user calls it.
+/// Tests `nigh inject` as a user runs it.
 @Suite(.callsPrograms) struct InjectTests {
     private let user = NighUser()
 

@@ -5,9 +5,9 @@ import Testing
 @testable import NighCore
 @testable import nigh
 
-/// The relay of `nigh inject`, over memory and in virtual time.
+/// Tests the relay of `nigh inject`, over memory and in virtual time.
 @Suite(.callsPrograms) struct RelayTests {
-    /// One end of a pipe, and what came there.
+    /// One end of a pipe, and what it received.
     private final class End: PipeHandler {
         let pipe: any Pipe
         private(set) var received: [UInt8] = []
@@ -34,7 +34,7 @@ import Testing
         func pipeDrained(_ pipe: any Pipe) { log.append("drained") }
     }
 
-    /// A transport of a test's own, and the pipes it opened.
+    /// A transport of the test, and the pipes that it opened.
     ///
     /// `@unchecked Sendable`: everything happens on the one virtual loop.
     private final class Station: TransportEvents, @unchecked Sendable {
@@ -151,7 +151,7 @@ import Testing
             try stage.loop.run(for: .milliseconds(10))
         }
         #expect(caller.pipe.writableBytes <= 0)
-        // Two pipes of memory hold a high-water mark each, and what went beyond it with one write.
+        // Each end of the two memory pipes holds up to a high-water mark, plus the excess of one write.
         #expect(sent < 4 * (256 * 1_024 + Self.bytes.count), "\(sent)")
         let target = stage.target.ends[0]
         target.pipe.resumeReading()

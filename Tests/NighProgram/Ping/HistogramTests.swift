@@ -3,7 +3,7 @@ import Testing
 
 @testable import nigh
 
-/// What is measured is kept in a room that does not grow, and told rightly all the same.
+/// Tests that a histogram needs a fixed amount of memory and still reports correct values.
 @Suite(.callsPrograms) struct HistogramTests {
     @Test(
         "Percentiles are within 1.6 % of the nearest rank, and the ends and the mean are exact",

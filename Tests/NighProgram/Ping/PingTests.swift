@@ -4,7 +4,7 @@ import Testing
 
 @testable import nigh
 
-/// `nigh ping`, as a user calls it.
+/// Tests `nigh ping` as a user runs it.
 @Suite(.callsPrograms) struct PingTests {
     private let user = NighUser()
     private let transport = ["-t", HostInTests.transport]

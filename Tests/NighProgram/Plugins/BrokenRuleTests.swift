@@ -4,9 +4,9 @@ import NighCore
 import NighTestKit
 import Testing
 
-/// A plugin that breaks the contract of transports on purpose, one rule a time, in a program that was told to watch.
+/// Tests plugins that break the transport contract on purpose, one rule at a time, in a program that checks the contract.
 @Suite("A plugin that breaks its contract", .callsPrograms) struct BrokenRuleTests {
-    /// Those that a ping gives an opportunity for; the others are broken in TransportChecksTests.
+    /// The rules that a ping gives an opportunity to break. TransportChecksTests breaks the others.
     static let provoked: [ContractRule] = [
         .eventsOnTheLoop, .toldInItsOwnName, .addressesCarryTheScheme, .errorsCarryTheScheme, .dialEndsOnce,
         .dialIsKnown, .routeOfTheService, .routeFoundOnce, .routeFoundFirst, .qualityInRange, .pipeOpenedOnce,

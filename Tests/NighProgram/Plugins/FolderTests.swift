@@ -3,11 +3,11 @@ import Glibc
 import NighTestKit
 import Testing
 
-/// Plugins that lie in folders, and are loaded when somebody asks for their scheme.
+/// Tests plugins that lie in folders and are loaded when their scheme is asked for.
 @Suite("Plugin folders", .callsPrograms) struct PluginFolderTests {
     private let user = NighUser()
     private let folder = TemporaryFolder()
-    /// What every library of `ForeignLibrary` says when it is loaded.
+    /// What every `ForeignLibrary` prints when it is loaded.
     private let hasRun = "its code has run"
 
     private func run(_ arguments: String..., folders: String? = nil) throws -> NighCall {

@@ -1,11 +1,11 @@
 import ChildPrograms
 import NighTestKit
 
-/// A library that is a plugin, or nearly: written in C, so that every single thing about it can be wrong.
+/// A library that is a plugin, or nearly one. It is written in C, so that each detail can be made wrong.
 struct ForeignLibrary {
-    /// What is wrong with it, as the C compiler is told.
+    /// The macros that select what is wrong with it, as passed to the C compiler.
     var defines: [String: String] = [:]
-    /// Whether it is a plugin at all.
+    /// Whether it has the entry function of a plugin.
     var hasEntry = true
 
     private static let source = """
@@ -48,7 +48,7 @@ struct ForeignLibrary {
         }
         """
 
-    /// Compiles it to the file at `path`.
+    /// Compiles the library to the file at `path`.
     func build(to path: String) throws {
         let entry = hasEntry ? "nigh_transport_plugin" : "something_else"
         let flags = defines.merging(["ENTRY": entry]) { $1 }.map { "-D\($0.key)=\($0.value)" }

@@ -3,9 +3,9 @@ import Foundation
 import NighTestKit
 import Testing
 
-/// docs/writing-a-transport.md, done from its first line to its last.
+/// Follows docs/writing-a-transport.md from its first line to its last.
 @Suite("The guide to writing a transport", .callsPrograms) struct GuideTests {
-    /// What stands in fences of a page: after which words, and what.
+    /// A fenced block of a page: the words after the opening fence, and the content.
     private struct Fence {
         let info: String
         let text: String
@@ -22,7 +22,7 @@ import Testing
         _ = try BuiltPackages.build("Examples/UnixTransport")
         let folder = TemporaryFolder()
         let fences = try Fence.all(of: "docs/writing-a-transport.md")
-        // Nigh is where it is, and compiled there already.
+        // Uses this repository as Nigh, with what is already compiled in it.
         let nigh = BuiltPackages.root
         var script = [
             "real=$(command -v swift)", "mkdir \(folder.path)/bin", "cd \(folder.path)",
@@ -70,7 +70,7 @@ import Testing
             ], patience: 900)
         let (_, errors) = try guide.end()
         let told = guide.lines + errors
-        // In the order in which the guide promises them.
+        // In the order of the guide.
         #expect(told.contains("  does not work here: this transport is not written yet"), "\(told)")
         #expect(told.contains("  version 1.0 of the plugin .build/debug/libMyTransport.so"))
         let checks = TransportConformance.checks.count

@@ -1,17 +1,17 @@
 import ChildPrograms
 import Glibc
 
-/// Two serial ports with a cable between them: pseudo-terminals, each of which gets what is written to the other.
+/// Two serial ports with a cable between them: two pseudo-terminals, each of which receives what is written to the other.
 ///
-/// The descriptors are the thread's own, once it runs; hence `@unchecked Sendable`.
+/// `@unchecked Sendable`: once the thread runs, only it uses the descriptors.
 final class NullModem: @unchecked Sendable {
-    /// TIOCGPTN and TIOCSPTLCK, which Swift does not see.
+    /// TIOCGPTN and TIOCSPTLCK, which Swift does not import.
     private static let (getNumber, setLock): (UInt, UInt) = (0x8004_5430, 0x4004_5431)
 
-    /// The devices at its ends.
+    /// The paths of the two devices.
     let devices: [String]
     private let masters: [Int32]
-    /// Kept open, since a terminal that nobody has open ends.
+    /// Kept open, because a pseudo-terminal ends when nothing has its device open.
     private let slaves: [Int32]
     private let stop: (read: Int32, write: Int32)
     private var thread = pthread_t()

@@ -5,13 +5,13 @@ import NighCore
 import NighTestKit
 import Testing
 
-/// What is not taken for a plugin, and how that is said.
+/// Tests which files are refused as plugins, and how `nigh` reports it.
 @Suite("A plugin is refused", .callsPrograms) struct PluginRefusalTests {
     private let user = NighUser()
     private let folder = TemporaryFolder()
     private var path: String { "\(folder.path)/odd.so" }
 
-    /// What `nigh` says to the file at `path`, which must be one sentence, and that the call was wrong.
+    /// Returns the error of `nigh` about the file at `path`. Expects one sentence, and the status of a wrong call.
     private func refusal(of path: String? = nil) throws -> String {
         let path = path ?? self.path
         let call = try user.run("transports", "--plugin", path)
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    /// What a damaged header does to the loader it does to the program; so each is tried in a process of its own.
+    /// A damaged header can crash the loader and the program with it, so each is tried in a process of its own.
     @Test("whose headers are damaged, or taken where that means nothing", arguments: 1...4)
     func damagedHeaders(seed: Int) throws {
         try ForeignLibrary().build(to: path)
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    /// Where the header, those of program and sections, and the dynamic section lie.
+    /// The positions of the header, the program and section headers, and the dynamic section.
     private func headers(of library: [UInt8]) -> [Int] {
         func number(_ offset: Int, _ count: Int) -> Int {
             (0..<count).reduce(0) { $0 | Int(library[offset + $1]) << (8 * $1) }
@@ -145,7 +145,7 @@ import Testing
         chmod(path, 0o755)
         chmod(folder.path, 0o777)
         #expect(try refusal().contains("others may write its folder (mode 777)"))
-        // Nor is it better reached by a link from elsewhere.
+        // A link in another folder does not help either.
         let elsewhere = TemporaryFolder()
         symlink(path, "\(elsewhere.path)/odd.so")
         #expect(
@@ -157,11 +157,11 @@ import Testing
     @Test("that belongs to somebody else")
     func foreignOwner() throws {
         try ForeignLibrary().build(to: path)
-        // Only root can give a file away; to anybody else root's own files are as good as their own.
+        // Only root can give a file away. Other users are as content with a file of root's as with their own.
         try #require(chown(path, 65_534, 65_534) == 0 || geteuid() != 0)
         let words = try refusal()
         #expect(words.contains(geteuid() == 0 ? "it belongs to user 65534" : "offers no transport"))
-        // Whoever a folder belongs to can replace what lies in it, whatever keeps others from that.
+        // The owner of a folder can replace what is in it, even if the mode keeps all others from doing so.
         chown(path, 0, 0)
         chmod(folder.path, 0o1777)
         try #require(chown(folder.path, 65_534, 65_534) == 0 || geteuid() != 0)

@@ -3,7 +3,7 @@ import Foundation
 import NighTestKit
 import Testing
 
-/// The transport of Examples/SerialTransport: a wire of two ends and one pipe, without connections.
+/// Tests the transport of Examples/SerialTransport: a wire with two ends and one pipe, without connections.
 @Suite("A transport for a cable", .callsPrograms) struct SerialPluginTests {
     private let user = NighUser()
 
@@ -11,7 +11,7 @@ import Testing
         try BuiltPackages.build("Examples/SerialTransport") + "/libSerialTransport.so"
     }
 
-    /// Holds it to one of the suites; returns which checks were skipped.
+    /// Runs one of the conformance suites on it; returns the names of the skipped checks.
     private func skipped(_ arguments: String...) throws -> Set<String> {
         let wire = try NullModem()
         let ends = wire.devices.map { "serial:device=\($0)" }

@@ -4,15 +4,16 @@ import NighTestKit
 
 /// A plugin with the transport `unix`, and a folder in which its users meet.
 struct UnixPlugin {
-    /// The plugin.
+    /// The path of the library.
     let path: String
     let meetingPlace = TemporaryFolder()
     var spec: String { "unix:folder=\(meetingPlace.path)" }
 
-    /// That of Examples/UnixTransport.
+    /// Builds the plugin of Examples/UnixTransport.
     init() throws { path = try BuiltPackages.build("Examples/UnixTransport") + "/libUnixTransport.so" }
 
-    /// Where the plugins lie that break rules and have a Nigh of their own, and a program that keeps its Nigh to itself.
+    /// Returns the folder with the plugin that breaks rules, the plugin with its own copy of Nigh, and a
+    /// program that does not export its Nigh.
     static func ruleBreakers() throws -> String {
         let example = ["Folder", "Presence", "UnixSocket", "UnixTransport"]
             .map { "Examples/UnixTransport/Sources/UnixTransport/\($0).swift" }
@@ -20,10 +21,10 @@ struct UnixPlugin {
             "RuleBreaker", with: example + ["Tests/Core/TransportChecks/RuleBreaker.swift"])
     }
 
-    /// The arguments with which a command uses it.
+    /// The arguments with which a command uses the plugin.
     var arguments: [String] { ["--plugin", path, "-t", spec] }
 
-    /// A `nigh host` that is found there.
+    /// Starts a `nigh host` that can be found in the folder.
     func host() throws -> Child {
         let host = try NighUser().start(
             ["host", "--name", "Puma", "--identity", "ephemeral", "--json-lines"] + arguments)
@@ -31,7 +32,7 @@ struct UnixPlugin {
         return host
     }
 
-    /// Puts a copy where it may be found.
+    /// Copies the plugin to `path`.
     func install(to path: String) throws {
         let copy = try Child("/bin/cp", [self.path, path])
         guard try copy.end().status == 0, chmod(path, 0o755) == 0 else {

@@ -3,11 +3,11 @@ import Glibc
 import NighTestKit
 import Testing
 
-/// The transport of Examples/UnixTransport, a package of its own, in the programs of this one.
+/// Tests the transport of Examples/UnixTransport, a package of its own, in the programs of this package.
 @Suite("A transport from outside", .callsPrograms) struct UnixPluginTests {
     private let user = NighUser()
 
-    /// A listener that takes nobody in, and whose queue is full: whoever dials it waits.
+    /// A listener that accepts nobody and whose backlog is full, so that every dial waits.
     private final class FullListener {
         private var descriptors: [Int32] = []
 
@@ -81,7 +81,7 @@ import Testing
         let ghost = try player("Ghost", "--level", "3", "--seed", "2", "--at", "Robot")
         #expect(try ghost.end() == (0, []))
         #expect(try robot.end() == (0, []))
-        // How the game ended, and the board; one may have seen the other leave as well.
+        // How the game ended, and the board. One program may also have reported that the other left.
         let ends = [robot, ghost].map { Array($0.lines.drop { !$0.hasPrefix("game") }.prefix(7)) }
         #expect(ends[0].count == 7 && ends[0] == ends[1], "\(robot.lines)\n\(ghost.lines)")
     }
@@ -114,7 +114,7 @@ import Testing
             try complaint(of: "\(products)/KeepsNigh", about: unix)
                 == "loading a plugin: this program keeps its Nigh to itself, so that \(unix.path) could not use it; "
                 + "link the program to Nigh's product NighShared")
-        // The same program, linked in another way.
+        // The same program with the Swift runtime linked into it.
         let folder = TemporaryFolder()
         let link = try Child(
             "/usr/bin/env",
@@ -130,7 +130,7 @@ import Testing
                 + "\(unix.path) uses; build the program without -static-stdlib")
     }
 
-    /// What a program says that is to load it.
+    /// What a program prints that is to load the plugin.
     private func complaint(of program: String, about unix: UnixPlugin) throws -> String? {
         let host = try Child(program, [unix.path])
         #expect(try host.end().status == 0)

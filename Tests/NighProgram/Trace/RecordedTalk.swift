@@ -1,17 +1,17 @@
 import ChildPrograms
 import Testing
 
-/// Two traces that talk with each other over the loopback interface, by address, without discovery.
+/// Two `nigh trace` that exchange messages over the loopback interface, by address, without discovery.
 struct RecordedTalk {
     static let transport = "tcp:interface=lo,mdns=off"
 
     let puma = NighUser()
     let lynx = NighUser()
     let accepting: Child
-    /// Where the accepting one listens.
+    /// The address of the accepting side.
     let address: String
 
-    /// The accepting one, with these options besides.
+    /// Starts the accepting side, with these additional options.
     init(_ options: String...) throws {
         accepting = try puma.start(
             [
@@ -23,7 +23,7 @@ struct RecordedTalk {
         address = "tcp://127.0.0.1:" + rest.prefix { $0.isNumber }
     }
 
-    /// Has somebody call, with these options, and leave once the answer to their invitation and to their ping is there.
+    /// Makes another user call with these options, and leave once it has the answers to its invitation and its ping.
     @discardableResult
     func call(_ options: String..., to address: String? = nil) throws -> NighCall {
         let calling = try lynx.start(
@@ -37,7 +37,7 @@ struct RecordedTalk {
         return try NighCall(finishing: calling)
     }
 
-    /// Ends the accepting one as Ctrl-C does.
+    /// Ends the accepting side as Ctrl-C does.
     func end() throws -> NighCall {
         accepting.send(2)
         return try NighCall(finishing: accepting)

@@ -4,11 +4,11 @@ import Testing
 
 @testable import nigh
 
-/// `nigh trace` and `--record`, as a user calls them.
+/// Tests `nigh trace` and `--record` as a user runs them.
 @Suite(.callsPrograms) struct TraceTests {
     private let user = NighUser()
 
-    /// A record of a talk, by its accepting side.
+    /// A record of a conversation, written by its accepting side.
     private func record() throws -> (path: String, user: NighUser) {
         let talk = try RecordedTalk("--record", "\(user.folder.path)/talk.nigh")
         try talk.call()
@@ -126,7 +126,7 @@ import Testing
         _ = try talk.accepting.end()
         let attributes = try FileManager.default.attributesOfItem(atPath: path)
         #expect((attributes[.posixPermissions] as? Int) == 0o600)
-        // What was read of it at the moment it was killed is whole; what is cut off by hand is told.
+        // What was written before the program was killed is intact. A record that is cut by hand is reported as cut.
         let bytes = try Data(contentsOf: URL(filePath: path))
         try bytes.dropLast(3).write(to: URL(filePath: "\(path).cut"))
         let cut = try user.run("trace", "\(path).cut")

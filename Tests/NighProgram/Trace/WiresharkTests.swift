@@ -4,7 +4,7 @@ import Testing
 
 @testable import nigh
 
-/// What Wireshark makes of captures with our dissector, asked through tshark.
+/// Tests what Wireshark shows of captures with our dissector, through tshark.
 @Suite(.callsPrograms) struct WiresharkTests {
     private let user = NighUser()
 
@@ -14,7 +14,7 @@ import Testing
         return "\(root)/Sources/Tools/wireshark/nigh.lua"
     }()
 
-    /// The values of these fields, a row a packet.
+    /// The values of these fields, one row per packet.
     private func fields(_ names: [String], of path: String, filter: String = "nigh") throws -> [[String]] {
         let arguments =
             [
@@ -73,7 +73,7 @@ import Testing
         let capture = "\(user.folder.path)/lo.pcapng"
         let nigh =
             "\(BuiltPrograms.path(of: "nigh")) trace -t \(RecordedTalk.transport) --identity ephemeral --security none"
-        // In a network of its own, where nobody else's traffic is. The capture has begun once its file is there.
+        // In a network of its own, without other traffic. The capture has begun once its file exists.
         let script = """
             set -e
             ip link set lo up
@@ -118,7 +118,7 @@ import Testing
 
     @Test("What breaks the protocol is marked as that")
     func violations() throws {
-        // USER0 packets of frames that may not be: before a hello, cut short, of unknown types, a second hello.
+        // USER0 packets with invalid frames: before a hello, cut short, of unknown types, a second hello.
         let frames: [(String, String)] = [
             ("0000010300", "a frame before the hello"),
             ("00000503 0102030405", "a ping's token is cut short"),

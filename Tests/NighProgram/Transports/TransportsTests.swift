@@ -2,7 +2,7 @@ import Testing
 
 @testable import nigh
 
-/// `nigh transports`, as a user calls it.
+/// Tests `nigh transports` as a user runs it.
 @Suite(.callsPrograms) struct TransportsTests {
     private let user = NighUser()
 

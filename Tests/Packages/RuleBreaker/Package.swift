@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A plugin that breaks one rule of the contract of transports, and one that carries a Nigh of its own. The first has sources besides, which
-// `BuiltPackages.assemble` puts there: the example's transport, and the `RuleBreaker` of CoreTests.
+// A plugin that breaks one rule of the transport contract, and one that contains its own copy of Nigh. The first has
+// more sources, which `BuiltPackages.assemble` puts there: the example's transport, and the `RuleBreaker` of CoreTests.
 let package = Package(
     name: "RuleBreaker",
     products: [

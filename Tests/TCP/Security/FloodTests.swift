@@ -7,24 +7,25 @@ import Testing
 @testable import NighCore
 @testable import NighTCP
 
-/// Strangers in large numbers beside a conversation.
+/// Tests a conversation while large numbers of strangers connect to its session.
 @Suite struct FloodTests {
-    /// So many come first, until everything that grows once has grown.
+    /// The number of strangers before the first measurement, so that everything that grows only once has grown.
     private static let early = 4_000
     private static let connections = 10_000
-    /// What one of them may leave on the heap, in bytes. The smallest block has 32: a fourth of that is one left by every fourth.
+    /// The bytes that a stranger may leave on the heap on average. The smallest block has 32 bytes, so this allows one
+    /// block for every fourth stranger.
     private static let bytesLeft = 8
-    /// By how much resident memory may grow: as if every tenth of them left a page. It comes and goes by a megabyte.
+    /// The allowed growth of resident memory: one page for every tenth stranger. It varies by 1 MB by itself.
     private static let residentGrowth = 4 << 20
 
-    /// In a process of its own, whose descriptors nobody else uses.
+    /// Runs in a process of its own, so that no other test uses descriptors.
     @Test func tenThousandStrangersCostAConversationNothing() async {
         await #expect(processExitsWith: .success) { try Self.flood() }
     }
 
     private static func flood() throws {
         let room = Room()
-        // What reminds the session of a stranger's time is forgotten when that has passed.
+        // A short handshake timeout, because the session keeps an entry for a stranger until the stranger's time is over.
         let host = try room.join("Host") { $0.timings.handshake = .seconds(2) }
         let guest = try room.join("Guest")
         #expect(try room.call(guest, port: host.port) == .success(host.id))
@@ -58,15 +59,15 @@ import Testing
 
         #expect(left.heap - before.heap < connections * bytesLeft, "\(left.heap - before.heap) bytes")
         #expect(left.resident - before.resident < residentGrowth, "\(left.resident - before.resident) bytes")
-        // Most round trips come in between two strangers, and those that wait for one to be accepted or to get as far as a key
-        // exchange are too few to move the median. The floor is for what a busy machine does to some tens of microseconds. Where
-        // the two wait for a processor, strangers gather meanwhile, and as many as there are places for are served in one go.
+        // Most round trips fall between two strangers. Those that wait while a stranger is accepted, or reaches a key exchange,
+        // are too few to move the median. The floor allows for what a busy machine adds to some tens of microseconds. When the
+        // two threads wait for a processor, strangers accumulate meanwhile, and up to the limit of them are served in one go.
         let floor: Duration = during.wasHeldUp ? .milliseconds(20) : .microseconds(200)
         let bound = max(max(usual.median, after.median) * 2, floor)
         #expect(during.count > 100)
         #expect(during.median <= bound, "\(during.median), usually \(usual.median)")
         #expect(mostStrangers > 0 && mostStrangers <= host.session.configuration.limits.unauthenticatedPipes)
-        // Of them all: those that wait, those that linger, and both ends of what the flood holds open.
+        // Of all strangers: those that wait, those that linger, and both ends of the connections that the flood holds open.
         #expect(mostDescriptors - descriptors <= 64 + TCPTransport.lingeringLimit + Flood.held + 64)
         #expect(ProcessGauge.descriptorCount <= descriptors)
         #expect(statistics.pipesAccepted >= early + connections)
@@ -77,21 +78,21 @@ import Testing
         #expect(try room.call(newcomer, port: host.port) == .success(host.id))
     }
 
-    /// The strangers have gone, and nothing of them lingers.
+    /// Waits until all strangers have gone and are released.
     private static func quiet(_ room: Room, _ host: SessionProbe) throws {
         try room.wait("the strangers to go", inside: host) { $0.inspection.strangers == 0 }
         let session = host.session
-        // What is closed by now lies in the loop's next turns.
+        // What has been closed by now is released in the loop's next turns.
         for _ in 0..<3 { _ = try Room.answer { told in session.loop.execute { told(true) } } }
     }
 }
 
-/// Measures round trips, less what the two sessions' threads waited for a processor: what other programs of the machine do to them
-/// says nothing about the sessions.
+/// Measures round trips without the time in which the two sessions' threads waited for a processor. That time depends
+/// on the other programs of the machine and says nothing about the sessions.
 private struct RoundTripWatch {
     private let one: SessionProbe
     private let other: SessionProbe
-    /// Where the kernel tells of the two threads.
+    /// The folders in which the kernel reports on the two threads.
     private let threads: [String]
 
     init(from one: SessionProbe, to other: SessionProbe) throws {
@@ -103,7 +104,7 @@ private struct RoundTripWatch {
         }
     }
 
-    /// The calling thread's folder.
+    /// The folder of the calling thread.
     private static func thread() -> String {
         var name = [CChar](repeating: 0, count: 64)
         let count = readlink("/proc/thread-self", &name, name.count)
@@ -123,7 +124,7 @@ private struct RoundTripWatch {
         return times
     }
 
-    /// How long the threads have been ready to run, and were not running.
+    /// The time in which the threads were ready to run but did not run.
     private func waited() throws -> Duration {
         try threads.reduce(.zero) { sum, thread in
             let file = try #require(fopen(thread + "/schedstat", "r"))
@@ -137,16 +138,16 @@ private struct RoundTripWatch {
     }
 }
 
-/// How long round trips took, less the waiting, to the microsecond; in as much memory however many they are.
+/// The durations of round trips without the waiting, to the microsecond. Needs a fixed amount of memory for any number.
 private final class RoundTrips {
-    /// How many took so many microseconds; the last counts all that took longer.
+    /// The number of round trips for each number of microseconds. The last entry counts all longer ones.
     private var counts = [Int](repeating: 0, count: 20_000)
     private(set) var count = 0
 
     private var whole = Duration.zero
     private var waited = Duration.zero
 
-    /// A round trip that took `time`, some of which was spent waiting for a processor.
+    /// Adds a round trip that took `time`, of which `waited` was spent waiting for a processor.
     func add(_ time: Duration, waited: Duration) {
         let own = max(time - waited, .zero)
         counts[min(Int(own / .microseconds(1)), counts.count - 1)] += 1
@@ -168,12 +169,12 @@ private final class RoundTrips {
     }
 }
 
-/// What this process holds when nothing goes on.
+/// The memory that this process uses while it is idle.
 private struct Memory {
     let heap: Int
     let resident: Int
 
-    /// Measures it in between the turns of these sessions' loops.
+    /// Measures between two turns of the loops of these sessions.
     static func inUse(by probes: [SessionProbe]) throws -> Memory {
         for probe in probes {
             let loop = probe.session.loop
@@ -188,8 +189,8 @@ private struct Memory {
         return Memory(heap: heap_bytes_in_use(), resident: ProcessGauge.residentBytes)
     }
 
-    /// Has the C library keep as many free blocks for this thread as it ever does: seven of each size up to 1,032 bytes. It counts
-    /// them as in use, so what has not been filled yet would look like a leak for thousands of strangers.
+    /// Makes the C library keep the maximum number of free blocks for this thread: seven of each size up to 1,032
+    /// bytes. It counts them as in use, so filling them later would look like a leak for thousands of strangers.
     private static func fillCache() {
         for size in stride(from: 24, through: 1_032, by: 16) {
             let blocks = (0..<7).map { _ in UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 1) }
@@ -198,11 +199,11 @@ private struct Memory {
     }
 }
 
-/// Connections one after the other from a thread of its own: silent ones, garbage, and handshakes that end half-way.
+/// Opens connections one after the other on a thread of its own: silent ones, garbage, and handshakes that end half-way.
 ///
-/// `@unchecked Sendable`: what changes is guarded by the monitor.
+/// `@unchecked Sendable`: the monitor guards everything that changes.
 private final class Flood: @unchecked Sendable {
-    /// So many are held open at once, whatever the other side does.
+    /// The number of connections that are held open at once, whatever the other side does.
     static let held = 400
 
     private let count: Int

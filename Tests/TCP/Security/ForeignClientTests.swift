@@ -6,8 +6,8 @@ import Testing
 @testable import NighCore
 @testable import NighTCP
 
-/// Clients of somebody else's making reach a session's hello where they keep the rules of PROTOCOL.md, and learn why where they
-/// do not.
+/// Tests that clients of another make reach a session's hello if they follow the rules of
+/// PROTOCOL.md, and otherwise learn the reason.
 @Suite struct ForeignClientTests {
     private static let rules = "-tls1_3 -alpn nigh/1"
 
@@ -22,7 +22,7 @@ import Testing
         let room = Room()
         let host = try room.join("Host of all")
         let output = try ForeignClient.with(RawPeer.Credentials()) { files in
-            // Before the hello s_client says in words whose certificate it saw.
+            // Before the hello, s_client prints whose certificate it saw, so that output is suppressed.
             try ForeignClient(port: host.port, "\(Self.rules) \(files) -verify_quiet 2>/dev/null") { bytes in
                 bytes.count >= 4 && bytes.count >= 4 + Int(bytes[1]) << 8 + Int(bytes[2])
             }.output
@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    /// The client is told `words`, the session counts `cause`, and serves the next.
+    /// Expects that the client is told `words`, that the session counts `cause`, and that it serves the next client.
     private func refuses(_ arguments: String, cause: String, words: String) throws {
         let room = Room()
         let host = try room.join("Host")

@@ -4,16 +4,16 @@ import NighTestKit
 
 @testable import NighTCP
 
-/// `openssl` as a client of somebody else's making, by way of a relay that says the preface for it.
+/// `openssl` as a client of another make, behind a relay that sends the preface for it.
 struct ForeignClient {
     struct Missing: Error {}
 
-    /// What it printed: of the session's bytes first, if there were any.
+    /// What it printed, with the session's bytes first if there were any.
     let output: [UInt8]
 
     var text: String { String(decoding: output, as: UTF8.self) }
 
-    /// Runs `openssl s_client` with these arguments against `port`, until `isEnough` of what came or until it ends.
+    /// Runs `openssl s_client` with these arguments against `port`, until `isEnough` returns true for its output or it ends.
     init(
         port: UInt16, _ arguments: String, quiet: Bool = true,
         until isEnough: ([UInt8]) -> Bool = { _ in false }
@@ -36,7 +36,7 @@ struct ForeignClient {
         self.output = output
     }
 
-    /// A file with `credentials` that is gone at the end of `body`.
+    /// Calls `body` with the arguments for a file with `credentials`. The file is deleted when `body` returns.
     static func with<Result>(
         _ credentials: RawPeer.Credentials, _ body: (String) throws -> Result
     ) throws -> Result {

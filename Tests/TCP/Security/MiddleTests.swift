@@ -6,7 +6,7 @@ import Testing
 
 @testable import NighTCP
 
-/// Two sessions with somebody between them.
+/// Tests two sessions with an attacker between them.
 @Suite struct MiddleTests {
     private static let middle = Identity.ephemeral(seed: 66)
 
@@ -24,7 +24,7 @@ import Testing
         #expect(try room.call(puma, port: relay.port) == .success(Self.middle.peerID))
         try room.wait("a conversation", lynx) { $0.state(of: Self.middle.peerID) == .connected }
         #expect(puma.moves(of: lynx.id).isEmpty && lynx.moves(of: puma.id).isEmpty)
-        // Whoever trusts the first who answers is heard by them: comparing digits is what finds that out.
+        // A user who trusts whoever answers first talks to the attacker. Comparing digits reveals that.
         try puma.session.trySend(Array("do you hear me?".utf8), to: Self.middle.peerID)
         try room.wait("the message", lynx) { $0.texts == ["do you hear me?"] }
     }
@@ -36,7 +36,7 @@ import Testing
         let relay = try Relay(to: lynx.port) { try! Impersonator(Self.middle, rewrites: false) }
         defer { relay.end() }
         let error = failure(try room.call(puma, port: relay.port))
-        // Whichever of the two notices first; the other is told.
+        // Either side may notice first; the other is told.
         let ended = try room.statistics(puma).linksEnded
         #expect(error != nil && puma.moves(of: lynx.id).isEmpty, "\(String(describing: error))")
         #expect(ended["claimed another PeerID"] == 1 || ended["protocol violation"] == 1, "\(ended)")
@@ -52,7 +52,8 @@ import Testing
         let address = TransportAddress(scheme: "tcp", value: "127.0.0.1:\(relay.port)")
         let puma = try room.join("Puma", role: .client, knowing: [address])
         try room.wait("Puma to find Lynx", puma) { $0.state(of: lynx.id) == .available }
-        // One for each connection: after the first one fails Puma asks anew who is at the address, and shows itself for that.
+        // One for each connection. After the first one fails, Puma asks again who is at the address,
+        // and sends its certificate for that.
         let impersonators = try (0..<8).map { _ in try Impersonator(Self.middle, rewrites: true) }
         let supply = Supply(impersonators)
         relay.become { supply.next() }
@@ -83,7 +84,7 @@ import Testing
         }
     }
 
-    /// Bit 1 is taken away and bit 0 set, as if the sender knew no encryption.
+    /// Bit 1 is cleared and bit 0 is set, as if the sender could not encrypt.
     @Test(arguments: [LinkSide.dialling, .accepting])
     func aDowngradeIsRefusedByWhoSeesIt(of side: LinkSide) throws {
         let room = Room()
@@ -102,7 +103,7 @@ import Testing
     @Test(arguments: [true, false])
     func oneWithoutEncryptionAndOneWithAreToldWhich(callerEncrypts: Bool) throws {
         let room = Room()
-        // Again and again: what each is told must not depend on who is faster.
+        // Repeated, because what each side is told must not depend on which side is faster.
         for _ in 0..<20 {
             let puma = try room.join("Puma") { $0.security = callerEncrypts ? .encrypted : .none }
             let lynx = try room.join("Lynx") { $0.security = callerEncrypts ? .none : .encrypted }
@@ -113,13 +114,13 @@ import Testing
         }
     }
 
-    /// A bit of each byte of a stretch that has handshakes, hellos, requests and messages in it, one conversation after
-    /// the other.
+    /// Changes one bit in each of several links, behind the handshake and at another place each time, in
+    /// one conversation after the other.
     @Test(arguments: [LinkSide.dialling, .accepting])
     func aBitChangedOnTheWayCostsALinkAndNothingElse(from side: LinkSide) throws {
         let room = Room()
-        // Where the length of a record is changed, the other side waits for the rest, up to 16 KiB, until keep-alive has sent so
-        // much: some 70 bytes each time.
+        // When the length of a record is changed, the other side waits for the rest, up to 16 KiB, until keep-alive has
+        // sent that much, some 70 bytes at a time.
         let impatient: (inout SessionConfiguration) -> Void = {
             $0.timings.askAfter = .milliseconds(10)
             $0.timings.loseAfter = .seconds(2)
@@ -129,7 +130,7 @@ import Testing
         let relay = try Relay(to: lynx.port) { Changer() }
         defer { relay.end() }
         let lap = Lap()
-        // Each link has one bit changed, when this many more bytes have passed.
+        // Each link has one bit changed, at the position that the lap gives.
         relay.become {
             let position = lap.next()
             return Changer(UInt8(1) << UInt8(position & 7), at: position, from: side)
@@ -137,7 +138,7 @@ import Testing
         #expect(try room.call(puma, port: relay.port) == .success(lynx.id))
         var sent = 0
         while lap.count < 8, sent < 4_000 {
-            // Of different lengths, so that the changed byte is now in the middle, now in a tag.
+            // Of different lengths, so that the changed byte is sometimes in the content and sometimes in a tag.
             let words = "\(sent) " + String(repeating: "x", count: sent % 300)
             try puma.session.trySend(Array(words.utf8), to: lynx.id)
             try lynx.session.trySend(Array(words.utf8), to: puma.id)
@@ -161,7 +162,7 @@ import Testing
         #expect(puma.moves(of: lynx.id).filter { $0 == .disconnected }.isEmpty)
     }
 
-    /// Where in each link the bit is changed: behind the handshake, somewhere else each time.
+    /// The position of the changed bit in each link: behind the handshake, and another one each time.
     private final class Lap: @unchecked Sendable {
         private let monitor = Monitor()
         private var links = 0
@@ -179,7 +180,7 @@ import Testing
 
 /// Hands out one impersonator after another.
 ///
-/// `@unchecked Sendable`: asked by the relay's thread alone.
+/// `@unchecked Sendable`: used only by the relay's thread.
 private final class Supply: @unchecked Sendable {
     private var rest: ArraySlice<Impersonator>
 

@@ -4,11 +4,11 @@ import Testing
 
 @testable import NighTCP
 
-/// What a session offers whoever asks, as `openssl` finds out; the table of docs/security.md says the same.
+/// Tests what a session offers to any client, as seen by `openssl`. The table in docs/security.md says the same.
 @Suite struct OfferTests {
     private static let rules = "-tls1_3 -alpn nigh/1"
 
-    /// What `openssl s_client` says of a handshake with these arguments.
+    /// The output of `openssl s_client` about a handshake with these arguments.
     private func probe(_ arguments: String) throws -> String {
         let room = Room()
         let host = try room.join("Host")
@@ -43,7 +43,7 @@ import Testing
     func signatures(name: String, isOffered: Bool) throws {
         let text = try probe("\(Self.rules) -sigalgs \(name)")
         #expect(text.contains("New, TLSv1.3") == isOffered, "\(text)")
-        // What it asks of a client is Ed25519 alone as well.
+        // It also asks clients for Ed25519 only.
         if isOffered {
             #expect(text.lowercased().contains("requested signature algorithms: ed25519\n"), "\(text)")
         }

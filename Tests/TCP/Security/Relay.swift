@@ -4,12 +4,12 @@ import NighTestKit
 
 @testable import NighTCP
 
-/// What somebody on the way does with one connection.
+/// Decides what an attacker in the middle does with one connection.
 protocol Middleman: AnyObject {
-    /// What it says by itself as soon as both connections stand.
+    /// What it sends by itself as soon as both connections are open.
     func opening() -> Relay.Words
 
-    /// What becomes of bytes that came from one side.
+    /// What it sends when it receives bytes from one side.
     func took(_ bytes: [UInt8], from side: LinkSide) -> Relay.Words
 }
 
@@ -17,16 +17,16 @@ extension Middleman {
     func opening() -> Relay.Words { Relay.Words() }
 }
 
-/// Somebody on the way between who dials its port and who listens at another, with threads of its own.
+/// Sits between a client, which dials its port, and a server that listens at another port. Uses threads of its own.
 ///
-/// `@unchecked Sendable`: what changes is guarded by the monitor.
+/// `@unchecked Sendable`: the monitor guards everything that changes.
 final class Relay: @unchecked Sendable {
-    /// What goes to either side.
+    /// The bytes to send to either side.
     struct Words {
         var toDialling: [UInt8] = []
         var toAccepting: [UInt8] = []
 
-        /// `bytes` from `side`, on their way to the other.
+        /// Passes on `bytes` from `side` to the other side.
         static func on(_ bytes: [UInt8], from side: LinkSide) -> Words {
             side == .dialling ? Words(toAccepting: bytes) : Words(toDialling: bytes)
         }
@@ -42,7 +42,7 @@ final class Relay: @unchecked Sendable {
     private var open: [(dialling: PlainSocket, accepting: PlainSocket)] = []
     private var isOver = false
 
-    /// Relays to `target` on loopback by way of a middleman for each connection.
+    /// Relays to `target` on loopback, with a new middleman for each connection.
     init(to target: UInt16, _ make: @escaping () -> any Middleman) throws {
         self.target = target
         self.make = make
@@ -62,13 +62,13 @@ final class Relay: @unchecked Sendable {
 
     deinit { end() }
 
-    /// Has connections from now on go by way of others.
+    /// Uses other middlemen for all connections from now on.
     func become(_ make: @escaping () -> any Middleman) { monitor.change { self.make = make } }
 
-    /// Closes all connections; new ones are taken.
+    /// Closes all connections. New ones are still accepted.
     func cut() { for pair in monitor.read({ open }) { shutDown(pair.dialling, pair.accepting) } }
 
-    /// Ends everything and waits for it.
+    /// Ends everything, and waits until it has ended.
     func end() {
         monitor.change { isOver = true }
         shutdown(listener.descriptor, Int32(SHUT_RDWR))
@@ -117,7 +117,7 @@ final class Relay: @unchecked Sendable {
     }
 }
 
-/// Passes on what it gets, changed as told, by where the bytes are in what that side sent.
+/// Passes bytes on, changed by a function of their position in the stream of their side.
 final class Changer: Middleman {
     private let change: (LinkSide, inout [UInt8], _ offset: Int) -> Void
     private var offsets = (dialling: 0, accepting: 0)
@@ -126,7 +126,7 @@ final class Changer: Middleman {
         self.change = change
     }
 
-    /// Changes these bits of one byte.
+    /// Flips these bits of one byte.
     convenience init(_ bits: UInt8, at position: Int, from changed: LinkSide) {
         self.init { side, bytes, offset in
             guard side == changed, bytes.indices.contains(position - offset) else { return }
@@ -142,7 +142,7 @@ final class Changer: Middleman {
     }
 }
 
-/// Says the preface for a client that knows nothing of it, and keeps the session's from it.
+/// Sends the preface for a client that does not know it, and hides the session's preface from the client.
 final class PrefaceTeller: Middleman {
     static let preface = Array("NIGH".utf8) + [1, 2, 0, 0]
     private var unread = 8
@@ -157,7 +157,7 @@ final class PrefaceTeller: Middleman {
     }
 }
 
-/// Speaks TLS with either side under its own key, and passes on what they say; each must take it for the other.
+/// Speaks TLS with each side under its own key and passes on what they send, so that each may take it for the other.
 ///
 /// `@unchecked Sendable`: used by one thread of the relay; tests read what it learned when that is over.
 final class Impersonator: Middleman, @unchecked Sendable {
@@ -178,17 +178,17 @@ final class Impersonator: Middleman, @unchecked Sendable {
     private let monitor = Monitor()
     private var found: [NighError] = []
 
-    /// Waits until something of what it learned is so; whether that came.
+    /// Waits up to 20 s; returns whether the condition became true.
     func wait(_ isTrue: (Impersonator) -> Bool) -> Bool {
         monitor.wait(within: .seconds(20)) { isTrue(self) }
     }
 
-    /// Why its channels ended.
+    /// The errors with which its channels ended.
     var failures: [NighError] { monitor.read { found } }
-    /// Who dialled, if they said so.
+    /// The PeerID of the peer that dialled, if it has proven one.
     var dialler: PeerID? { monitor.read { dialling.channel.provenPeer } }
 
-    /// With `rewrites` it says in both hellos that it is who it is; else it passes them on as they are.
+    /// With `rewrites`, puts its own PeerID into both hellos. Otherwise passes them on unchanged.
     init(_ identity: Identity, rewrites: Bool) throws {
         self.identity = identity
         self.rewrites = rewrites
@@ -227,7 +227,7 @@ final class Impersonator: Middleman, @unchecked Sendable {
         }
     }
 
-    /// The PeerID lies six bytes behind the first frame's header.
+    /// Replaces the PeerID, which begins six bytes behind the header of the first frame.
     private func lie(to end: End) {
         var bytes = end.waiting.bytes
         bytes.replaceSubrange(10..<42, with: identity.peerID.bytes)

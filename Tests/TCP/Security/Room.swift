@@ -4,9 +4,9 @@ import NighTCP
 import NighTestKit
 import NighUV
 
-/// Sessions over real TCP on loopback that call each other by address. Closed with its last reference.
+/// Sessions over real TCP on loopback that call each other by address. They are closed with the last reference.
 ///
-/// `@unchecked Sendable`: used by the thread of the test alone; what sessions tell is behind monitors.
+/// `@unchecked Sendable`: used only by the thread of the test; monitors guard what sessions report.
 final class Room: @unchecked Sendable {
     struct Silence: Error {
         let words: String
@@ -28,7 +28,7 @@ final class Room: @unchecked Sendable {
         for loop in loops { loop.shutdown() }
     }
 
-    /// A session that listens and says yes to whoever asks.
+    /// Creates a session that listens and accepts every invitation.
     func join(
         _ name: String, role: SessionRole = .server, identity: Identity = .ephemeral(),
         knowing addresses: [TransportAddress] = [], adjust: (inout SessionConfiguration) -> Void = { _ in }
@@ -55,7 +55,7 @@ final class Room: @unchecked Sendable {
         if !probe.wait(isTrue) { throw Silence(words: "waited in vain for: \(words)") }
     }
 
-    /// Has `caller` ask whoever answers at that port.
+    /// Makes `caller` invite the session that answers at that port.
     func call(
         _ caller: SessionProbe, port: UInt16, context: [UInt8] = []
     ) throws -> Result<PeerID, NighError> {
@@ -73,7 +73,7 @@ final class Room: @unchecked Sendable {
         try Self.answer { probe.session.statistics(whenDone: $0) }
     }
 
-    /// Looks at a session on its loop until it is as it should be.
+    /// Polls a session on its loop until the condition holds.
     func wait(
         _ words: String, inside probe: SessionProbe, _ isTrue: @escaping @Sendable (Session) -> Bool
     ) throws {
@@ -83,7 +83,7 @@ final class Room: @unchecked Sendable {
         throw Silence(words: "waited in vain for: \(words)")
     }
 
-    /// Looks five milliseconds from now.
+    /// Checks at once, and 5 ms later if necessary.
     private func look(
         at probe: SessionProbe, _ told: @escaping @Sendable (Bool) -> Void,
         _ isTrue: @escaping @Sendable (Session) -> Bool
@@ -95,7 +95,7 @@ final class Room: @unchecked Sendable {
         }
     }
 
-    /// Has both send each other messages and waits until all are there.
+    /// Makes both send each other messages, and waits until all have arrived.
     func talk(_ one: SessionProbe, _ other: SessionProbe) throws {
         let before = (one.texts.count, other.texts.count)
         for number in 0..<10 {
@@ -106,7 +106,7 @@ final class Room: @unchecked Sendable {
         try wait("messages", other) { $0.texts.count == before.1 + 10 }
     }
 
-    /// What a call that answers elsewhere answers.
+    /// Waits for the result of a call that reports it to a handler on another thread.
     static func answer<Value: Sendable>(
         _ call: (@escaping @Sendable (Value) -> Void) -> Void
     ) throws -> Value {
@@ -126,6 +126,6 @@ final class Room: @unchecked Sendable {
 }
 
 extension SessionProbe {
-    /// The port it listens on.
+    /// The port on which the session listens.
     var port: UInt16 { UInt16(listening.first?.value.split(separator: ":").last ?? "") ?? 0 }
 }

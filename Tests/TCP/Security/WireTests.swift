@@ -5,9 +5,9 @@ import Testing
 @testable import NighCore
 @testable import NighTCP
 
-/// What somebody sees who only listens, on the whole stream of a conversation.
+/// Tests what a passive listener sees of the whole stream of a conversation.
 @Suite struct WireTests {
-    /// Passes everything on and writes it down.
+    /// Passes everything on, and records it.
     private final class Listener: Middleman, @unchecked Sendable {
         private let monitor = Monitor()
         private var heard: (dialling: [UInt8], accepting: [UInt8]) = ([], [])
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    /// The kinds of the records that `bytes` consist of; nil where they are anything else.
+    /// The types of the TLS records in `bytes`, or nil if there is anything else in them.
     private func records(_ bytes: ArraySlice<UInt8>) -> [UInt8]? {
         var kinds: [UInt8] = []
         var rest = bytes

@@ -1,50 +1,50 @@
-// What the two ends say to each other, and the form in which it travels: a wire of bytes that may lose or change some of
-// them, and has no beginning.
+// What the two ends send each other, and its format on a wire of bytes that may lose or change some bytes and has no
+// beginning.
 //
-// A frame is a kind, its fields, and a CRC-32 of both. Consistent overhead byte stuffing (COBS) takes all zero bytes out
-// of it, and a zero byte stands before and after it. So whoever begins to read in the middle has the next frame whole.
+// A frame is a kind, its fields, and a CRC-32 of both. Consistent overhead byte stuffing (COBS) removes all zero bytes
+// from it, and a zero byte precedes and follows it. So a reader that begins in the middle gets the next frame complete.
 import NighCore
 
 enum Frame: Equatable {
     /// Sent from time to time, and at once when something in it has changed.
     case state(State)
-    /// Asks the end of that ID for the pipe of this number; repeated until `state` or `refuse` answers.
+    /// Asks the end with that ID for a pipe with this number; repeated until `state` or `refuse` answers.
     case open(pipe: UInt32, to: UInt64)
-    /// There will be no pipe of this number.
+    /// There will be no pipe with this number.
     case refuse(pipe: UInt32)
-    /// Bytes of a pipe, and the number of the first.
+    /// Bytes of a pipe, and the number of the first byte.
     case data(pipe: UInt32, at: UInt64, bytes: [UInt8])
-    /// What has come on a pipe.
+    /// What has arrived on a pipe.
     case acknowledge(pipe: UInt32, Acknowledgement)
 
     struct State: Equatable {
-        /// The end that says this; another one after each start.
+        /// The ID of the end that sends this; a different one after each start.
         var id: UInt64
         /// The pipe that it has or asks for; 0 for none.
         var pipe: UInt32 = 0
         /// The last pipe that it closed after all its bytes had arrived.
         var finished: UInt32 = 0
-        /// It is about to go.
+        /// Whether it is about to leave.
         var isLeaving = false
         /// What it advertises; empty for nothing.
         var advertisement: [UInt8] = []
     }
 
     struct Acknowledgement: Equatable {
-        /// All bytes before this number have come.
+        /// All bytes before this number have arrived.
         var received: UInt64
         /// No byte of this number or a later one may be sent.
         var limit: UInt64
-        /// Later bytes came before that one: it is to be sent again.
+        /// Whether later bytes came before that one, so that it must be sent again.
         var isGap: Bool
     }
 
-    /// Bytes of a pipe in one frame.
+    /// The most bytes of a pipe in one frame.
     static let pieceLimit = 1_024
-    /// A frame's bytes before stuffing: the longest advertisement, and some fields.
+    /// The most bytes of a frame before stuffing: the longest advertisement, and some fields.
     static let limit = Advertisement.maximumByteCount + 64
 
-    /// The frame as it goes on the wire.
+    /// The frame in wire format.
     var encoded: [UInt8] {
         var body: [UInt8] = []
         body.reserveCapacity(Self.limit)
@@ -68,18 +68,18 @@ enum Frame: Equatable {
             body.put(pipe)
             body.put(number)
             body += bytes
-        case .acknowledge(let pipe, let word):
+        case .acknowledge(let pipe, let answer):
             body.append(5)
             body.put(pipe)
-            body.put(word.received)
-            body.put(word.limit)
-            body.append(word.isGap ? 1 : 0)
+            body.put(answer.received)
+            body.put(answer.limit)
+            body.append(answer.isGap ? 1 : 0)
         }
         body.put(Checksum.of(body[...]))
         return [0] + Stuffing.stuffed(body) + [0]
     }
 
-    /// Reads what stood between two zero bytes; nil for what is no frame, or is not whole.
+    /// Decodes what is between two zero bytes; nil if it is not a frame, or not complete.
     init?(_ stuffed: ArraySlice<UInt8>) {
         guard let whole = Stuffing.unstuffed(stuffed), whole.count > 4 else { return nil }
         var end = Fields(whole[(whole.count - 4)...])
@@ -114,12 +114,12 @@ enum Frame: Equatable {
             else { return nil }
             self = .acknowledge(
                 pipe: pipe, Acknowledgement(received: received, limit: limit, isGap: gap != 0))
-        default: return nil  // What a later version says.
+        default: return nil  // A frame of a later version.
         }
     }
 }
 
-/// Cuts what comes from the wire into frames, and drops what is none.
+/// Splits what comes from the wire into frames, and drops what is not a frame.
 struct FrameReader {
     private var part: [UInt8] = []
 
@@ -130,7 +130,7 @@ struct FrameReader {
                 if !part.isEmpty, let frame = Frame(part[...]) { frames.append(frame) }
                 part.removeAll(keepingCapacity: true)
             }
-            // What is longer than any frame is none: one byte too many says so.
+            // What is longer than any frame cannot be one. It is cut off, and its checksum then fails.
             part += piece.element.prefix(2 * Frame.limit - part.count)
         }
         return frames
@@ -158,7 +158,7 @@ private struct Fields {
 }
 
 private enum Stuffing {
-    /// Each block begins with how far the next zero byte of `bytes` is, and has no zero byte.
+    /// Each block begins with the distance to the next zero byte of `bytes`, and contains no zero byte.
     static func stuffed(_ bytes: [UInt8]) -> [UInt8] {
         var result: [UInt8] = [1]
         result.reserveCapacity(bytes.count + bytes.count / 254 + 2)
@@ -177,7 +177,7 @@ private enum Stuffing {
         return result
     }
 
-    /// The bytes again; nil where the blocks do not fit.
+    /// Restores the bytes; nil if the blocks do not fit.
     static func unstuffed(_ bytes: ArraySlice<UInt8>) -> [UInt8]? {
         var result: [UInt8] = []
         result.reserveCapacity(bytes.count)
@@ -198,7 +198,7 @@ private enum Checksum {
         (0..<8).reduce(UInt32(index)) { value, _ in value & 1 == 1 ? value >> 1 ^ 0xEDB8_8320 : value >> 1 }
     }
 
-    /// The CRC-32 that zip files have.
+    /// The CRC-32 that zip files use.
     static func of(_ bytes: ArraySlice<UInt8>) -> UInt32 {
         table.withUnsafeBufferPointer { table in
             bytes.withUnsafeBufferPointer { bytes in

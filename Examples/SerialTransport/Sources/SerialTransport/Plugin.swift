@@ -1,8 +1,8 @@
-// What makes this library a plugin: its one C function, and what the registry knows of the transport.
+// What makes this library a plugin: its one C function, and the transport's entry for the registry.
 import NighCore
 import NighPlugins
 
-/// What a program asks first.
+/// The function that a program calls first.
 @c(nigh_transport_plugin)
 public func nighTransportPlugin() -> UnsafePointer<nigh_plugin> {
     TransportPlugin.describe(scheme: "serial", version: "1.0", capabilities: SerialTransport.costs) {

@@ -3,19 +3,19 @@ import Glibc
 import NighCore
 import NighUV
 
-/// What a transport needs of a device. Tests put a wire of their own in its place.
+/// What the transport needs of a device. Tests put a simulated wire in its place.
 protocol Port: AnyObject {
-    /// Bytes given to `write` that have not left.
+    /// The number of bytes given to `write` that have not left.
     var waiting: Int { get }
-    /// Opens the device. `received` is told what comes, `drained` that nothing waits any more, `failed` the end; all in turns of
-    /// their own on `loop`, and none of them after `close`.
+    /// Opens the device. `received` gets the bytes that arrive, `drained` is called when nothing waits any more, and
+    /// `failed` when the device fails. All are called in later turns of `loop`, and never after `close`.
     func open(
         on loop: any EventLoop, received: @escaping (UnsafeRawBufferPointer) -> Void,
         drained: @escaping () -> Void, failed: @escaping (NighError) -> Void
     ) throws(NighError)
-    /// Takes all bytes, and sends what the device does not take later.
+    /// Takes all bytes, and sends later what the device does not take now.
     func write(_ bytes: [UInt8])
-    /// Closes the device. What waits is dropped, but for `last`, of which as much goes out as the device takes at once.
+    /// Closes the device. Waiting bytes are dropped. Of `last`, as much is sent as the device takes at once.
     func close(sending last: [UInt8])
 }
 
@@ -47,10 +47,10 @@ final class TerminalPort: Port {
         drained: @escaping () -> Void, failed: @escaping (NighError) -> Void
     ) throws(NighError) {
         guard let loop = loop as? UVEventLoop else { throw fault(EOPNOTSUPP) }
-        // Opening would wait for a carrier, and reading for bytes.
+        // Otherwise opening would wait for a carrier, and reading for bytes.
         descriptor = Glibc.open(path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
         do throws(NighError) {
-            // Two programs on one device would each get half of what comes.
+            // Two programs on one device would each get half of what arrives.
             guard descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw fault(errno) }
             try configure()
             watch = try loop.watch(descriptor, for: [.readable]) { [weak self] events in
@@ -65,7 +65,7 @@ final class TerminalPort: Port {
         self.failed = failed
     }
 
-    /// Eight bits, no parity, no meaning in any byte, and no wires but those for bytes.
+    /// Sets eight bits, no parity, no special bytes, and no use of the lines that carry no bytes.
     private func configure() throws(NighError) {
         var settings = termios()
         guard tcgetattr(descriptor, &settings) == 0 else { throw fault(errno) }
@@ -109,10 +109,10 @@ final class TerminalPort: Port {
         if rest.count == bytes.count { _ = writeOn() }
     }
 
-    /// Writes what waits; whether nothing does any more.
+    /// Writes what waits, and returns whether nothing waits any more.
     private func writeOn() -> Bool {
         let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-        // Why it fails, reading will tell.
+        // If this fails, reading reports why.
         if count > 0 { rest = rest.dropFirst(count) }
         watch?.events = rest.isEmpty ? [.readable] : [.readable, .writable]
         return rest.isEmpty
@@ -123,7 +123,7 @@ final class TerminalPort: Port {
         watch?.cancel()
         watch = nil
         rest = []
-        // Closing it would wait until all that the device holds had left.
+        // Otherwise closing would wait until everything that the device holds has left.
         tcflush(descriptor, TCOFLUSH)
         _ = Glibc.write(descriptor, last, last.count)
         Glibc.close(descriptor)

@@ -1,22 +1,22 @@
-// The one pipe of the wire, at this end.
+// The wire's one pipe, at this end.
 import NighCore
 
-/// A pipe with windows for both directions. It ends in both at once.
+/// A pipe with a window for each direction. Both directions end at once.
 ///
-/// Used on its loop only; hence `@unchecked Sendable`.
+/// `@unchecked Sendable`: used on its loop only.
 final class SerialPipe: Pipe, @unchecked Sendable {
     private enum Phase {
         case open
-        /// Closed here; what waits is still to be acknowledged.
+        /// Closed by this end; what waits is still to be acknowledged.
         case lingering
-        /// The other end has closed it, and what came before is still to be read.
+        /// Closed by the other end; what arrived before is still to be read.
         case ending
         case over
     }
 
-    /// As much may wait before the pipe counts as backed up.
+    /// How many bytes may wait before the pipe counts as backed up.
     private static let highWaterMark = 64 * 1_024
-    /// A closed pipe ends after this long without progress.
+    /// The time without progress after which a closed pipe ends.
     private static let lingerTime = Moment.Span.seconds(10)
 
     let number: UInt32
@@ -45,10 +45,10 @@ final class SerialPipe: Pipe, @unchecked Sendable {
         lastProgress = loop.now
     }
 
-    /// Whether it has ended, for this end and the other one.
+    /// Whether the pipe is over for both ends.
     var isOver: Bool { phase == .over }
 
-    // MARK: What the session calls
+    // MARK: Calls by the session
 
     var writableBytes: Int { Self.highWaterMark - sending.waiting }
 
@@ -76,22 +76,23 @@ final class SerialPipe: Pipe, @unchecked Sendable {
     func close(_ manner: PipeCloseManner) {
         guard phase == .open || phase == .ending else { return }
         guard manner == .afterWriting else { return finish() }
-        // Ended by the other end, it sends nothing more.
+        // The other end has closed the pipe, so this end sends nothing more.
         let isDrained = phase == .ending || sending.waiting == 0
         phase = .lingering
         lastProgress = loop.now
         if isDrained { loop.execute { [weak self] in self?.drained() } }
     }
 
-    /// Nothing of what was written waits any more, or what waits is dropped. Told in a turn of this pipe's own.
+    /// Ends a lingering pipe, and reports that nothing waits any more, whether sent or dropped. Never called from
+    /// inside a call by the session.
     private func drained() {
         guard phase == .lingering else { return }
-        let told = handler
+        let receiver = handler
         finish()
-        told?.pipeDrained(self)
+        receiver?.pipeDrained(self)
     }
 
-    /// Ends it, and tells nobody but the other end.
+    /// Ends the pipe and notifies only the other end.
     func finish() {
         guard phase != .over else { return }
         phase = .over
@@ -100,9 +101,9 @@ final class SerialPipe: Pipe, @unchecked Sendable {
         transport?.isOver(self, allArrived: sending.waiting == 0)
     }
 
-    // MARK: What the wire tells
+    // MARK: The wire
 
-    /// The next bytes to go out, while the other end has room.
+    /// The next bytes to send, while the other end has room.
     func nextFrame() -> Frame? {
         guard phase == .open || phase == .lingering, let piece = sending.nextPiece() else { return nil }
         return .data(pipe: number, at: piece.number, bytes: piece.bytes)
@@ -116,8 +117,8 @@ final class SerialPipe: Pipe, @unchecked Sendable {
         deliver()
     }
 
-    func acknowledged(_ word: Frame.Acknowledgement) {
-        guard sending.take(word) else { return }
+    func acknowledged(_ answer: Frame.Acknowledgement) {
+        guard sending.take(answer) else { return }
         lastProgress = loop.now
         counters.bytesWaiting = sending.waiting
         if phase == .lingering, sending.waiting == 0 { return drained() }
@@ -126,7 +127,7 @@ final class SerialPipe: Pipe, @unchecked Sendable {
         handler?.pipeBecameWritable(self)
     }
 
-    /// Looks whether something is overdue. `transfer` is what the bytes under way need on this wire.
+    /// Checks whether something is overdue. `transfer` returns how long a number of bytes takes on this wire.
     func look(_ now: Moment, transfer: (Int) -> Moment.Span) {
         if phase == .lingering, now - lastProgress >= Self.lingerTime { return drained() }
         guard sending.underWay > 0, now - lastProgress > transfer(2 * sending.underWay) + .milliseconds(300)
@@ -135,20 +136,21 @@ final class SerialPipe: Pipe, @unchecked Sendable {
         sending.goBack()
     }
 
-    /// The other end has closed it, or is gone. In good order, what has come is read before that is told.
+    /// Handles a close by the other end, or its loss. After a close, what has arrived is read before the end is
+    /// reported.
     func ended(_ error: NighError?) {
         guard phase == .open else { return drained() }
         phase = .ending
-        // A reader that has paused must learn of a loss as well, so as to go on elsewhere.
-        if error != nil { tellEnd(error) } else { deliver() }
+        // A reader that has paused must also learn of a loss, so that it can go on elsewhere.
+        if error != nil { reportEnd(error) } else { deliver() }
     }
 
-    private func tellEnd(_ error: NighError?) {
+    private func reportEnd(_ error: NighError?) {
         guard phase == .ending else { return }
         phase = .over
-        let told = handler
+        let receiver = handler
         handler = nil
-        told?.pipeClosed(self, error: error)
+        receiver?.pipeClosed(self, error: error)
         transport?.isOver(self, allArrived: true)
     }
 
@@ -160,7 +162,7 @@ final class SerialPipe: Pipe, @unchecked Sendable {
             counters.bytesReceived += bytes.count
             handler.pipe(self, received: bytes)
         }
-        if phase == .ending, receiving.held.isEmpty { return tellEnd(nil) }
+        if phase == .ending, receiving.held.isEmpty { return reportEnd(nil) }
         if phase == .open, receiving.held.byteCount < couldTake { transport?.owesAcknowledgement() }
     }
 }

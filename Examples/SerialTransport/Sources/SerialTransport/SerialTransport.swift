@@ -1,27 +1,29 @@
-// The transport: what the session calls, and what it is told. The files beside this know the device, the frames and the pipe.
+// The transport: what the session calls, and what it is notified of. The other files know the device, the frames and
+// the pipe.
 import NighCore
 import NighPlugins
 
-/// One pipe between the two ends of a serial line. All state is confined to the loop from `start` on; hence
-/// `@unchecked Sendable`.
+/// Opens one pipe between the two ends of a serial line.
 ///
-/// A wire has no connections, so both ends say every half second who they are and which pipe they have, and at once when that
-/// changes. Everything follows from what the other end said last: whether somebody is there, who may be dialled, and whether the
-/// pipe is still the same at both ends. A word that is lost is said again.
+/// A wire has no connections. So each end sends its state every half second, and at once when it changes: who it is,
+/// and which pipe it has. Everything follows from the last state of the other end: whether somebody is there, who can
+/// be dialled, and whether the pipe is still the same at both ends. A lost state is made up for by the next one.
+///
+/// `@unchecked Sendable`: all state is confined to the loop from `start` on.
 final class SerialTransport: Transport, @unchecked Sendable {
-    /// How often this end says how it stands.
-    private static let beat = Moment.Span.milliseconds(500)
-    /// How often it looks what is overdue.
-    private static let step = Moment.Span.milliseconds(250)
-    /// After this long without a word the other end is gone. The session, which would notice after 15 s, then has most of the 10 s
-    /// left for which it keeps a conversation.
+    /// How often this end sends its state.
+    private static let stateInterval = Moment.Span.milliseconds(500)
+    /// How often this end checks what is overdue.
+    private static let checkInterval = Moment.Span.milliseconds(250)
+    /// After this long without a state, the other end counts as gone. A session alone would notice after 15 s; this way
+    /// it has most of the 10 s left for which it keeps a conversation.
     private static let silence = Moment.Span.seconds(3)
-    /// How often a device that failed is tried again.
+    /// The pause before a device that failed is tried again.
     private static let retry = Moment.Span.seconds(2)
-    /// As many bytes may wait at the device before a pipe has to wait: words about how things stand must not be late.
+    /// How many bytes may wait at the device before a pipe has to wait, so that states are not late.
     private static let portLimit = 4_096
 
-    /// Somebody at the other end of the wire.
+    /// The program at the other end of the wire.
     private struct Other {
         let id: UInt64
         var lastHeard: Moment
@@ -55,15 +57,15 @@ final class SerialTransport: Transport, @unchecked Sendable {
     private var service: ServiceName?
     private var seen: Advertisement?
     private var seenAddress: TransportAddress?
-    /// Those that wait for the wire, in order; the first is under way while `opening` is set.
+    /// The dials that wait for the wire, in order. The first one is in progress while `opening` is set.
     private var dials: [Dial] = []
     private var opening: UInt32?
     private var pipe: SerialPipe?
-    /// Closed by the other end, and not read to the end yet.
+    /// The pipes that the other end has closed and that are not read to the end yet.
     private var ending: [ObjectIdentifier: SerialPipe] = [:]
     private var lastPipe: UInt32 = 0
     private var finished: UInt32 = 0
-    private var owesWord = false
+    private var isAcknowledgementDue = false
 
     init(speed: Int, makePort: @escaping () -> any Port) {
         self.speed = speed
@@ -78,10 +80,10 @@ final class SerialTransport: Transport, @unchecked Sendable {
 
     func start(on loop: any EventLoop, events: any TransportEvents) {
         (self.loop, self.events) = (loop, events)
-        later { $0.turn() }
+        later { $0.tick() }
     }
 
-    /// Everything is told in a later turn, nothing after `shutdown`.
+    /// Reports everything in a later turn, and nothing after `shutdown`.
     private func later(_ work: @escaping @Sendable (SerialTransport) -> Void) {
         loop?.execute { [weak self] in if let self, events != nil { work(self) } }
     }
@@ -92,19 +94,19 @@ final class SerialTransport: Transport, @unchecked Sendable {
         for dial in dials { loop?.cancel(dial.timer) }
         dials = []
         let port = port
-        self.port = nil  // The goodbye is the last word.
+        self.port = nil  // Nothing is sent after the goodbye.
         for pipe in Array(ending.values) + (pipe.map { [$0] } ?? []) { pipe.finish() }
         port?.close(sending: Frame.state(state(isLeaving: true)).encoded)
     }
 
-    private func turn() {
+    private func tick() {
         guard let loop, events != nil else { return }
         let now = loop.now
-        timer = loop.schedule(at: now + Self.step) { [weak self] in self?.turn() }
+        timer = loop.schedule(at: now + Self.checkInterval) { [weak self] in self?.tick() }
         guard port != nil else {
             return openPort()
         }
-        if let other, now - other.lastHeard > Self.silence { otherIsGone() }
+        if let other, now - other.lastHeard > Self.silence { otherEndLost() }
         pipe?.look(now) { Moment.Span(nanoseconds: Int64($0) * 10_000_000_000 / Int64(speed)) }
         if let stateDue, now >= stateDue { sendState() }
         if opening != nil { askForPipe() }
@@ -126,7 +128,7 @@ final class SerialTransport: Transport, @unchecked Sendable {
         if portError != nil { events?.transportChanged(.up, by: self) }
         portError = nil
         sendState()
-        tellListening()
+        reportListening()
     }
 
     private func portFailed(_ error: NighError) {
@@ -134,9 +136,9 @@ final class SerialTransport: Transport, @unchecked Sendable {
         reader = FrameReader()
         if error != portError { events?.transportChanged(.down(error), by: self) }
         portError = error
-        seen = nil  // Down, no sighting counts any more.
-        otherIsGone()
-        tellListening()
+        seen = nil  // While the transport is down, no sighting counts.
+        otherEndLost()
+        reportListening()
         for dial in dials { fail(dial, error.cause, advice: error.advice) }
     }
 
@@ -148,9 +150,9 @@ final class SerialTransport: Transport, @unchecked Sendable {
 
     private func sendState() {
         guard let loop, let port else { return }
-        stateDue = loop.now + Self.beat
+        stateDue = loop.now + Self.stateInterval
         port.write(Frame.state(state()).encoded)
-        // The last one may have been lost, and the other end would wait for ever.
+        // The last acknowledgement may have been lost, and the other end would wait forever.
         if let pipe { port.write(pipe.acknowledgement.encoded) }
     }
 
@@ -161,12 +163,12 @@ final class SerialTransport: Transport, @unchecked Sendable {
         }
     }
 
-    /// Something came or was read on the pipe, which the other end is told once in this turn.
+    /// Sends one acknowledgement, in a later turn, for all that arrives and is read on the pipe until then.
     func owesAcknowledgement() {
-        guard !owesWord else { return }
-        owesWord = true
+        guard !isAcknowledgementDue else { return }
+        isAcknowledgementDue = true
         later {
-            $0.owesWord = false
+            $0.isAcknowledgementDue = false
             if let pipe = $0.pipe { $0.port?.write(pipe.acknowledgement.encoded) }
         }
     }
@@ -174,16 +176,16 @@ final class SerialTransport: Transport, @unchecked Sendable {
     private func received(_ bytes: UnsafeRawBufferPointer) {
         for frame in reader.take(bytes) where events != nil {
             switch frame {
-            case .state(let state): heard(state)
+            case .state(let state): handle(state)
             case .open(let number, let id): asked(for: number, of: id)
             case .refuse(let number): if number == opening, let dial = dials.first { fail(dial, .refused) }
             case .data(let number, let at, let bytes):
                 guard let pipe, pipe.number == number else { break }
                 pipe.received(bytes, at: at)
                 owesAcknowledgement()
-            case .acknowledge(let number, let word):
+            case .acknowledge(let number, let answer):
                 guard let pipe, pipe.number == number else { break }
-                pipe.acknowledged(word)
+                pipe.acknowledged(answer)
                 pump()
             }
         }
@@ -191,11 +193,11 @@ final class SerialTransport: Transport, @unchecked Sendable {
 
     // MARK: The other end
 
-    private func heard(_ state: Frame.State) {
-        guard let loop, state.id != id else { return }  // A wire that leads back to this end.
-        if state.isLeaving { return other?.id == state.id ? otherIsGone() : () }
+    private func handle(_ state: Frame.State) {
+        guard let loop, state.id != id else { return }  // The wire leads back to this end.
+        if state.isLeaving { return other?.id == state.id ? otherEndLost() : () }
         let isNew = other?.id != state.id
-        if isNew { otherIsGone() }
+        if isNew { otherEndLost() }
         other = Other(
             id: state.id, lastHeard: loop.now, advertisement: Advertisement(bytes: state.advertisement))
         if isNew { sendState() }
@@ -204,15 +206,15 @@ final class SerialTransport: Transport, @unchecked Sendable {
         } else if let opening, opening == state.pipe {
             opened(opening)
         }
-        tellSighting()
+        reportSighting()
         considerDials()
     }
 
-    private func otherIsGone() {
+    private func otherEndLost() {
         other = nil
         if let pipe { end(pipe, .linkLost) }
         opening = nil
-        tellSighting()
+        reportSighting()
     }
 
     // MARK: Advertising and browsing
@@ -221,7 +223,7 @@ final class SerialTransport: Transport, @unchecked Sendable {
         self.advertisement = advertisement
         later {
             $0.sendState()
-            $0.tellListening()
+            $0.reportListening()
             if $0.isListening, let new = $0.advertisement { $0.events?.advertised(as: new.name, by: $0) }
         }
     }
@@ -232,11 +234,11 @@ final class SerialTransport: Transport, @unchecked Sendable {
         advertisement = nil
         later {
             $0.sendState()
-            $0.tellListening()
+            $0.reportListening()
         }
     }
 
-    private func tellListening() {
+    private func reportListening() {
         let listens = advertisement != nil && port != nil
         guard listens != isListening else { return }
         isListening = listens
@@ -245,13 +247,13 @@ final class SerialTransport: Transport, @unchecked Sendable {
 
     func browse(_ service: ServiceName) {
         (self.service, seen) = (service, nil)
-        later { $0.tellSighting() }
+        later { $0.reportSighting() }
     }
 
     func stopBrowsing() { (service, seen) = (nil, nil) }
 
-    /// Tells what is new about the other end: the one sighting there can be.
-    private func tellSighting() {
+    /// Reports what is new about the other end, which is the only possible sighting.
+    private func reportSighting() {
         guard let service, let events else { return }
         let now = other?.advertisement.flatMap { $0.service == service ? $0 : nil }
         if seen != nil, let address = seenAddress, now == nil || other?.address != address {
@@ -259,14 +261,14 @@ final class SerialTransport: Transport, @unchecked Sendable {
             events.routeLost(address, by: self)
         }
         guard let now, let address = other?.address, now != seen, self.service == service else { return }
-        let tell = seen == nil ? events.routeFound : events.routeChanged
+        let report = seen == nil ? events.routeFound : events.routeChanged
         (seen, seenAddress) = (now, address)
-        tell(Sighting(address: address, advertisement: now), self)
+        report(Sighting(address: address, advertisement: now), self)
     }
 
     // MARK: Dialling
 
-    /// A dial waits until somebody is there and the wire is free; its timeout bounds that.
+    /// Starts a dial. It waits until somebody is there and the wire is free, up to its timeout.
     func dial(_ address: TransportAddress, as id: DialID, timeout: Duration) {
         guard let loop else { return }
         let timer = loop.schedule(at: loop.now + Moment.Span(timeout)) { [weak self] in
@@ -307,12 +309,13 @@ final class SerialTransport: Transport, @unchecked Sendable {
                 let advice = "write serial:// and the number that the other end shows"
                 return fail(dial, .invalid("address \(dial.address)"), advice: advice)
             }
-            // The wire leads to the other end alone, so nobody above this could find that out.
+            // The wire leads only to the other end, so no layer above can find this out.
             if dial.address == Self.address(of: id) { return fail(dial, .selfDial) }
             guard let other else { return }
             if dial.address != other.address {
-                // Another program may have come there, and what was heard is from the one before. Its next word comes soon.
-                guard other.lastHeard - dial.began >= Self.beat else { return }
+                // Another program may have started there, and the last state is from the one before. The next state
+                // comes soon.
+                guard other.lastHeard - dial.began >= Self.stateInterval else { return }
                 return fail(dial, .refused)
             }
             guard pipe == nil else { return }
@@ -327,13 +330,13 @@ final class SerialTransport: Transport, @unchecked Sendable {
         port?.write(Frame.open(pipe: opening, to: other.id).encoded)
     }
 
-    /// The other end asks for a pipe.
+    /// Handles a request for a pipe by the other end.
     private func asked(for number: UInt32, of id: UInt64) {
         guard let other else { return }
-        // Once there was such a pipe, only how this end stands is of interest.
+        // If there was such a pipe before, the other end only needs this end's state.
         guard pipe == nil, number != lastPipe else { return sendState() }
         guard id == self.id, isListening else { port?.write(Frame.refuse(pipe: number).encoded); return }
-        // Both ask at once: the greater ID has the wire, and the other dial waits for its turn.
+        // Both ends ask at once: the end with the greater ID gets the wire, and the other dial waits for its turn.
         if opening != nil, self.id > other.id { return }
         opening = nil
         begin(number, dial: nil)
@@ -370,7 +373,7 @@ final class SerialTransport: Transport, @unchecked Sendable {
         cause == .linkLost ? "is the cable plugged in at both ends?" : nil
     }
 
-    /// A pipe has ended at this end. The wire is free for the next.
+    /// Notes that a pipe has ended at this end. The wire is free for the next one.
     func isOver(_ old: SerialPipe, allArrived: Bool) {
         ending[ObjectIdentifier(old)] = nil
         guard old === pipe else { return }

@@ -1,25 +1,25 @@
-// Numbers, credit and resends: what one direction of a pipe is at each of its ends. Values that are given what came and
-// return what to send, so that tests need neither wires nor sleeps.
+// Numbers, credit and resends of one direction of a pipe, at each of its ends. These values take what arrived and
+// return what to send, so tests need neither wires nor sleeps.
 import NighCore
 
-/// What is written at this end, kept from the first byte that the other end has not acknowledged.
+/// The bytes written at this end, from the first one that the other end has not acknowledged.
 struct SendWindow {
     private var kept = ByteQueue()
     private var acknowledged: UInt64 = 0
-    /// The number of the next byte to go out: less than it was, after `goBack`.
+    /// The number of the next byte to send; `goBack` makes it smaller.
     private var next: UInt64 = 0
     private var furthest: UInt64 = 0
     private var limit = UInt64(ReceiveWindow.size)
     private var gapSeen: UInt64?
 
-    /// Bytes written and not acknowledged.
+    /// The number of bytes written and not acknowledged.
     var waiting: Int { kept.byteCount }
-    /// Bytes sent and not acknowledged.
+    /// The number of bytes sent and not acknowledged.
     var underWay: Int { Int(next - acknowledged) }
 
     mutating func append(_ queue: inout ByteQueue) { kept.append(contentsOf: &queue) }
 
-    /// The next bytes to send, as far as the other end has room; nil for none.
+    /// Returns the next bytes to send, as far as the other end has room; nil if there are none.
     mutating func nextPiece() -> (number: UInt64, bytes: [UInt8])? {
         let count = min(kept.byteCount - underWay, Frame.pieceLimit, Int(max(limit, next) - next))
         guard count > 0 else { return nil }
@@ -42,16 +42,16 @@ struct SendWindow {
         return (next, bytes)
     }
 
-    /// What the other end says has come. Returns whether that is news.
-    mutating func take(_ word: Frame.Acknowledgement) -> Bool {
-        guard word.received >= acknowledged, word.received <= furthest else { return false }
-        let isNews = word.received > acknowledged || word.limit > limit
-        limit = max(limit, word.limit)
-        kept.drop(Int(word.received - acknowledged))
-        acknowledged = word.received
+    /// Handles an acknowledgement, and returns whether it says anything new.
+    mutating func take(_ answer: Frame.Acknowledgement) -> Bool {
+        guard answer.received >= acknowledged, answer.received <= furthest else { return false }
+        let isNews = answer.received > acknowledged || answer.limit > limit
+        limit = max(limit, answer.limit)
+        kept.drop(Int(answer.received - acknowledged))
+        acknowledged = answer.received
         next = max(next, acknowledged)
-        // Each frame behind the gap tells of it, and once is enough.
-        if word.isGap, gapSeen != acknowledged {
+        // Each frame behind the gap reports it, and going back once is enough.
+        if answer.isGap, gapSeen != acknowledged {
             gapSeen = acknowledged
             goBack()
         }
@@ -62,21 +62,21 @@ struct SendWindow {
     mutating func goBack() { next = acknowledged }
 }
 
-/// What has come from the other end, and how much more may come.
+/// The bytes that arrived from the other end, and how many more may come.
 struct ReceiveWindow {
-    /// How much may be held for a reader that has paused.
+    /// The most bytes that are held for a reader that has paused.
     static let size = 32 * 1_024
 
     private(set) var held = ByteQueue()
     private var received: UInt64 = 0
     private var isGap = false
 
-    /// To be sent after `take`, and from time to time, since the last one may be lost.
+    /// The acknowledgement to send after `take`, and from time to time, because the last one may be lost.
     var acknowledgement: Frame.Acknowledgement {
         .init(received: received, limit: received + UInt64(Self.size - held.byteCount), isGap: isGap)
     }
 
-    /// Bytes came, the first of that number: too early, too late, or as they should.
+    /// Takes bytes, the first of which has that number. Drops them if they came too early or were here already.
     mutating func take(_ bytes: [UInt8], at number: UInt64) {
         isGap = number > received
         guard !isGap, received - number < UInt64(bytes.count) else { return }

@@ -4,11 +4,12 @@ import Testing
 
 @testable import SerialTransport
 
-/// Both suites over a simulated wire of two ends and one pipe: in virtual time, so that a lossy wire costs none.
+/// Both suites over a simulated wire with two ends and one pipe, in virtual time, so that a lossy wire takes no real
+/// time.
 private func rig(lossOneIn: Int, seed: UInt64 = 1) -> TransportRig {
     let loop = VirtualEventLoop()
     let wire = SimulatedWire(on: loop, lossOneIn: lossOneIn, seed: seed)
-    // Nobody has these numbers; without anybody at the other end, nobody answers.
+    // No end has these numbers. Without anybody at the other end, nobody answers.
     var rig = TransportRig(
         "serial", on: loop, refusedAddress: TransportAddress(scheme: "serial", value: "1"),
         silentAddress: TransportAddress(scheme: "serial", value: "2"), makeEnd: { wire.transport($0) })
@@ -41,7 +42,7 @@ private func rig(lossOneIn: Int, seed: UInt64 = 1) -> TransportRig {
 }
 
 extension TransportConformance {
-    /// Those about bytes.
+    /// The checks that are about bytes.
     static func streamChecks() -> [ConformanceCheck] {
         let names = [
             "listen-and-dial", "both-ways", "tiny-writes", "huge-write", "pressure-dialled-writes",

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SerialTransport
 
-/// Frames on a wire of bytes, and the windows of a pipe.
+/// Frames in a stream of bytes, and the windows of a pipe.
 @Suite struct FrameTests {
     private static let frames: [Frame] = [
         .state(.init(id: 1)),
@@ -67,7 +67,7 @@ import Testing
         var pieces: [(number: UInt64, bytes: [UInt8])] = []
         while let piece = sending.nextPiece() { pieces.append(piece) }
         #expect(pieces.count == 5)
-        // The second is lost.
+        // The second piece is lost.
         for piece in [pieces[0], pieces[2], pieces[3], pieces[0]] {
             receiving.take(piece.bytes, at: piece.number)
         }
@@ -79,9 +79,9 @@ import Testing
         #expect(receiving.held.bytes == bytes)
         isNews = sending.take(receiving.acknowledgement)
         #expect(isNews && sending.waiting == 0)
-        // An answer to what was never sent, and one that is late, change nothing.
-        for word in [(9_999, 99_999, false), (3, 0, true)] as [(UInt64, UInt64, Bool)] {
-            isNews = sending.take(.init(received: word.0, limit: word.1, isGap: word.2))
+        // An acknowledgement of bytes that were never sent, and a late one, change nothing.
+        for answer in [(9_999, 99_999, false), (3, 0, true)] as [(UInt64, UInt64, Bool)] {
+            isNews = sending.take(.init(received: answer.0, limit: answer.1, isGap: answer.2))
             #expect(!isNews && sending.waiting == 0)
         }
     }

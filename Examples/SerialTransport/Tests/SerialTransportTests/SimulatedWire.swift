@@ -3,14 +3,14 @@ import NighTestKit
 
 @testable import SerialTransport
 
-/// A wire in simulated time that loses and changes bytes, from one seed, and the devices at its two ends.
+/// A wire in virtual time that loses and changes bytes, driven by one seed, and the devices at its two ends.
 final class SimulatedWire: @unchecked Sendable {
-    // Everything is on the one loop; hence `@unchecked Sendable`.
+    // `@unchecked Sendable`: everything is on the one loop.
     private let loop: VirtualEventLoop
     private let lossOneIn: Int
     private var random: SeededGenerator
     private var ends: [Int: SimulatedPort] = [:]
-    /// Nothing passes while it is pulled.
+    /// While this is set, nothing passes.
     var isPulled = false
     private(set) var lossCount = 0
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SerialTransport
 
-/// What becomes of sessions when the wire itself comes and goes.
+/// What happens to sessions when the wire itself fails and returns.
 @Suite struct WireTests {
     private let loop = VirtualEventLoop()
 
@@ -23,7 +23,7 @@ import Testing
         return (session, record)
     }
 
-    private final class Record: @unchecked Sendable {  // On the one loop.
+    private final class Record: @unchecked Sendable {  // Confined to the one loop.
         var states: [PeerState] = []
         var messages: [[UInt8]] = []
     }

@@ -1,7 +1,7 @@
-// The folder where they meet: whether it can be trusted, who is in it, and what the dead have left.
+// The folder in which programs meet: whether to trust it, who is in it, and what killed programs have left there.
 //
-// Who advertises has files of one ID there: `ID.socket`, which listens, `ID.about`, and `.ID.lock`, locked while its
-// owner lives; whoever finds that free clears all of them away. Each is `.ID.new` until it is whole.
+// A program that advertises has files of one ID there: `ID.socket`, which listens, `ID.about`, and `.ID.lock`, locked
+// while it runs. Whoever finds a free lock removes the files of its ID. Each is `.ID.new` until it is complete.
 import Glibc
 import NighCore
 import NighUV
@@ -13,9 +13,9 @@ final class Folder {
     private var watch: DescriptorWatch?
     private var facts = stat()
 
-    /// Opens the folder, made if it is missing. Fails unless it is one that this user alone may write.
+    /// Opens the folder, which is made if it is missing. Throws unless this user alone may write to it.
     init(at path: String) throws(NighError) {
-        mkdir(path, 0o700)  // If it fails for a reason that counts, the next line does too.
+        mkdir(path, 0o700)  // If it fails for a reason that matters, the next line fails too.
         self.path = path
         descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0, fstat(descriptor, &facts) == 0 else {
@@ -31,7 +31,7 @@ final class Folder {
         close(descriptor)
     }
 
-    /// Whether this is what lies at its path. Fails once it is not to be trusted any more.
+    /// Whether this folder is still the one at its path. Throws once it cannot be trusted any more.
     func isThere() throws(NighError) -> Bool {
         var now = stat()
         guard lstat(path, &now) == 0, now.st_dev == facts.st_dev, now.st_ino == facts.st_ino else {
@@ -48,22 +48,22 @@ final class Folder {
         NighError(.starting, .unavailable("the folder \(path)\(finding)"), transport: "unix", advice: advice)
     }
 
-    /// Has `changed` called when something in it has changed; never, where the system has no watch to give.
+    /// Calls `changed` when something in the folder has changed; never, if the system has no watch left.
     func watch(on loop: UVEventLoop, changed: @escaping () -> Void) {
         let kinds = IN_MOVE | IN_DELETE | IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF
         guard inotify_add_watch(changes, path, UInt32(kinds)) >= 0 else { return }
         watch = try? loop.watch(changes, for: [.readable]) { [changes] _ in
-            var buffer = [UInt8](repeating: 0, count: 65_536)  // What it was, a look says better.
+            var buffer = [UInt8](repeating: 0, count: 65_536)  // The next look finds out what changed.
             if read(changes, &buffer, buffer.count) > 0 { changed() }
         }
     }
 
-    /// What the living advertise, by ID. Clears away after the dead. Nil where the system has no descriptor to look.
+    /// What running programs advertise, by ID. Removes what killed ones have left. Nil if no descriptor is left.
     func advertisements() -> [String: Advertisement]? {
         guard let entries = fdopendir(openFile(".")) else { return nil }
         defer { closedir(entries) }
         var found: [String: Advertisement] = [:]
-        for _ in 0..<4_096 {  // However full somebody makes it.
+        for _ in 0..<4_096 {  // However many files somebody puts there.
             guard let entry = readdir(entries) else { break }
             let name = withUnsafeBytes(of: &entry.pointee.d_name) {
                 String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
@@ -78,7 +78,7 @@ final class Folder {
         return found
     }
 
-    /// What is written there; nil for whatever else may lie there, and for what makes no sense.
+    /// Reads an advertisement; nil for any other kind of file and for malformed content.
     private func advertisement(_ name: String) -> Advertisement? {
         let file = openFile(name)
         defer { close(file) }
@@ -88,12 +88,12 @@ final class Folder {
         return count < 0 ? nil : Advertisement(bytes: Array(bytes.prefix(count)))
     }
 
-    /// Opens what others may have put there: a link is not followed, nor the other end of a pipe waited for.
+    /// Opens a file that others may have put there: follows no link, and does not wait for the end of a named pipe.
     private func openFile(_ name: String) -> Int32 {
         openat(descriptor, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     }
 
-    /// Puts a file of `id` there, which nobody sees before `fill` has made it whole. It stays open, and is the caller's.
+    /// Puts a file of `id` there, invisible until `fill` has completed it. It stays open; the caller closes it.
     func put(_ name: String, of id: String, _ fill: (Int32) -> Bool) throws(NighError) -> Int32 {
         let new = ".\(id).new"
         let file = openat(descriptor, new, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)

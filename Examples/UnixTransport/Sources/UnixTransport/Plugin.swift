@@ -1,8 +1,8 @@
-// What makes this library a plugin: its one C function, and what the registry knows of the transport.
+// What makes this library a plugin: its one C function, and the transport's entry for the registry.
 import NighCore
 import NighPlugins
 
-/// What a program asks first.
+/// The function that a program calls first.
 @c(nigh_transport_plugin)
 public func nighTransportPlugin() -> UnsafePointer<nigh_plugin> {
     TransportPlugin.describe(scheme: "unix", version: "1.0", capabilities: UnixTransport.costs) {
@@ -20,7 +20,7 @@ extension UnixTransport {
         options: ["folder": "where they meet: an absolute path of up to 80 bytes; made if it is missing"]
     ) { spec throws(NighError) in
         let folder = spec.options["folder"] ?? ""
-        guard folder.hasPrefix("/"), folder.utf8.count <= 80 else {  // A socket's path may have 107.
+        guard folder.hasPrefix("/"), folder.utf8.count <= 80 else {  // A socket's path may have 107 bytes.
             let cause = NighError.Cause.invalid("folder \"\(folder)\": no absolute path of up to 80 bytes")
             throw NighError(.configuring, cause, transport: "unix", advice: "write unix:folder=/tmp/us")
         }

@@ -1,4 +1,4 @@
-// What one who advertises has in the folder: a socket that listens, and beside it what is advertised.
+// What a program that advertises has in the folder: a socket that listens, and beside it the advertisement.
 import Glibc
 import NighCore
 import NighUV
@@ -8,9 +8,9 @@ final class Presence {
     private let folder: Folder
     private let id = String(UInt64.random(in: 1 << 60 ... .max), radix: 16)  // Sixteen digits.
     private let lock: Int32
-    private var listener: SocketListener?  // Ends with this.
+    private var listener: SocketListener?  // Closes with this object.
 
-    /// Listens. `opened` is told each pipe that comes in, `failed` why none can come in for now.
+    /// Listens. `opened` gets each accepted pipe; `failed` gets the reason while none can be accepted.
     init(
         in folder: Folder, on loop: UVEventLoop, opened: @escaping (SocketPipe) -> Void,
         failed: @escaping (NighError) -> Void
@@ -25,13 +25,13 @@ final class Presence {
         }
     }
 
-    /// Once this is over, nobody is taken in any more, and nothing is left behind.
+    /// After this, no pipe is accepted any more, and no file is left behind.
     deinit {
         folder.remove(id)
         close(lock)
     }
 
-    /// Lets others see `advertisement`, whole, instead of what they saw before.
+    /// Shows `advertisement` to others, complete, in place of what they saw before.
     func show(_ advertisement: Advertisement) throws(NighError) {
         let bytes = advertisement.bytes
         close(try folder.put("\(id).about", of: id) { write($0, bytes, bytes.count) == bytes.count })

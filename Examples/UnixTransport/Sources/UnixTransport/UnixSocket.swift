@@ -1,12 +1,12 @@
-// The system calls for AF_UNIX sockets: how one is made, and what its address is.
+// The system calls for AF_UNIX sockets: how to make one, and what its address is.
 import Glibc
 import NighCore
 
 enum UnixSocket {
-    /// A socket that is neither connected nor bound; less than zero, with `errno`, where there are no more.
+    /// Makes a socket that is neither connected nor bound; negative, with `errno` set, if there are no more.
     static func make() -> Int32 { socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0) }
 
-    /// Has `body` called with the system's form of `address`. Fails for one that is none: somebody may have made it up.
+    /// Calls `body` with the system's form of `address`. Throws if it has none, since anybody may have made it up.
     static func withAddress<Result>(
         _ address: TransportAddress, _ body: (UnsafeRawBufferPointer) throws(NighError) -> Result
     ) throws(NighError) -> Result {

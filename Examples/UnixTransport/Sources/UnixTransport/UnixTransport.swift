@@ -1,10 +1,10 @@
-// The transport: what the session calls, and what it is told. The files beside this know the folder and sockets.
+// The transport: what the session calls, and what it is notified of. The other files know the folder and sockets.
 import NighCore
 import NighPlugins
 import NighUV
 
-/// Pipes between the programs of one user on one machine, which find each other in a folder. All state is confined to
-/// the loop from `start` on; hence `@unchecked Sendable`.
+/// Opens pipes between the programs of one user on one machine, which find each other in a folder.
+/// `@unchecked Sendable`: all state is confined to the loop from `start` on.
 final class UnixTransport: Transport, @unchecked Sendable {
     let scheme = "unix"
     let capabilities = TransportCapabilities(UnixTransport.costs)
@@ -32,7 +32,7 @@ final class UnixTransport: Transport, @unchecked Sendable {
         later { $0.look() }
     }
 
-    /// Everything is told in a later turn, nothing after `shutdown`.
+    /// Reports everything in a later turn, and nothing after `shutdown`.
     private func later(_ work: @escaping @Sendable (UnixTransport) -> Void) {
         loop?.execute { [weak self] in if let self, events != nil { work(self) } }
     }
@@ -44,8 +44,8 @@ final class UnixTransport: Transport, @unchecked Sendable {
         for pipe in Array(pipes.values) { pipe.finish() }
     }
 
-    /// Looks whether the folder is as it must be and who is there, and puts right what is not. Comes when something
-    /// has changed there, and every two seconds for what nobody tells, such as a folder that is made anew.
+    /// Checks the folder and who is in it, and corrects what is wrong. Runs when something there has changed, and every
+    /// two seconds for changes that nothing reports, such as a folder that is made again.
     private func look() {
         guard let loop, events != nil else { return }
         if let nextLook { loop.cancel(nextLook) }
@@ -66,7 +66,7 @@ final class UnixTransport: Transport, @unchecked Sendable {
             events?.transportChanged(error.map { .down($0) } ?? .up, by: self)
         }
         if presence == nil { publish() }
-        tellSightings()
+        reportSightings()
     }
 
     func advertise(_ advertisement: Advertisement) {
@@ -81,7 +81,7 @@ final class UnixTransport: Transport, @unchecked Sendable {
         withdraw()
     }
 
-    /// Brings what is advertised into the folder. Where it fails, that is told once, and the next look tries again.
+    /// Puts the advertisement into the folder. A failure is reported once, and the next look tries again.
     private func publish() {
         guard let loop, let folder, let advertisement else { return }
         do throws(NighError) {
@@ -114,13 +114,13 @@ final class UnixTransport: Transport, @unchecked Sendable {
 
     func browse(_ service: ServiceName) {
         (self.service, seen) = (service, [:])
-        later { $0.tellSightings() }
+        later { $0.reportSightings() }
     }
 
     func stopBrowsing() { (service, seen) = (nil, [:]) }
 
-    /// Tells what is new in the folder. Whoever is told may begin another search, or end this one.
-    private func tellSightings() {
+    /// Reports what is new in the folder. The receiver may begin another search, or end this one.
+    private func reportSightings() {
         guard let service, let all = folder == nil ? [:] : folder?.advertisements() else { return }
         var now: [TransportAddress: Advertisement] = [:]
         for (id, other) in all where other.service == service && other.peer != advertisement?.peer {
@@ -131,9 +131,9 @@ final class UnixTransport: Transport, @unchecked Sendable {
             events?.routeLost(address, by: self)
         }
         for (address, other) in now where seen[address] != other && self.service == service {
-            let tell =
+            let report =
                 seen.updateValue(other, forKey: address) == nil ? events?.routeFound : events?.routeChanged
-            tell?(Sighting(address: address, advertisement: other), self)
+            report?(Sighting(address: address, advertisement: other), self)
         }
     }
 
@@ -158,7 +158,7 @@ final class UnixTransport: Transport, @unchecked Sendable {
         }
     }
 
-    /// A pipe is known until it is over, so that `shutdown` can end it.
+    /// Keeps a pipe until it is over, so that `shutdown` can end it.
     private func opened(_ pipe: SocketPipe, by dial: DialID?) {
         pipes[ObjectIdentifier(pipe)] = pipe
         pipe.didFinish = { [weak self] in self?.pipes[ObjectIdentifier($0)] = nil }

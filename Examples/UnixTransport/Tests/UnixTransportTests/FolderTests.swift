@@ -5,7 +5,7 @@ import Testing
 
 @testable import UnixTransport
 
-/// What one finds in the folder, and what happens to the folder itself.
+/// What a transport finds in the folder, and what happens to the folder itself.
 @Suite(.serialized) struct FolderTests {
     private let folder = TemporaryFolder()
     private let service: ServiceName = "unix-test"
@@ -24,7 +24,7 @@ import Testing
         close(file)
     }
 
-    /// Takes the lock of `id` as a living owner would; closed, it is as if that one had been killed.
+    /// Takes the lock of `id` as a running owner would. Closing it has the effect of killing that owner.
     private func lock(_ id: String) -> Int32 {
         let file = open(path(".\(id).lock"), O_WRONLY | O_CREAT, 0o600)
         #expect(flock(file, LOCK_EX | LOCK_NB) == 0)
@@ -36,8 +36,8 @@ import Testing
         faccessat(AT_FDCWD, path(name), F_OK, AT_SYMLINK_NOFOLLOW) == 0
     }
 
-    /// Browses until a living transport, which comes last, is seen; what is told before that is for the test.
-    private func look(_ browser: Witness) -> Bool {
+    /// Browses until a running transport is found. Returns false if that fails, or if another peer is found after it.
+    private func findsNobodyElse(_ browser: Witness) -> Bool {
         let other = Witness(folder.path)
         defer { other.end() }
         other.call { $0.advertise(advertisement("Living", peer: 9)) }
@@ -55,7 +55,7 @@ import Testing
         }
         write([1], to: "notes.about")
         let browser = Witness(folder.path)
-        #expect(look(browser))
+        #expect(findsNobodyElse(browser))
         for name in ["\(id).about", "\(id).socket", ".\(id).lock", ".\(id).new"] {
             #expect(!exists(name), "\(name)")
         }
@@ -93,7 +93,7 @@ import Testing
         #expect(symlink("/dev/zero", path(".\(id(6)).lock")) == 0)
         write(good, to: "\(id(6)).about")
         let browser = Witness(folder.path)
-        #expect(look(browser))
+        #expect(findsNobodyElse(browser))
         for number in 0..<6 { #expect(exists("\(id(number)).about"), "\(number)") }
         browser.end()
         held.forEach { close($0) }
@@ -123,7 +123,7 @@ import Testing
         browser.call { $0.browse(service) }
         #expect(browser.hears("found Puma"))
         chmod(folder.path, 0o777)
-        // The other may notice first, and be gone when this one looks again.
+        // The other transport may notice first, and be gone when this one looks again.
         let down = "down: the folder \(folder.path) may be written by others; `chmod go-w"
         #expect(browser.hears(down, "lost"))
         #expect(other.hears("deaf"))

@@ -4,21 +4,21 @@ import NighUV
 
 @testable import UnixTransport
 
-/// A transport on a loop of its own, and what it has told, which a test can wait for.
+/// A transport on a loop of its own, and the events that it has reported, which a test can wait for.
 ///
-/// What was told is guarded by the condition; hence `@unchecked Sendable`.
+/// `@unchecked Sendable`: the condition guards the events.
 final class Witness: TransportEvents, @unchecked Sendable {
     let loop = UVEventLoop()
     let transport: UnixTransport
     private let condition = NSCondition()
-    private var told: [String] = []
+    private var reported: [String] = []
 
     init(_ folder: String) {
         transport = UnixTransport(folder: folder)
         loop.execute { [self] in transport.start(on: loop, events: self) }
     }
 
-    /// Runs `work` on the loop, and returns once it has.
+    /// Runs `work` on the loop, and returns when it is done.
     func call(_ work: @escaping @Sendable (UnixTransport) -> Void) {
         let done = DispatchSemaphore(value: 0)
         loop.execute { [transport] in
@@ -28,14 +28,15 @@ final class Witness: TransportEvents, @unchecked Sendable {
         done.wait()
     }
 
-    /// Whether `events` are told within five seconds, in any order, or were since the last that was waited for.
+    /// Waits up to five seconds for `events`, in any order. Returns whether all were reported since the last successful
+    /// wait.
     func hears(_ events: String...) -> Bool {
         condition.withLock {
             let deadline = Date(timeIntervalSinceNow: 5)
             while true {
-                let found = events.map { event in told.firstIndex { $0.hasPrefix(event) } }
+                let found = events.map { event in reported.firstIndex { $0.hasPrefix(event) } }
                 if let last = found.compactMap(\.self).max(), !found.contains(nil) {
-                    told.removeFirst(last + 1)
+                    reported.removeFirst(last + 1)
                     return true
                 }
                 if !condition.wait(until: deadline) { return false }
@@ -43,8 +44,8 @@ final class Witness: TransportEvents, @unchecked Sendable {
         }
     }
 
-    /// What was told since the last that was waited for.
-    var rest: [String] { condition.withLock { told } }
+    /// The events reported since the last successful wait.
+    var rest: [String] { condition.withLock { reported } }
 
     func end() {
         call { $0.shutdown() }
@@ -53,7 +54,7 @@ final class Witness: TransportEvents, @unchecked Sendable {
 
     private func note(_ event: String) {
         condition.withLock {
-            told.append(event)
+            reported.append(event)
             condition.broadcast()
         }
     }

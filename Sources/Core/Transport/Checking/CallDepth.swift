@@ -2,6 +2,6 @@
 package final class CallDepth {
     @exclusivity(unchecked) var count = 0
 
-    /// Inside of none.
+    /// Creates a counter with no call in progress.
     package init() {}
 }

@@ -1,6 +1,7 @@
-/// What the wrapped transport of a ``CheckedTransport`` tells, which passes it on.
+/// Receives the events of a wrapped transport for its ``CheckedTransport``, which checks them and passes them on.
 ///
-/// May be called on any thread by a transport that breaks its contract: it holds nothing but constants.
+/// A transport that breaks its contract may call this on any thread. That is safe, because all properties are
+/// constants.
 final class CheckedEvents: TransportEvents {
     private let owner: CheckedTransport
     private let loop: any EventLoop

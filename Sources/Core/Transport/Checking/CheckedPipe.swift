@@ -1,21 +1,23 @@
-/// A pipe around a pipe of the transport that a ``CheckedTransport`` wraps: passes everything on, and holds it to the contract.
+/// Wraps a pipe of the transport that a ``CheckedTransport`` wraps. It passes everything on, and checks it against the
+/// contract.
 ///
-/// `@unchecked Sendable`: a pipe that breaks its contract may call on any thread, so the loop, a constant, is looked at before
-/// anything else is; the rest is confined to it.
+/// `@unchecked Sendable`: a pipe that breaks its contract may call on any thread. So each report first checks that it
+/// is on the loop, for which it needs only constants. The rest of the state is confined to the loop.
 final class CheckedPipe: @unchecked Sendable {
-    /// Its number among its transport's pipes.
+    /// The pipe's number among its transport's pipes, in the order in which they opened.
     let number: Int
     let localAddress: TransportAddress?
     let remoteAddress: TransportAddress?
 
-    /// The pipe that is held to the contract.
+    /// The wrapped pipe.
     let inner: any Pipe
     private let owner: CheckedTransport
     private let loop: any EventLoop
     private var handler: (any PipeHandler)?
     private var ledger = PipeLedger()
-    /// Whether the handler is being told something: what is counted then may be before or after it.
-    private var tellDepth = 0
+    /// How many calls to the handler are in progress. During one, the wrapped pipe may or may not have counted the
+    /// bytes that it is delivering.
+    private var handlerCallDepth = 0
 
     init(_ inner: any Pipe, number: Int, of owner: CheckedTransport, on loop: any EventLoop) {
         self.inner = inner
@@ -26,20 +28,20 @@ final class CheckedPipe: @unchecked Sendable {
         remoteAddress = inner.remoteAddress
     }
 
-    /// What the wrapped pipe is known by.
+    /// Identifies the wrapped pipe.
     var key: ObjectIdentifier { ObjectIdentifier(inner) }
 
-    /// Its transport is cut off, and no good word of it is waited for.
+    /// Closes the wrapped pipe because its transport was cut off. Whatever the pipe reports about that is ignored.
     func cutOff() { inner.close(.now) }
 
     /// Reports to the handler, if there is one, that the pipe is over: as closed, or as drained if the handler has closed it.
     func tellCutOff(_ error: NighError) {
-        let told = handler
+        let receiver = handler
         handler = nil
-        if ledger.isOpen { told?.pipeClosed(self, error: error) } else { told?.pipeDrained(self) }
+        if ledger.isOpen { receiver?.pipeClosed(self, error: error) } else { receiver?.pipeDrained(self) }
     }
 
-    /// Nobody is told anything any more.
+    /// Drops the handler, which gets no more calls.
     func abandon() { handler = nil }
 
     @inline(__always)
@@ -47,12 +49,13 @@ final class CheckedPipe: @unchecked Sendable {
         do throws(ContractBreach) { try check(&ledger) } catch { owner.broke(error, on: loop) }
     }
 
-    /// Checks what is told, and tells it if it is in order. What ends the pipe is told once it is forgotten here.
+    /// Checks a report of the wrapped pipe, and passes it on if it keeps the contract. A report that ends the pipe
+    /// (`isLast`) is passed on after this pipe was removed from its transport.
     @inline(__always)
-    private func hear(
+    private func relay(
         _ word: String, by pipe: any Pipe, isLast: Bool = false,
         _ check: (inout PipeLedger) throws(ContractBreach) -> Void,
-        tell: (any PipeHandler) -> Void
+        report: (any PipeHandler) -> Void
     ) {
         do throws(ContractBreach) {
             guard try owner.mayTell(word, on: loop) else { return }
@@ -65,9 +68,9 @@ final class CheckedPipe: @unchecked Sendable {
                 self.handler = nil
                 owner.forget(self)
             }
-            tellDepth &+= 1
-            defer { tellDepth &-= 1 }
-            tell(handler)
+            handlerCallDepth &+= 1
+            defer { handlerCallDepth &-= 1 }
+            report(handler)
         } catch {
             owner.broke(error, on: loop)
         }
@@ -83,7 +86,7 @@ extension CheckedPipe: Pipe {
     var counters: PipeCounters {
         guard owner.isPassing else { return PipeCounters() }
         let counters = owner.calling { inner.counters }
-        if tellDepth == 0 { checking { ledger throws(ContractBreach) in try ledger.check(counters) } }
+        if handlerCallDepth == 0 { checking { ledger throws(ContractBreach) in try ledger.check(counters) } }
         return counters
     }
 
@@ -104,7 +107,7 @@ extension CheckedPipe: Pipe {
         let left = queue.byteCount
         checking { ledger throws(ContractBreach) in
             try ledger.wrote(count, left: left, counters)
-            if tellDepth == 0 { try ledger.checkReceived(counters) }
+            if handlerCallDepth == 0 { try ledger.checkReceived(counters) }
         }
         queue.removeAll()
     }
@@ -133,42 +136,42 @@ extension CheckedPipe: Pipe {
 
 extension CheckedPipe: PipeHandler {
     func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
-        hear("received", by: pipe) { ledger throws(ContractBreach) in
+        relay("received", by: pipe) { ledger throws(ContractBreach) in
             try ledger.received(bytes.count, counted: owner.calling { inner.counters.bytesReceived })
-        } tell: {
+        } report: {
             $0.pipe(self, received: bytes)
         }
     }
 
     func pipeBecameWritable(_ pipe: any Pipe) {
-        hear("pipeBecameWritable", by: pipe) { ledger throws(ContractBreach) in
+        relay("pipeBecameWritable", by: pipe) { ledger throws(ContractBreach) in
             try ledger.becameWritable(owner.calling { inner.writableBytes })
-        } tell: {
+        } report: {
             $0.pipeBecameWritable(self)
         }
     }
 
     func pipeEnded(_ pipe: any Pipe) {
-        hear("pipeEnded", by: pipe) { ledger throws(ContractBreach) in
+        relay("pipeEnded", by: pipe) { ledger throws(ContractBreach) in
             try ledger.ended()
-        } tell: {
+        } report: {
             $0.pipeEnded(self)
         }
     }
 
     func pipeClosed(_ pipe: any Pipe, error: NighError?) {
-        hear("pipeClosed", by: pipe, isLast: true) { ledger throws(ContractBreach) in
+        relay("pipeClosed", by: pipe, isLast: true) { ledger throws(ContractBreach) in
             try ledger.wasClosed()
             if let error { try owner.ledger.check(error, "pipeClosed") }
-        } tell: {
+        } report: {
             $0.pipeClosed(self, error: error)
         }
     }
 
     func pipeDrained(_ pipe: any Pipe) {
-        hear("pipeDrained", by: pipe, isLast: true) { ledger throws(ContractBreach) in
+        relay("pipeDrained", by: pipe, isLast: true) { ledger throws(ContractBreach) in
             try ledger.drained(waiting: owner.calling { inner.counters.bytesWaiting })
-        } tell: {
+        } report: {
             $0.pipeDrained(self)
         }
     }

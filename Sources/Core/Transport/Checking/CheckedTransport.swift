@@ -1,27 +1,29 @@
-/// A transport around another one that holds it to its contract while it is used. A broken rule is named, and is the end of the
-/// transport: a plugin that does what it must not cannot take a session down with it, nor do so unseen.
+/// Wraps a transport and checks it against its contract while it is in use. The first broken rule is reported and ends
+/// the transport. So a faulty plugin can neither take a session down nor break the contract unnoticed.
 ///
-/// What it can look at is in ``ContractRule``. Everything is passed on both ways, until the first rule is broken. Then the
-/// wrapped transport is cut off: from that moment nothing passes either way; in a later turn it is shut down, and whoever uses
-/// this one is told that its routes are lost, that it is down (`transportChanged`, with a ``NighError`` of the cause
-/// `contractBroken`), that its dials have failed and its pipes are closed. Calls made later are ignored; a dial fails with the
-/// same error.
+/// ``ContractRule`` lists what is checked. Everything passes in both directions until the first rule is broken. Then
+/// the wrapped transport is cut off: from that moment nothing passes in either direction. In a later turn it is shut
+/// down, and the user of this transport gets these reports: its routes are lost, it is down (`transportChanged`, with a
+/// ``NighError`` whose cause is `contractBroken`), its dials have failed and its pipes are closed. Later calls are
+/// ignored, except that `dial` and `places` fail with the same error and `diagnose` shows it.
 ///
-/// A session puts one around each of its transports where `SessionConfiguration.checksTransports` says so. It keeps the contract
-/// itself, and allocates nothing for a message. That no call blocks it does not look at: time on a wall lies on a busy machine.
+/// A session wraps each of its transports if `SessionConfiguration.checksTransports` is set. A checked transport keeps
+/// the contract itself, and allocates nothing for a message. It does not check that calls do not block, because on a
+/// busy machine measured time proves nothing.
 ///
-/// All state is confined to the loop from `start` on but for the first broken rule, which is guarded, since a transport that breaks
-/// its contract may call on any thread; hence `@unchecked Sendable`.
+/// All state is confined to the loop from `start` on, except the first broken rule. That is behind a lock, because a
+/// transport that breaks its contract may call on any thread; hence `@unchecked Sendable`.
 public final class CheckedTransport: @unchecked Sendable {
-    /// How long after its timeout a dial must have ended: loop time, counted from when the loop has seen to the timeout.
+    /// The time after its timeout within which a dial must have ended. It is loop time, counted from when the loop has
+    /// handled the timeout.
     public static let dialSlack = Duration.seconds(5)
 
     private enum Phase {
         case idle
         case passing
-        /// A rule was broken in this turn; what that leads to follows in a later one.
+        /// A rule was broken in this turn. The consequences follow in a later one.
         case broken(NighError)
-        /// The wrapped transport has been shut down for what it did.
+        /// The wrapped transport has been shut down because it broke a rule.
         case cutOff(NighError)
         case shutDown
     }
@@ -31,9 +33,9 @@ public final class CheckedTransport: @unchecked Sendable {
         let events: any TransportEvents
     }
 
-    /// That of the wrapped transport when it was wrapped.
+    /// The scheme of the wrapped transport, read when it was wrapped.
     public let scheme: String
-    /// Those of the wrapped transport when it was wrapped.
+    /// The capabilities of the wrapped transport, read when it was wrapped.
     public let capabilities: TransportCapabilities
 
     let inner: any Transport
@@ -42,13 +44,13 @@ public final class CheckedTransport: @unchecked Sendable {
     private var running: Running?
     private(set) var ledger: TransportLedger
     private var dialTimers: [DialID: LoopTimer] = [:]
-    /// Dials made after the transport was cut off, whose failure has not been told yet.
+    /// Dials made after a rule was broken, whose failure has not been reported yet.
     private var refusedDials: Set<DialID> = []
     private var pipes: [ObjectIdentifier: CheckedPipe] = [:]
     private var pipeCount = 0
     private var callDepth = CallDepth()
 
-    /// Holds `inner` to its contract from `start` on; it is this one's from here, and nobody else may call it.
+    /// Creates a transport that checks `inner` from `start` on. From now on only this transport may call `inner`.
     public init(_ inner: any Transport) {
         self.inner = inner
         scheme = inner.scheme
@@ -56,25 +58,26 @@ public final class CheckedTransport: @unchecked Sendable {
         ledger = TransportLedger(scheme: scheme)
     }
 
-    /// Checks `inner` together with other transports on the same loop. All that share a `callDepth` count their calls in it.
+    /// Creates a transport that checks `inner` together with others on the same loop. All transports that share a
+    /// `callDepth` count their calls in it.
     package convenience init(_ inner: any Transport, callDepth: CallDepth) {
         self.init(inner)
         self.callDepth = callDepth
     }
 
-    /// The first rule that was broken, as the program was told; nil as long as all is well. Callable anywhere. After `shutdown`
-    /// nobody is told any more, and what is broken then is to be seen here alone.
+    /// The error of the first broken rule, as the program received it; nil while no rule is broken. May be read on any
+    /// thread. After `shutdown` nothing is reported any more, so a rule broken then shows only here.
     public var breach: NighError? { firstBreach.withLock { $0 } }
 
     /// The wrapped transport's pipe inside a checked pipe. Any other pipe is returned as it is.
     package static func pipe(inside pipe: any Pipe) -> any Pipe { (pipe as? CheckedPipe)?.inner ?? pipe }
 
-    // MARK: For this transport's parts
+    // MARK: For the other checking types
 
-    /// Whether what the wrapped transport does is believed.
+    /// Whether calls and reports are passed on.
     var isPassing: Bool { if case .passing = phase { true } else { false } }
 
-    /// Runs a call of the session's, in which nothing may be told.
+    /// Runs a call to the wrapped transport or to a pipe of it. Nothing may be reported while it runs.
     @inline(__always)
     func calling<Result>(_ call: () -> Result) -> Result {
         callDepth.count &+= 1
@@ -82,14 +85,15 @@ public final class CheckedTransport: @unchecked Sendable {
         return call()
     }
 
-    /// Checks all that has to hold whatever is told. False where it is to be ignored: the transport was cut off before.
+    /// Checks the rules that hold for any report. Returns false if the report has to be ignored, because a rule was
+    /// broken before.
     func mayTell(
         _ word: String, on loop: any EventLoop, alsoInsideCalls: Bool = false
     ) throws(ContractBreach) -> Bool {
         guard loop.isCurrent else {
             throw ContractBreach(.eventsOnTheLoop, "\(word) was told on another thread")
         }
-        guard isBelieved else { return false }
+        guard checksReports else { return false }
         guard callDepth.count == 0 || alsoInsideCalls else {
             throw ContractBreach(.toldInALaterTurn, "\(word) was told from inside a call")
         }
@@ -99,15 +103,15 @@ public final class CheckedTransport: @unchecked Sendable {
         return true
     }
 
-    /// Whether what the wrapped transport tells is listened to: also after its shutdown, when there should be nothing.
-    private var isBelieved: Bool {
+    /// Whether reports of the wrapped transport are checked. They still are after its shutdown, when none may come.
+    private var checksReports: Bool {
         switch phase {
         case .passing, .shutDown: true
         case .idle, .broken, .cutOff: false
         }
     }
 
-    /// A rule is broken. Callable on any thread; only the first counts.
+    /// Notes a broken rule and cuts the transport off. Callable on any thread; only the first call counts.
     func broke(_ breach: ContractBreach, on loop: any EventLoop) {
         let error = breach.error(of: scheme)
         let isFirst = firstBreach.withLock { first in
@@ -120,12 +124,12 @@ public final class CheckedTransport: @unchecked Sendable {
         loop.execute { self.cutOff(error) }
     }
 
-    /// The pipe is over, one way or the other.
+    /// Removes a pipe that is over, whichever side ended it.
     func forget(_ pipe: CheckedPipe) { pipes[pipe.key] = nil }
 
     // MARK: Cutting off
 
-    /// Nothing more of the wrapped transport is believed: it is shut down, and what the session had of it is over.
+    /// Shuts the wrapped transport down, and reports to the session that everything it had from that transport is over.
     private func cutOff(_ error: NighError) {
         switch phase {
         case .passing, .broken: break
@@ -148,7 +152,8 @@ public final class CheckedTransport: @unchecked Sendable {
         for pipe in open { if self.running != nil { pipe.tellCutOff(error) } }
     }
 
-    /// What is to be told next; nothing once the session has shut this transport down, which it may do at any telling.
+    /// Takes the next item to report. Returns nil once the session has shut this transport down, which it may do in
+    /// response to any report.
     private func next<Item>(_ take: (inout TransportLedger) -> Item?) -> Item? {
         running == nil ? nil : take(&ledger)
     }
@@ -158,7 +163,7 @@ public final class CheckedTransport: @unchecked Sendable {
         dialTimers = [:]
     }
 
-    /// The error that all calls fail with now; nil while they are passed on.
+    /// The error that calls fail with because a rule was broken; nil if there is none.
     private var fault: NighError? {
         switch phase {
         case .broken(let error), .cutOff(let error): error
@@ -176,8 +181,9 @@ public final class CheckedTransport: @unchecked Sendable {
         }
     }
 
-    /// A loop that was held up may come to the timeout late, and so may the transport: what it may take longer is counted from
-    /// when the loop got there. Work that the transport has queued by then has its turn first.
+    /// Watches that a dial ends in time. If the loop was held up, it comes to the timeout late, and so may the
+    /// transport. So the extra time is counted from when the loop got there. Work that the transport has queued by the
+    /// end of it runs first.
     private func watch(_ dial: DialID, _ timeout: Duration) {
         guard let loop = running?.loop else { return }
         let due = loop.now + Moment.Span(timeout)
@@ -203,9 +209,10 @@ public final class CheckedTransport: @unchecked Sendable {
         if let timer = dialTimers.removeValue(forKey: dial) { running?.loop.cancel(timer) }
     }
 
-    // MARK: What does not change
+    // MARK: What must not change
 
-    /// Whether the transport still is what it was; that is looked at now and then.
+    /// Checks that scheme and capabilities are still the same. Called in `start`, `advertise`, `browse` and `dial`, and
+    /// when a pipe opens.
     private func checkTraits() {
         guard isPassing, let loop = running?.loop else { return }
         let (scheme, capabilities) = calling { (inner.scheme, inner.capabilities) }
@@ -220,7 +227,7 @@ public final class CheckedTransport: @unchecked Sendable {
         }
     }
 
-    private func checkWhatItIs(on loop: any EventLoop) {
+    private func checkInitialTraits(on loop: any EventLoop) {
         guard TransportSpec.isScheme(scheme) else {
             return broke(ContractBreach(.schemeWellFormed, "the scheme is \"\(scheme)\""), on: loop)
         }
@@ -233,7 +240,7 @@ public final class CheckedTransport: @unchecked Sendable {
     }
 }
 
-// What these do stands with the protocol.
+// The protocol documents these members.
 // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
 extension CheckedTransport: Transport {
     public func start(on loop: any EventLoop, events: any TransportEvents) {
@@ -242,7 +249,7 @@ extension CheckedTransport: Transport {
         running = Running(loop: loop, events: events)
         phase = .passing
         calling { inner.start(on: loop, events: CheckedEvents(of: self, on: loop)) }
-        checkWhatItIs(on: loop)
+        checkInitialTraits(on: loop)
         checkTraits()
     }
 
@@ -323,9 +330,9 @@ extension CheckedTransport: Transport {
     }
 }
 
-// What the wrapped transport tells, by way of `CheckedEvents`.
+// The reports of the wrapped transport, which come through `CheckedEvents`.
 extension CheckedTransport {
-    /// Checks what is told, and tells it if it is in order.
+    /// Checks a report of the wrapped transport, and passes it on if it keeps the contract.
     @inline(__always)
     func hear(
         _ word: String, by transport: any Transport, on loop: any EventLoop,
@@ -354,7 +361,7 @@ extension CheckedTransport {
         }
     }
 
-    /// A pipe that nobody is told of is closed.
+    /// Checks the report of an open pipe and passes it on. A pipe that is not passed on is closed.
     func hear(_ pipe: any Pipe, dial: DialID?, by transport: any Transport, on loop: any EventLoop) {
         var isTold = false
         hear("pipeOpened", by: transport, on: loop) { ledger throws(ContractBreach) in
@@ -379,7 +386,7 @@ extension CheckedTransport {
         loop.execute { self.calling { stray.pipe.close(.now) } }
     }
 
-    /// `@unchecked Sendable`: only carries the pipe to the loop it belongs to.
+    /// Carries a pipe to its loop. `@unchecked Sendable`: only that loop uses the pipe.
     private struct Stray: @unchecked Sendable {
         let pipe: any Pipe
     }

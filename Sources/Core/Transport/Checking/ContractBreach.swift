@@ -1,7 +1,7 @@
-/// A rule that was broken, and by what.
+/// A broken rule, and what broke it.
 struct ContractBreach: Error {
     let rule: ContractRule
-    /// What was seen, for whoever made the transport.
+    /// What was observed, for the author of the transport.
     let detail: String
 
     init(_ rule: ContractRule, _ detail: String) {
@@ -9,7 +9,7 @@ struct ContractBreach: Error {
         self.detail = detail
     }
 
-    /// What a program is told of it.
+    /// The error that the program gets.
     func error(of scheme: String) -> NighError {
         NighError(
             rule.stage, .contractBroken(rule, detail), transport: scheme,

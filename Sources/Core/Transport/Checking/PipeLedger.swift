@@ -1,31 +1,32 @@
-/// What has passed on one pipe: what the session did with it, and what it has told so far. Whatever it does next is held against
-/// that.
+/// What has happened on one pipe so far: what the session did with it, and what the pipe reported. The next report is
+/// checked against that.
 ///
-/// A value that knows no loop and calls nobody; what breaks a rule is thrown.
+/// A value that knows no loop and calls nobody. It throws a ``ContractBreach`` when a rule is broken.
 struct PipeLedger {
     private enum Phase {
         case open
-        /// The session has closed it, and it is drained only where its bytes were to be sent.
+        /// The session has closed the pipe. The pipe reports that it is drained only if its bytes were to be sent.
         case closedHere(PipeCloseManner)
-        /// The session has closed it, and it has told that it is drained.
+        /// The session has closed the pipe, and the pipe has reported that it is drained.
         case drained
-        /// It has told that it is over.
+        /// The pipe has reported `pipeClosed`.
         case closedThere
     }
 
-    /// What a paused pipe may still tell, as having been under way: far more than any of the transports here holds.
+    /// The most bytes that a paused pipe may still deliver because they were under way: far more than any of the
+    /// transports here holds.
     static let underWay = 4 << 20
 
     private var phase = Phase.open
     private var hasEnded = false
     private var isPaused = false
-    private var toldWhilePaused = 0
-    private var bytesTold = 0
-    private var bytesTaken = 0
-    /// It did not take what it was given, so it must have failed, and takes nothing more.
+    private var bytesWhilePaused = 0
+    private var delivered = 0
+    private var bytesWritten = 0
+    /// Whether the pipe took fewer bytes than a `write` gave it. Then it must have failed, and may not take any more.
     private var mustHaveFailed = false
 
-    /// Whether neither side has closed it.
+    /// Whether neither side has closed the pipe.
     var isOpen: Bool { if case .open = phase { true } else { false } }
 
     // MARK: What the session does
@@ -37,45 +38,45 @@ struct PipeLedger {
     mutating func paused() {
         guard !isPaused else { return }
         isPaused = true
-        toldWhilePaused = 0
+        bytesWhilePaused = 0
     }
 
     mutating func resumed() { isPaused = false }
 
-    /// `count` bytes were given to `write`, which has left `left` of them.
+    /// Checks a `write` of `count` bytes that left `left` of them in the queue.
     mutating func wrote(_ count: Int, left: Int, _ counters: PipeCounters) throws(ContractBreach) {
         guard isOpen else { return }
         guard left == 0 else {
             throw ContractBreach(.writeTakesAll, "write left \(left) of \(count) bytes in the queue")
         }
-        let taken = counters.bytesWritten - bytesTaken
+        let taken = counters.bytesWritten - bytesWritten
         guard taken >= 0, taken <= count, taken == 0 || !mustHaveFailed else {
             throw ContractBreach(
                 .countsWhatItTakes,
-                "bytesWritten went from \(bytesTaken) to \(counters.bytesWritten) with a write of \(count)")
+                "bytesWritten went from \(bytesWritten) to \(counters.bytesWritten) with a write of \(count)")
         }
         if taken < count { mustHaveFailed = true }
-        bytesTaken = counters.bytesWritten
+        bytesWritten = counters.bytesWritten
         try checkWaiting(counters)
     }
 
-    /// Holds what a pipe says that it has counted, outside of all it tells, against what was seen.
+    /// Checks the pipe's counters against what has happened. Not to be called while the handler is being called.
     func check(_ counters: PipeCounters) throws(ContractBreach) {
         guard isOpen else { return }
         try checkReceived(counters)
-        guard counters.bytesWritten == bytesTaken else {
+        guard counters.bytesWritten == bytesWritten else {
             throw ContractBreach(
                 .countsWhatItTakes,
-                "bytesWritten went from \(bytesTaken) to \(counters.bytesWritten) by itself")
+                "bytesWritten went from \(bytesWritten) to \(counters.bytesWritten) by itself")
         }
         try checkWaiting(counters)
     }
 
-    /// To be called outside of all that the pipe tells.
+    /// Checks the count of received bytes. Not to be called while the handler is being called.
     func checkReceived(_ counters: PipeCounters) throws(ContractBreach) {
-        guard isOpen, counters.bytesReceived != bytesTold else { return }
+        guard isOpen, counters.bytesReceived != delivered else { return }
         throw ContractBreach(
-            .countsWhatItTells, "bytesReceived is \(counters.bytesReceived) after \(bytesTold) bytes")
+            .countsWhatItTells, "bytesReceived is \(counters.bytesReceived) after \(delivered) bytes")
     }
 
     private func checkWaiting(_ counters: PipeCounters) throws(ContractBreach) {
@@ -86,32 +87,34 @@ struct PipeLedger {
         }
     }
 
-    // MARK: What the pipe tells
+    // MARK: What the pipe reports
 
-    /// The pipe counts `counted` bytes while it tells `count` of them, which may be among those or not.
+    /// Checks a delivery of `count` bytes. `counted` is the pipe's count of received bytes, which may or may not
+    /// include them.
     mutating func received(_ count: Int, counted: Int) throws(ContractBreach) {
-        // Sessions close a pipe that has ended, but this says more of what is wrong than that something came after the close.
+        // A session closes a pipe that has ended. But this error says more about the mistake than "received after
+        // close" would.
         guard !hasEnded else {
             throw ContractBreach(.nothingAfterTheEnd, "\(count) bytes were received after pipeEnded")
         }
-        try checkMayTell("received")
+        try checkMayReport("received")
         guard count > 0 else { throw ContractBreach(.noEmptySlices, "an empty slice was received") }
         if isPaused {
-            toldWhilePaused += count
-            guard toldWhilePaused <= Self.underWay else {
+            bytesWhilePaused += count
+            guard bytesWhilePaused <= Self.underWay else {
                 throw ContractBreach(
-                    .pausedPipeIsQuiet, "\(toldWhilePaused) bytes were received since pauseReading")
+                    .pausedPipeIsQuiet, "\(bytesWhilePaused) bytes were received since pauseReading")
             }
         }
-        guard counted >= bytesTold else {
+        guard counted >= delivered else {
             throw ContractBreach(
-                .countsWhatItTells, "bytesReceived is \(counted) after \(bytesTold) bytes, when more come")
+                .countsWhatItTells, "bytesReceived is \(counted) after \(delivered) bytes, when more come")
         }
-        bytesTold += count
+        delivered += count
     }
 
     func becameWritable(_ writableBytes: Int) throws(ContractBreach) {
-        try checkMayTell("pipeBecameWritable")
+        try checkMayReport("pipeBecameWritable")
         guard writableBytes > 0 else {
             throw ContractBreach(
                 .writableWhenTold, "pipeBecameWritable was told, and writableBytes is \(writableBytes)")
@@ -120,19 +123,19 @@ struct PipeLedger {
 
     mutating func ended() throws(ContractBreach) {
         guard !hasEnded else { throw ContractBreach(.pipeEndsOnce, "pipeEnded was told a second time") }
-        try checkMayTell("pipeEnded")
+        try checkMayReport("pipeEnded")
         hasEnded = true
     }
 
     mutating func wasClosed() throws(ContractBreach) {
-        try checkMayTell("pipeClosed")
+        try checkMayReport("pipeClosed")
         phase = .closedThere
     }
 
     mutating func drained(waiting: Int) throws(ContractBreach) {
         switch phase {
         case .closedHere(.afterWriting): break
-        case .closedThere: return try checkMayTell("pipeDrained")
+        case .closedThere: return try checkMayReport("pipeDrained")
         case .drained: throw ContractBreach(.pipeDrainsOnce, "pipeDrained was told a second time")
         case .open, .closedHere(.now):
             throw ContractBreach(.pipeDrainsOnce, "pipeDrained was told without a close(.afterWriting)")
@@ -143,7 +146,7 @@ struct PipeLedger {
         phase = .drained
     }
 
-    private func checkMayTell(_ word: String) throws(ContractBreach) {
+    private func checkMayReport(_ word: String) throws(ContractBreach) {
         switch phase {
         case .open: return
         case .closedHere, .drained: throw ContractBreach(.pipeQuietAfterClose, "\(word) was told after close")

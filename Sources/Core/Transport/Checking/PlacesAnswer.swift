@@ -1,12 +1,13 @@
-/// What has come of a question for places that a ``CheckedTransport`` has passed on.
+/// The answer to one `places` request that a ``CheckedTransport`` has passed on to the transport that it wraps.
 ///
-/// `@unchecked Sendable`: who answers may be on any thread, so the loop is looked at first; the rest is touched there.
+/// `@unchecked Sendable`: the wrapped transport may answer on any thread. So `came` first checks that it is on the
+/// loop. Only the loop touches the state that changes.
 final class PlacesAnswer: @unchecked Sendable {
     private let address: TransportAddress
     private let transport: CheckedTransport
     private let loop: any EventLoop
     private let found: @Sendable (Result<[TransportAddress], NighError>) -> Void
-    private var hasCome = false
+    private var isAnswered = false
 
     init(
         of address: TransportAddress, from transport: CheckedTransport, on loop: any EventLoop,
@@ -18,22 +19,23 @@ final class PlacesAnswer: @unchecked Sendable {
         self.found = found
     }
 
-    /// May be from inside the call, alone of all that is told.
+    /// Checks the answer and passes it on. Unlike any other report, it may come from inside the call.
     func came(_ result: Result<[TransportAddress], NighError>) {
         do throws(ContractBreach) {
             guard try transport.mayTell("places", on: loop, alsoInsideCalls: true) else { return }
-            guard !hasCome else {
+            guard !isAnswered else {
                 throw ContractBreach(.placesToldOnce, "the places behind \(address) were told twice")
             }
             try check(result)
-            hasCome = true
+            isAnswered = true
             found(result)
         } catch {
             transport.broke(error, on: loop)
         }
     }
 
-    /// An address of another scheme that is given for its own only place says nothing new.
+    /// The address that was asked about is not checked: a transport may return it as its own only place, also if its
+    /// scheme is another transport's.
     private func check(_ result: Result<[TransportAddress], NighError>) throws(ContractBreach) {
         let ledger = transport.ledger
         switch result {

@@ -1,20 +1,21 @@
-/// What is going on at a transport: what the session has asked it for, and what it has told so far. Whatever it tells next is
-/// held against that.
+/// What has happened at a transport so far: what the session asked for, and what the transport reported. The next
+/// report is checked against that.
 ///
-/// A value that knows no loop and calls nobody; what breaks a rule is thrown.
+/// A value that knows no loop and calls nobody. It throws a ``ContractBreach`` when a rule is broken.
 struct TransportLedger {
     private enum DialEnd {
         case told, cancelled
     }
 
     private enum RouteStanding {
-        /// Found, and not lost.
+        /// Found, and not lost since.
         case told
-        /// Found before the search was begun again, or before the transport went down: it may be found anew, and may be lost.
+        /// Found before the search was begun again, or before the transport went down. It may be reported as found
+        /// again, or as lost.
         case doubtful
     }
 
-    /// How many dials that are over are remembered; what is told of an older one counts as told of none.
+    /// How many ended dials are remembered. An outcome of an older one counts as the outcome of an unknown dial.
     static let endedDialsRemembered = 256
 
     let scheme: String
@@ -52,23 +53,23 @@ struct TransportLedger {
 
     func isOpen(_ dial: DialID) -> Bool { openDials.contains(dial) }
 
-    // MARK: What is to be taken back when the transport is cut off
+    // MARK: What is withdrawn when the transport is cut off
 
-    /// One of the routes that the session believes in, which it no longer is after this.
+    /// Removes and returns one of the routes that the session knows; nil if there is none.
     mutating func takeRoute() -> TransportAddress? {
         let next = routes.keys.min { $0.value < $1.value }
         if let next { routes[next] = nil }
         return next
     }
 
-    /// One of the dials whose outcome the session waits for, which it no longer is after this.
+    /// Removes and returns one of the dials whose outcome the session waits for; nil if there is none.
     mutating func takeDial() -> DialID? {
         let next = openDials.min { $0.number < $1.number }
         if let next { openDials.remove(next) }
         return next
     }
 
-    // MARK: What the transport tells
+    // MARK: What the transport reports
 
     mutating func found(_ sighting: Sighting) throws(ContractBreach) {
         try check(sighting, "routeFound")
@@ -123,7 +124,7 @@ struct TransportLedger {
         listens = !addresses.isEmpty
     }
 
-    /// What was seen before counts no more once a transport is down.
+    /// Checks a new condition. Once a transport is down, the routes found before no longer count.
     mutating func became(_ condition: TransportCondition) throws(ContractBreach) {
         guard case .down(let error) = condition else { return }
         try check(error, "transportChanged")
@@ -143,7 +144,7 @@ struct TransportLedger {
         }
     }
 
-    // MARK: How
+    // MARK: Helpers
 
     private mutating func doubtRoutes() {
         for address in routes.keys { routes[address] = .doubtful }

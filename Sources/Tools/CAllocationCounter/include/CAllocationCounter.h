@@ -2,9 +2,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/// Whether allocations are counted in this build. Under a sanitizer they are not: it needs malloc for itself.
+/// Returns whether this build counts allocations. It does not under a sanitizer, which needs malloc for itself.
 bool allocation_counter_is_active(void);
 
-/// How many blocks this process has asked the heap for since it started, in all its threads. Growing a block in place
-/// counts as well; giving one back does not.
+/// Returns how many blocks this process has requested from the heap since it started, in all its threads. Growing a
+/// block in place counts as well; freeing one does not.
 uint64_t allocation_counter_value(void);

@@ -1,16 +1,17 @@
 import FourInARow
 import NighCore
 
-/// A game of random moves on the real board and on the slow one side by side, and the first thing they differ in.
+/// A game of random moves, played on the real board and on the slow one, and the first difference between the two.
 ///
 /// One game in eight is wild: its colours are random too, and it goes on after lines until the board is full.
 struct RandomGame {
     private(set) var board = Board()
     private(set) var slow = SlowBoard()
-    /// What differed, in words; nil as long as nothing did.
+    /// The first difference, in words; nil if there is none so far.
     private(set) var difference: String?
 
-    /// Plays the game of this seed to its end; `isThorough` compares everything after each move, not the last alone.
+    /// Plays the game of this seed to its end. With `isThorough`, everything is compared after each move, otherwise
+    /// only after the last.
     init(seed: UInt64, isThorough: Bool) {
         var random = SeededGenerator(seed: seed)
         let isWild = random.oneIn(8)
@@ -26,7 +27,7 @@ struct RandomGame {
         }
     }
 
-    /// Drops a disc on both boards; false if there was no room.
+    /// Drops a disc on both boards. Returns false if the column was full.
     private mutating func drop(_ disc: Disc, _ column: Column) -> Bool {
         let hadRoom = board.hasRoom(in: column)
         let before = board

@@ -1,13 +1,13 @@
 import FourInARow
 
-/// The rules once more, over an array and as plainly as they can be said.
+/// The rules again, on an array and as simple as possible.
 ///
-/// The tests and `check` hold the real board to this one, so it shares no code with it.
+/// The tests and `check` compare the real board with this one, so it shares no code with it.
 struct SlowBoard {
-    /// Columns from left to right, in each the discs from below.
+    /// The columns from left to right, each with its discs from the bottom up.
     private(set) var discs: [[Disc]] = Array(repeating: [], count: 7)
 
-    /// All 69 lines of four, as places.
+    /// The places of all 69 lines of four.
     static let lines: [[Place]] = {
         var lines: [[Place]] = []
         for column in 0..<7 {
@@ -38,12 +38,12 @@ struct SlowBoard {
         return discs[column].count - 1
     }
 
-    /// The lines that lie in one colour.
+    /// Returns the lines that are all in one colour.
     func lines(of disc: Disc) -> [[Place]] {
         Self.lines.filter { $0.allSatisfy { self.disc($0.column, $0.row) == disc } }
     }
 
-    /// Whether the disc on top of a column is in a line.
+    /// Returns whether the disc on top of a column is part of a line.
     func hasLine(through column: Int) -> Bool {
         guard let disc = discs[column].last else { return false }
         let row = discs[column].count - 1
@@ -63,7 +63,7 @@ struct SlowBoard {
         return false
     }
 
-    /// One number a column that tells its discs apart from any others, for a dictionary.
+    /// The discs as one number for each column, for use as a dictionary key.
     var signs: [UInt8] {
         discs.map { $0.reduce(1) { $0 * 2 + $1.rawValue } }
     }

@@ -1,17 +1,17 @@
 import FourInARow
 
-/// Finds the outcome of a position by trying everything, with no more wit than to remember what it has seen.
+/// Finds the outcome of a position by trying every move. It only remembers the positions that it has seen.
 ///
-/// `check` holds the real solver to this one. It shares no code with it, nor with the board.
+/// `check` compares the real solver with this one. It shares no code with that solver, nor with the real board.
 struct SlowSolver {
     private var visited = 0
     private var seen: [[UInt8]: Int] = [:]
     private let limit: Int
 
-    /// A solver that gives up after visiting so many positions.
+    /// Creates a solver that gives up after this many positions.
     init(limit: Int) { self.limit = limit }
 
-    /// 1, 0 or -1 for a win, a draw or a loss of whoever moves next; nil if it has given up.
+    /// Returns 1, 0 or -1 for a win, a draw or a loss of the side to move, or nil if the solver has given up.
     mutating func outcome(_ board: SlowBoard, toMove disc: Disc) -> Int? {
         if let known = seen[board.signs] { return known }
         visited += 1

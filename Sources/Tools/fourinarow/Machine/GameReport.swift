@@ -1,14 +1,14 @@
 import FourInARow
 import NighCore
 
-/// The lines in which the machine tells of its games. The line that begins with "game", and the board behind it, are the same on both
-/// sides of a table.
+/// The lines that the bot prints about its games. The line that begins with "game", and the board below it, are the
+/// same on both sides of a table.
 struct GameReport: Sendable {
     let ownName: String
-    /// Transports nobody asked for by name: that one of them is not there is not told.
+    /// Transports that nobody asked for by name. Their failures are not printed.
     let optionalSchemes: Set<String>
 
-    /// What to print for `news`; nothing for most of them.
+    /// Returns the lines to print for `news`, if any.
     func lines(for news: LobbyNews, in view: LobbyView) -> [String] {
         switch news {
         case .table(.ended): return view.place.sitting?.table.game.map(lines(for:)) ?? []
@@ -44,6 +44,5 @@ struct GameReport: Sendable {
 }
 
 extension Disc {
-    /// The colour's name.
     fileprivate var name: String { self == .red ? "red" : "yellow" }
 }

@@ -4,14 +4,14 @@ import Nigh
 import NighCore
 import ProgramLife
 
-/// `fourinarow bot`: has the machine play, and prints what comes of it.
+/// Runs the command `fourinarow bot`: lets the bot play, and prints the results.
 struct MachineErrand {
     let machine: Errand.Machine
     let player: Errand.Player
     let output: LineOutput
     let end: ProgramEnd
 
-    /// Plays until it is over or the program is to end. Throws where it cannot begin.
+    /// Plays until the games are over or the program has to end. Throws if it cannot begin.
     func run() async throws -> Int32 {
         guard machine.opponentLevel == nil || machine.table == nil else {
             throw Misuse(
@@ -23,7 +23,7 @@ struct MachineErrand {
         }
         var seats = [try seat("Machine", machine.level, machine.seed, reports: true)]
         if let level = machine.opponentLevel {
-            // Another seed, or the two would think alike.
+            // Another seed, because with the same one both bots would choose alike.
             seats.append(try seat("Opponent", level, machine.seed &+ 1, reports: false))
         }
         for (index, seat) in seats.enumerated() {

@@ -1,25 +1,25 @@
 import FourInARow
 import NighCore
 
-/// The machine at a table: thinks when it is its turn, and plays. It knows the lobby, as a person's screen does.
+/// The bot at a table: chooses a move when it is its turn, and plays it. It uses the lobby as a person's screen does.
 ///
-/// `@unchecked Sendable`: confined to the lobby's loop, but for the bot, of which the loop lets go while it thinks.
+/// `@unchecked Sendable`: confined to the lobby's loop, except for the bot, which is off the loop while it thinks.
 final class MachinePlayer: @unchecked Sendable {
-    /// How it plays.
+    /// How the bot plays.
     struct Habits: Sendable {
         var level: Int
         var seed: UInt64
-        /// After how many games it has had enough; nil for never.
+        /// The number of games after which the bot stops; nil for no limit.
         var games: Int?
-        /// How long it waits before a move.
+        /// The time that the bot waits before a move.
         var pause: Duration
     }
 
-    /// What whoever has it play is told. All of it on the loop.
+    /// The callbacks to the owner of the bot, all called on the loop.
     struct Listener: Sendable {
         /// Something has happened.
         var told: @Sendable (LobbyView, LobbyNews) -> Void = { _, _ in }
-        /// It has had enough: with true after all its games, with false because there is nobody to play with any more.
+        /// The bot has stopped: with true after all its games, with false because there is nobody left to play with.
         var hadEnough: @Sendable (Bool) -> Void = { _ in }
     }
 
@@ -27,7 +27,7 @@ final class MachinePlayer: @unchecked Sendable {
     private let lobby: Lobby
     private let loop: any EventLoop
     private let listener: Listener
-    /// Nil while it thinks.
+    /// Nil while the bot thinks.
     private var bot: Bot?
     private var view: LobbyView?
     private var seeker: TableSeeker?
@@ -45,16 +45,16 @@ final class MachinePlayer: @unchecked Sendable {
         bot = Bot(level: habits.level, seed: habits.seed)
     }
 
-    /// Opens a table and plays against whoever sits down. To be called on the loop, once.
+    /// Opens a table and plays against each peer that sits down. Call this once, on the loop.
     func host() {
-        lobby.start { [weak self] in self?.took($0, $1) }
+        lobby.start { [weak self] in self?.lobbyChanged($0, $1) }
         lobby.host(acceptsAll: true)
     }
 
-    /// Plays at somebody else's table. To be called on the loop, once.
+    /// Plays at somebody else's table. Call this once, on the loop.
     func join(_ target: Errand.Target?) {
         seeker = TableSeeker(target, .seat)
-        lobby.start { [weak self] in self?.took($0, $1) }
+        lobby.start { [weak self] in self?.lobbyChanged($0, $1) }
     }
 
     func close() async {
@@ -62,7 +62,7 @@ final class MachinePlayer: @unchecked Sendable {
         await lobby.close()
     }
 
-    private func took(_ view: LobbyView, _ news: LobbyNews?) {
+    private func lobbyChanged(_ view: LobbyView, _ news: LobbyNews?) {
         guard !isClosed else { return }
         self.view = view
         if let news {
@@ -72,11 +72,11 @@ final class MachinePlayer: @unchecked Sendable {
         switch seeker?.look(at: view) {
         case .join(let host): lobby.join(host, as: .seat)
         case .joinAddress(let address): lobby.join(at: address, as: .seat)
-        // Whichever of them: it plays with anybody.
+        // Any of them will do: the bot plays with anybody.
         case .ambiguous(_, let hosts): if let host = hosts.first { lobby.join(host, as: .seat) }
         case nil: break
         }
-        consider()
+        scheduleMove()
     }
 
     private func react(to news: LobbyNews) {
@@ -91,7 +91,7 @@ final class MachinePlayer: @unchecked Sendable {
     private func gameEnded() {
         gamesPlayed += 1
         if let games = habits.games, gamesPlayed >= games { return listener.hadEnough(true) }
-        // At its own table the machine leaves it to its guest to ask for another game.
+        // At its own table, the bot leaves it to its guest to ask for another game.
         guard case .visiting = view?.place else { return }
         loop.schedule(at: loop.now + Moment.Span(habits.pause)) { [weak self] in
             self?.lobby.act(.rematch)
@@ -100,16 +100,16 @@ final class MachinePlayer: @unchecked Sendable {
 
     // MARK: Moves
 
-    /// The position it is to move in now; nil where it is not its turn.
-    private var question: (game: Game, disc: Disc)? {
+    /// The position in which the bot has to move now, or nil if it is not its turn.
+    private var ownTurn: (game: Game, disc: Disc)? {
         guard let sitting = view?.place.sitting, let disc = sitting.ownDisc, let game = sitting.table.game,
             game.turn == disc, sitting.pending == nil
         else { return nil }
         return (game, disc)
     }
 
-    private func consider() {
-        guard !isWaiting, bot != nil, question != nil else { return }
+    private func scheduleMove() {
+        guard !isWaiting, bot != nil, ownTurn != nil else { return }
         isWaiting = true
         loop.schedule(at: loop.now + Moment.Span(habits.pause)) { [weak self] in
             self?.isWaiting = false
@@ -118,21 +118,21 @@ final class MachinePlayer: @unchecked Sendable {
     }
 
     private func think() {
-        guard !isClosed, let question, var bot else { return }
+        guard !isClosed, let ownTurn, var bot else { return }
         self.bot = nil
         Task.detached { [self] in
-            let column = bot.choose(on: question.game.board, as: question.disc)
+            let column = bot.choose(on: ownTurn.game.board, as: ownTurn.disc)
             let thinker = bot
             loop.execute {
                 self.bot = thinker
-                self.play(column, in: question.game)
+                self.play(column, in: ownTurn.game)
             }
         }
     }
 
-    /// Plays it where the game is still the one that was thought about.
+    /// Plays the move, if the game is still the one that the bot thought about.
     private func play(_ column: Column, in game: Game) {
         guard !isClosed else { return }
-        if question?.game == game { lobby.act(.move(column)) } else { consider() }
+        if ownTurn?.game == game { lobby.act(.move(column)) } else { scheduleMove() }
     }
 }

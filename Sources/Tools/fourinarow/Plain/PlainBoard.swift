@@ -1,8 +1,8 @@
 import FourInARow
 
-/// A board in lines that are read aloud, or printed.
+/// A board in lines that are read aloud or printed.
 enum PlainBoard {
-    /// The board, the top row first, and what its signs mean.
+    /// Returns the board, top row first, and what its letters mean.
     static func lines(of game: Game) -> [String] {
         let rows = game.board.text.split(separator: "\n").map { row in
             row.map(String.init).joined(separator: " ")

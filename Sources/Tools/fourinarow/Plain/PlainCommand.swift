@@ -1,6 +1,6 @@
 import FourInARow
 
-/// A line that a person has typed, where the game is told and played in lines.
+/// A line that a person types when the game is shown as lines.
 enum PlainCommand: Hashable {
     case drop(Column)
     case rematch
@@ -17,10 +17,10 @@ enum PlainCommand: Hashable {
     case quit
     case help
 
-    /// Why a line is no command: a sentence.
+    /// Why a line is not a command, as a sentence.
     struct Misunderstanding: Error, Hashable { let words: String }
 
-    /// What can be typed, a line each.
+    /// What can be typed, one line for each command.
     static let overview = [
         "1 to 7: drop a disc into that column, counted from the left",
         "b: tell the board again",
@@ -35,13 +35,13 @@ enum PlainCommand: Hashable {
         "q: leave the table; in the lobby: end the program",
     ]
 
-    /// What the line says; nil for an empty one.
+    /// Parses a line. Returns nil for an empty one.
     init?(_ line: String) throws(Misunderstanding) {
         let line = line.drop { $0 == " " || $0 == "\t" }
         guard let first = line.first else { return nil }
         let rest = line.dropFirst().drop { $0 == " " }
         let argument = String(rest.reversed().drop { $0.isWhitespace }.reversed())
-        // Nobody is understood halfway: "join" is not "j".
+        // A word is not shortened to its first letter: "join" is not "j".
         let standsAlone = line.dropFirst().first.map { $0 == " " || $0 == "\r" } ?? true
         guard standsAlone || first.isNumber else { throw Self.unknown(String(line)) }
         switch (first, argument.isEmpty) {

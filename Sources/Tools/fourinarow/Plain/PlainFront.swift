@@ -2,16 +2,17 @@ import FourInARow
 import NighCore
 import ProgramLife
 
-/// Shows the game in lines on the standard output, and takes what is typed from the standard input; the end of that ends the program.
+/// Shows the game as lines on the standard output, and reads commands from the standard input. The end of the input
+/// ends the program.
 ///
-/// `@unchecked Sendable`: what is said is guarded by the lock.
+/// `@unchecked Sendable`: `talk` is guarded by the lock.
 final class PlainFront: Front, @unchecked Sendable {
     private let output: LineOutput
     private let lock = Lock()
     private var talk: PlainTalk?
     private let input: TypedLines
 
-    /// Throws where there are no descriptors left.
+    /// Throws if there are no descriptors left.
     init(_ output: LineOutput) throws(NighError) {
         self.output = output
         input = try TypedLines()

@@ -1,43 +1,43 @@
 import FourInARow
 import NighCore
 
-/// The game in lines, for screen readers and pipes: what is said of each thing that happens, and what a typed line wants. A value
-/// without I/O.
+/// The game as lines, for screen readers and pipes: what to print for each event, and what a typed line asks for. A
+/// value without I/O.
 struct PlainTalk {
-    /// What comes of a typed line.
+    /// The response to a typed line.
     struct Reply: Equatable {
         var lines: [String] = []
         var wishes: [Wish] = []
     }
 
     private(set) var view: LobbyView
-    private var toldTables: [TableListing] = []
+    private var announcedTables: [TableListing] = []
     private var wasMyTurn = false
-    /// The last game whose beginning was told; whose turn it is in a later one is told behind that.
-    private var toldGame: UInt32?
-    /// A table was just left or not reached: the lobby is told of anew.
+    /// The last game whose beginning was announced. In a later game, the turn is announced only after its beginning.
+    private var announcedGame: UInt32?
+    /// Whether the last view was in the lobby. If not, the next view of the lobby lists all tables again.
     private var isInLobby = true
     private var isHosting = false
-    private var toldAddresses: [TransportAddress] = []
+    private var announcedAddresses: [TransportAddress] = []
 
-    /// Somebody who has been told nothing yet.
+    /// Creates a talk that has announced nothing yet.
     init(_ view: LobbyView) { self.view = view }
 
-    /// What is said first.
+    /// The lines to print first.
     var greeting: [String] {
         [
             "You are \(view.name), \(view.id.short) to those who know you. Type ? and Enter for what can be typed."
         ]
     }
 
-    // MARK: What happens
+    // MARK: Events
 
-    /// The lines for what has happened.
+    /// Returns the lines for what has happened.
     mutating func lines(for view: LobbyView, _ news: LobbyNews?) -> [String] {
         self.view = view
         var lines: [String] = []
-        if view.place.sitting?.table.game == nil { toldGame = nil }
-        if case .table(.began(let number, _)) = news { toldGame = number }
+        if view.place.sitting?.table.game == nil { announcedGame = nil }
+        if case .table(.began(let number, _)) = news { announcedGame = number }
         if let news { lines += self.lines(for: news) }
         lines += turnLines()
         lines += lobbyLines()
@@ -56,7 +56,7 @@ struct PlainTalk {
                 ? "You watch at the table of \(host)." : "You sit at the table of \(host), and play yellow."
             return [seat]
                 + (sitting.table.game.map { $0.moves.isEmpty ? [] : PlainBoard.lines(of: $0) } ?? [])
-        // Somebody's own words stand as they are.
+        // What a player says is printed unchanged.
         case .table(.said): return Sentences.sentence(for: news, in: view).map { [$0] } ?? []
         case .table(.ended):
             let board = view.place.sitting?.table.game.map(PlainBoard.lines) ?? []
@@ -84,7 +84,7 @@ struct PlainTalk {
         let sitting = view.place.sitting
         let isMyTurn =
             sitting?.ownDisc != nil && sitting?.table.game?.turn == sitting?.ownDisc
-            && sitting?.pending == nil && sitting?.table.game?.number == toldGame
+            && sitting?.pending == nil && sitting?.table.game?.number == announcedGame
         defer { wasMyTurn = isMyTurn }
         return isMyTurn && !wasMyTurn ? ["It's your turn: 1 to 7."] : []
     }
@@ -96,9 +96,9 @@ struct PlainTalk {
         }
         let isNew = !isInLobby
         isInLobby = true
-        guard isNew || view.tables != toldTables else { return [] }
-        let before = isNew ? [] : toldTables
-        toldTables = view.tables
+        guard isNew || view.tables != announcedTables else { return [] }
+        let before = isNew ? [] : announcedTables
+        announcedTables = view.tables
         return (isNew ? ["You are in the lobby."] : [])
             + view.tables.enumerated().filter { !before.contains($0.element) }.map(tableLine)
             + before.filter { old in !view.tables.contains { $0.id == old.id } }.map {
@@ -106,17 +106,17 @@ struct PlainTalk {
             }
     }
 
-    /// That one has a table of one's own, and the ways there as they become known.
+    /// Returns that the local player hosts a table, and its addresses as they become known.
     private mutating func hostingLines() -> [String] {
         guard case .hosting = view.place else {
             isHosting = false
-            toldAddresses = []
+            announcedAddresses = []
             return []
         }
         let opening = isHosting ? [] : ["You host a table. Others near see it under the name \(view.name)."]
         isHosting = true
-        let addresses = view.waysForOthers.filter { !toldAddresses.contains($0) }
-        toldAddresses += addresses
+        let addresses = view.waysForOthers.filter { !announcedAddresses.contains($0) }
+        announcedAddresses += addresses
         return opening + addresses.map { "From elsewhere it is reached at \($0)" }
     }
 
@@ -128,16 +128,16 @@ struct PlainTalk {
             + (table.warning.map { " \(Self.spoken($0.sentence))" } ?? "")
     }
 
-    /// As a sentence of its own: with a capital and a full stop.
+    /// Returns the text as a sentence of its own, with a capital letter and a full stop.
     static func spoken(_ sentence: String) -> String {
         let ends: Set<Character> = [".", "!", "?", "…"]
         let stop = sentence.last.map(ends.contains) ?? true ? "" : "."
         return sentence.prefix(1).uppercased() + sentence.dropFirst() + stop
     }
 
-    // MARK: What is typed
+    // MARK: Commands
 
-    /// What a typed line comes to.
+    /// Returns the response to a typed line.
     func reply(to line: String) -> Reply {
         do throws(PlainCommand.Misunderstanding) {
             guard let command = try PlainCommand(line) else { return Reply() }

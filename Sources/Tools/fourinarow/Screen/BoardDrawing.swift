@@ -3,7 +3,7 @@ import Terminal
 
 /// Draws the board with its discs, and the cursor above it.
 struct BoardDrawing {
-    /// How a cell stands out. Brackets tell it without colour too.
+    /// How a cell is marked. Brackets show the mark even without colour.
     enum Mark {
         case none, last, winning
     }
@@ -33,7 +33,7 @@ struct BoardDrawing {
         }
     }
 
-    /// 0 at the beginning, 2 at the end, 1 between.
+    /// Returns 0 for the first index, 2 for the last, and 1 for those between.
     private static func part(_ index: Int, _ count: Int) -> Int {
         index == 0 ? 0 : index == count - 1 ? 2 : 1
     }
@@ -47,7 +47,7 @@ struct BoardDrawing {
         }
     }
 
-    /// Above the column that is chosen: the disc that would be dropped, or where it would be.
+    /// Draws above the chosen column: the disc that would be dropped, or a cursor.
     func drawCursor(_ column: Column, _ disc: Disc?, into canvas: inout Canvas) {
         let (character, style) =
             disc.map { (glyphs.disc($0), Palette.name($0)) } ?? (glyphs.cursor, Palette.quiet)
@@ -85,7 +85,7 @@ struct BoardDrawing {
             brackets[1], at: CellPosition(column: area.columns.upperBound - 1, row: middle), markStyle)
     }
 
-    /// Red is filled and yellow is hollow, crosses and rings in ASCII.
+    /// Returns a filled disc for red and a hollow one for yellow; in ASCII, a cross and a ring.
     private func picture(of disc: Disc) -> [String] {
         guard layout.isLarge else { return [String(glyphs.disc(disc))] }
         return switch (disc, glyphs.isUnicode) {

@@ -1,7 +1,7 @@
 import Terminal
 
 extension Canvas {
-    /// Writes what fits into `columns`, and shows where something is cut off. Says how many cells that took.
+    /// Writes as much as fits into `columns`, and marks where text is cut off. Returns the number of cells used.
     @discardableResult
     mutating func write(
         _ text: String, column: Int, row: Int, _ style: Style = .plain, within columns: Int, _ glyphs: Glyphs
@@ -10,7 +10,7 @@ extension Canvas {
         return write(fitting, at: CellPosition(column: column, row: row), style)
     }
 
-    /// Writes what fits, so that it ends before `end`.
+    /// Writes as much as fits, so that it ends before `end`.
     mutating func write(
         _ text: String, endingAt end: Int, row: Int, _ style: Style = .plain, within columns: Int,
         _ glyphs: Glyphs
@@ -19,7 +19,7 @@ extension Canvas {
         write(fitting, at: CellPosition(column: end - fitting.columns, row: row), style)
     }
 
-    /// Keys and what they do, as many as fit.
+    /// Writes keys and what they do, as many as fit.
     mutating func write(keys: [KeyMeaning], column: Int, row: Int, within columns: Int) {
         var position = CellPosition(column: column, row: row)
         for entry in keys {
@@ -32,7 +32,8 @@ extension Canvas {
         }
     }
 
-    /// Sentences below each other, the newest last and bright, older ones dim; of what does not fit the end.
+    /// Writes sentences below each other, the newest last and bright, older ones dim. If they do not all fit, the last
+    /// lines are written.
     mutating func write(
         notices: [String], column: Int, rows: Range<Int>, columns: Int, _ glyphs: Glyphs
     ) {
@@ -47,7 +48,7 @@ extension Canvas {
     }
 }
 
-/// A key, or several, with what they do.
+/// A key, or several keys, with what they do.
 struct KeyMeaning: Hashable {
     var key: String
     var meaning: String
@@ -58,7 +59,7 @@ struct KeyMeaning: Hashable {
     }
 }
 
-/// All there is to see on a terminal that is too small.
+/// The screen of a terminal that is too small.
 enum TooSmall {
     static func canvas(_ size: TerminalSize) -> Canvas {
         var canvas = Canvas(size)

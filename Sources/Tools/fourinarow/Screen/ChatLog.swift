@@ -1,21 +1,21 @@
 import FourInARow
 
-/// The last lines said at a table, with who said them.
+/// The last chat lines at a table, with their speakers.
 struct ChatLog: Hashable {
-    /// A line that somebody said.
+    /// A line that a player said.
     struct Line: Hashable {
         var disc: Disc
         var speaker: String
         var words: Words
     }
 
-    /// More are on no screen.
-    private static let most = 50
+    /// No screen shows more lines.
+    private static let limit = 50
 
     private(set) var lines: [Line] = []
 
     mutating func add(_ line: Line) {
         lines.append(line)
-        lines.removeFirst(max(lines.count - Self.most, 0))
+        lines.removeFirst(max(lines.count - Self.limit, 0))
     }
 }

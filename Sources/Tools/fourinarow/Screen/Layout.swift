@@ -1,22 +1,22 @@
 import FourInARow
 import Terminal
 
-/// Where everything is on a screen of a certain size.
+/// Where everything is on a screen of one size.
 struct Layout: Hashable {
-    /// Below that nothing is drawn but a sentence that says so.
+    /// On a smaller terminal, only a sentence that says so is drawn.
     static let least = TerminalSize(columns: 80, rows: 24)
-    /// From here on the board is drawn large.
+    /// From this size on, the board is drawn large.
     private static let large = TerminalSize(columns: 100, rows: 34)
     private static let mostSmall = TerminalSize(columns: 100, rows: 33)
     private static let mostLarge = TerminalSize(columns: 120, rows: 42)
 
-    /// What is drawn on, in the middle of the terminal.
+    /// The area that is drawn on, in the middle of the terminal.
     let frame: CellArea
     let board: BoardLayout
-    /// Beside the board: who plays, and what they say.
+    /// The area beside the board: who plays, and what they say.
     let panel: CellArea
 
-    /// Nil for a terminal that is too small.
+    /// Creates the layout, or returns nil if the terminal is too small.
     init?(_ size: TerminalSize) {
         guard size.holds(Self.least) else { return nil }
         let isLarge = size.holds(Self.large)
@@ -35,26 +35,26 @@ struct Layout: Hashable {
     }
 
     var left: Int { frame.origin.column + 1 }
-    /// How much of a row text may take.
+    /// The number of columns that text may take in a row.
     var width: Int { frame.size.columns - 2 }
     var top: Int { frame.origin.row }
     var footerRow: Int { frame.rows.upperBound - 1 }
-    /// Where a line is typed, or what does not work is told.
+    /// The row where a line is typed, or where warnings and broken transports are shown.
     var lineRow: Int { footerRow - 1 }
-    /// What the table is waiting for: with a blank row above it where there is room.
+    /// The row that says what the table is waiting for, with a blank row above it if there is room.
     var headlineRow: Int {
         let first = board.labelRow + 1
         return lineRow - first >= 4 ? first + 1 : first
     }
-    /// How many rows it may take, at the cost of what is said below.
+    /// The most rows that the headline may take. It leaves fewer rows for the notices below.
     var mostHeadlines: Int { lineRow - headlineRow }
     var lobbyNotices: Range<Int> { lineRow - 3..<lineRow }
-    /// Where the tables near are listed.
+    /// The area where the tables nearby are listed.
     var list: CellArea {
         CellArea(column: left, row: top + 4, columns: width, rows: lobbyNotices.lowerBound - 1 - (top + 4))
     }
 
-    /// The first of the tables that are listed, so that the chosen one is among them.
+    /// Returns the index of the first table to list, so that the chosen table is among those listed.
     func firstListed(_ count: Int, chosen: Int) -> Int {
         let rows = list.size.rows
         return count <= rows ? 0 : min(max(chosen - rows / 2, 0), count - rows)
@@ -63,11 +63,11 @@ struct Layout: Hashable {
 
 /// Where the cells of the board are.
 struct BoardLayout: Hashable {
-    /// The row above the grid, where a disc waits to be dropped, begins here.
+    /// The beginning of the row above the grid, where a disc waits to be dropped.
     let origin: CellPosition
     let isLarge: Bool
 
-    /// Cells of the terminal inside a cell of the board.
+    /// The size of the inside of a board cell, in cells of the terminal.
     var inner: TerminalSize {
         isLarge ? TerminalSize(columns: 7, rows: 3) : TerminalSize(columns: 3, rows: 1)
     }
@@ -79,7 +79,7 @@ struct BoardLayout: Hashable {
     }
     var labelRow: Int { grid.rows.upperBound }
 
-    /// The inside of a cell; its row is counted from below.
+    /// Returns the inside of a cell. `row` is counted from the bottom.
     func area(_ column: Column, _ row: Int) -> CellArea {
         CellArea(
             column: grid.origin.column + 1 + column.index * (inner.columns + 1),
@@ -87,10 +87,10 @@ struct BoardLayout: Hashable {
             rows: inner.rows)
     }
 
-    /// The middle of a column.
+    /// Returns the middle of a column.
     func middle(_ column: Column) -> Int { area(column, 0).origin.column + inner.columns / 2 }
 
-    /// The column at a place: from the row above the grid down to the numbers below it.
+    /// Returns the column at a position, from the row above the grid down to the numbers below it.
     func column(at position: CellPosition) -> Column? {
         guard cursorRow...labelRow ~= position.row else { return nil }
         return Column.allCases.first { area($0, 0).columns.contains(position.column) }

@@ -2,7 +2,7 @@ import FourInARow
 import NighCore
 import Terminal
 
-/// Draws the tables near, and what can be done about them.
+/// Draws the tables nearby, and what the player can do about them.
 struct LobbyDrawing {
     let screen: Screen
     let layout: Layout
@@ -103,7 +103,7 @@ struct LobbyDrawing {
 }
 
 extension Canvas {
-    /// The first row: what one sees, and who one is; with a line below.
+    /// Draws the first row, with the title and the local player's name and ID, and a line below it.
     mutating func drawTitle(_ title: String, _ screen: Screen, _ layout: Layout) {
         let glyphs = screen.glyphs
         let half = layout.width / 2

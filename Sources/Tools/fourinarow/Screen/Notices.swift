@@ -1,6 +1,6 @@
 import NighCore
 
-/// The last sentences said to the person, each for as long as it takes to be read.
+/// The last sentences for the person, each shown for as long as it takes to read.
 struct Notices: Hashable {
     private struct Notice: Hashable {
         var text: String
@@ -9,26 +9,25 @@ struct Notices: Hashable {
 
     private var notices: [Notice] = []
 
-    private static let most = 6
-    private static let shortest = Moment.Span.seconds(6)
-    /// So many letters are read in one more second.
-    private static let lettersASecond = 12
+    private static let limit = 6
+    private static let shortestTime = Moment.Span.seconds(6)
+    /// A notice is shown for one more second for each of this many letters.
+    private static let lettersPerSecond = 12
 
-    /// Says something; the same as last time is not said twice.
+    /// Adds a sentence. If it is the same as the last one, it replaces that.
     mutating func add(_ text: String, now: Moment) {
         guard !text.isEmpty else { return }
-        let end = now + Self.shortest + .seconds(Int64(text.count / Self.lettersASecond))
+        let end = now + Self.shortestTime + .seconds(Int64(text.count / Self.lettersPerSecond))
         if notices.last?.text == text { notices.removeLast() }
         notices.append(Notice(text: text, end: end))
-        notices.removeFirst(max(notices.count - Self.most, 0))
+        notices.removeFirst(max(notices.count - Self.limit, 0))
     }
 
-    /// Forgets all of them.
     mutating func clear() { notices = [] }
 
-    /// What is still said, the newest last.
+    /// Returns the sentences that are still shown, the newest last.
     func visible(at now: Moment) -> [String] { notices.filter { now < $0.end }.map(\.text) }
 
-    /// When the next one disappears.
+    /// Returns when the next sentence disappears.
     func nextChange(after now: Moment) -> Moment? { notices.map(\.end).filter { now < $0 }.min() }
 }

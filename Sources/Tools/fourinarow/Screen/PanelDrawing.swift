@@ -2,7 +2,7 @@ import FourInARow
 import NighCore
 import Terminal
 
-/// Draws what stands beside the board: who plays, over what, who watches, and what they say.
+/// Draws the panel beside the board: who plays, over which transport, who watches, and what the players say.
 struct PanelDrawing {
     let screen: Screen
     let sitting: Sitting
@@ -58,7 +58,7 @@ struct PanelDrawing {
             within: addition.count, glyphs)
     }
 
-    /// Who plays that colour, where there is a link to them.
+    /// Returns the player of this colour, if there is a link to them.
     private func person(_ disc: Disc) -> Person? { disc == .red ? sitting.host : sitting.guest }
 
     private var link: String? {
@@ -76,7 +76,7 @@ struct PanelDrawing {
         }
     }
 
-    // MARK: Below them
+    // MARK: Addresses and chat
 
     private func drawWays(in area: CellArea, into canvas: inout Canvas) {
         var lines = CellText("Others near see this table under the name \(screen.view.name).")
@@ -115,7 +115,7 @@ struct PanelDrawing {
     }
 }
 
-/// How long the way there and back takes, for people.
+/// Formats round-trip times for people.
 enum RoundTripText {
     static func text(_ duration: Duration) -> String {
         let microseconds = max(Moment.Span(duration).nanoseconds / 1000, 0)

@@ -2,7 +2,7 @@ import FourInARow
 import SessionArguments
 import Terminal
 
-// What is drawn over everything else, in a box in the middle.
+// The box in the middle, which is drawn over everything else.
 extension Screen {
     func drawBox(into canvas: inout Canvas, _ layout: Layout) {
         if case .help = prompt { return draw(Self.help, into: &canvas, layout) }
@@ -20,7 +20,7 @@ extension Screen {
         }
     }
 
-    /// The keys for what is being asked; nil where nothing is.
+    /// The keys for the current question, or nil if there is none.
     var promptKeys: [KeyMeaning]? {
         switch prompt {
         case .help: return [KeyMeaning("any key", "goes on")]

@@ -2,22 +2,23 @@ import FourInARow
 import NighCore
 import Terminal
 
-// What keys and the mouse mean: a few the same everywhere, then what is being asked, then where one is.
+// What keys and the mouse do: a few do the same everywhere, others depend on the current question, then on the current
+// place.
 extension Screen {
-    /// Takes in what the person has done on a terminal of that size, and says what that means for the program.
+    /// Handles what the person has done on a terminal of this size, and returns what the person wants from the program.
     mutating func handle(_ input: Input, size: TerminalSize, now: Moment) -> [Wish] {
         switch input {
         case .control("c"): return [.quit]
         case .control("z"): return [.suspend]
         default: break
         }
-        // Nobody should do what cannot be seen.
+        // Nobody should act on what they cannot see.
         guard let layout = Layout(size) else { return [] }
         if case .help = prompt {
             if input.isPress { prompt = nil }
             return []
         }
-        // Whoever is writing goes on writing.
+        // While the person writes, all input belongs to that line.
         if case .chat(let line) = prompt { return handleInChat(input, line) }
         if let asker { return answer(asker, input) ?? handleAtPlace(input, layout, now) }
         switch prompt {
@@ -43,9 +44,9 @@ extension Screen {
         }
     }
 
-    // MARK: What is asked
+    // MARK: Questions
 
-    /// Yes or no to somebody who wants to play; nil for any other key.
+    /// Handles a yes or no to a peer that wants to play. Returns nil for any other key.
     private mutating func answer(_ asker: Asker, _ input: Input) -> [Wish]? {
         switch input.letter {
         case "y": answered.insert(asker.id)
@@ -121,7 +122,7 @@ extension Screen {
         return []
     }
 
-    /// Goes to the chosen table: to play where the seat is free, else to watch.
+    /// Goes to the chosen table: to play if the seat is free, otherwise to watch.
     private func join() -> [Wish] {
         selection.table(in: view.tables).map { [.join($0.id, $0.hasFreeSeat ? .seat : .watch)] } ?? []
     }
@@ -156,7 +157,7 @@ extension Screen {
         case .character("x"): if may(.resign, sitting, now) { prompt = .resign }
         case .character("r"): return may(.rematch, sitting, now) ? [.act(.rematch)] : []
         case .character("c"):
-            // Any words will do to find out whether there is anybody to hear them.
+            // Any words will do to find out whether there is somebody to read them.
             if let words = Words("?"), may(.say(words), sitting, now) {
                 prompt = .chat(LineEditor(limit: Words.byteLimit))
             }
@@ -193,7 +194,7 @@ extension Screen {
         may(.move(column), sitting, now) ? [.act(.move(column))] : []
     }
 
-    /// Whether the table would let that happen. If not, it is said why.
+    /// Returns whether the table allows the action. If not, shows why.
     private mutating func may(_ action: Action, _ sitting: Sitting, _ now: Moment) -> Bool {
         let breach = sitting.breach(of: action)
         if let breach { refused(breach, now: now) }
@@ -202,7 +203,7 @@ extension Screen {
 }
 
 extension Column {
-    /// The column of a key: 1 to 7, or its letter. The small c opens the chat before it gets here.
+    /// The column of a key: 1 to 7, or its letter. The lowercase c opens the chat before it gets here.
     fileprivate init?(key: Unicode.Scalar) {
         switch key {
         case "1"..."7": self.init(Int(key.value) - Int(("1" as Unicode.Scalar).value))
@@ -214,13 +215,13 @@ extension Column {
 }
 
 extension Input {
-    /// The small letter of a key that writes one; nil for everything else.
+    /// The lowercase letter of a key that writes one; nil for everything else.
     fileprivate var letter: Unicode.Scalar? {
         guard case .character(let scalar) = self else { return nil }
         return scalar.properties.lowercaseMapping.unicodeScalars.first
     }
 
-    /// Whether something was pressed, rather than a mouse moved or a window chosen.
+    /// Whether something was pressed. Moving the mouse and changing the focus are not presses.
     fileprivate var isPress: Bool {
         switch self {
         case .character, .key, .control, .alternate, .paste: true

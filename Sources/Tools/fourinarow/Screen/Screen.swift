@@ -2,28 +2,29 @@ import FourInARow
 import NighCore
 import Terminal
 
-/// What the person in front of the terminal sees of the game, and what the keys mean: a value without I/O.
+/// What the person at the terminal sees of the game, and what the keys do. A value without I/O.
 ///
-/// The program tells it what the lobby tells (`take`), hands it what the person does (`handle`) and does what it gets back, and
-/// paints `canvas` after each of them and when `nextChange` has come. It asks for nothing the table would refuse.
+/// The program passes in what the lobby reports (`take`) and what the person does (`handle`), and does what `handle`
+/// returns. It paints `canvas` after each of these calls, and when the moment of `nextChange` has come. The screen
+/// requests nothing that the table would refuse.
 struct Screen {
     private(set) var view: LobbyView
     let style: ScreenStyle
-    /// What the lobby looks for tables over, for the sentence that says so.
+    /// The schemes over which the lobby looks for tables, for the sentence that names them.
     let transports: [String]
     var notices = Notices()
     var selection = TableSelection()
     var prompt: Prompt?
-    /// Where a disc would be dropped.
+    /// The column where a disc would be dropped.
     var column = Column.middle
     private(set) var chat = ChatLog()
     private(set) var falling: FallingDisc?
-    /// Who was answered already and is still in the view.
+    /// The peers that were answered already and are still in the view.
     var answered: Set<PeerID> = []
-    /// How long is waited for somebody to come back.
-    private var patience: Moment.Span?
+    /// The time that the session waits for somebody to come back.
+    private var grace: Moment.Span?
 
-    /// A screen that shows `view`. `transports` are the schemes the program uses.
+    /// Creates a screen that shows `view`. `transports` are the schemes that the program uses.
     init(_ view: LobbyView, style: ScreenStyle, transports: [String] = [], now: Moment) {
         self.view = view
         self.style = style
@@ -35,15 +36,15 @@ struct Screen {
 
     var sitting: Sitting? { view.place.sitting }
 
-    /// The first who waits for an answer.
+    /// The first peer that waits for an answer.
     var asker: Asker? {
         guard case .hosting = view.place else { return nil }
         return view.askers.first { !answered.contains($0.id) }
     }
 
-    // MARK: Being told
+    // MARK: Changes
 
-    /// The lobby is like this now, because of that.
+    /// Takes the new view of the lobby, and the news that led to it.
     mutating func take(_ view: LobbyView, _ news: LobbyNews?, now: Moment) {
         let wasAtTable = sitting != nil
         self.view = view
@@ -54,23 +55,23 @@ struct Screen {
         dropUselessPrompt()
         guard let news else { return }
         take(news, now)
-        if isSaid(news), let sentence = Sentences.sentence(for: news, in: view) {
+        if needsSentence(news), let sentence = Sentences.sentence(for: news, in: view) {
             notices.add(sentence, now: now)
         }
     }
 
-    /// What the person has just asked for cannot be done.
+    /// Shows that the last request is not possible.
     mutating func refused(_ breach: Breach, now: Moment) {
         notices.add(Sentences.sentence(for: breach, in: view), now: now)
     }
 
-    /// Says something else.
+    /// Shows another sentence.
     mutating func tell(_ words: String, now: Moment) { notices.add(words, now: now) }
 
     private mutating func leftTable() {
         chat = ChatLog()
         falling = nil
-        patience = nil
+        grace = nil
         prompt = nil
         notices.clear()
     }
@@ -81,7 +82,7 @@ struct Screen {
         prompt = nil
     }
 
-    /// Nobody is asked what cannot be done any more.
+    /// Removes a question about something that is no longer possible.
     private mutating func dropUselessPrompt() {
         switch prompt {
         case .resign, .leave: if !isPlayingHere { prompt = nil }
@@ -92,7 +93,7 @@ struct Screen {
         }
     }
 
-    /// Whether one is in the middle of a game.
+    /// Whether the local player is in the middle of a game.
     var isPlayingHere: Bool { sitting.map { $0.ownDisc != nil && $0.table.isPlaying } ?? false }
 
     private mutating func take(_ news: LobbyNews, _ now: Moment) {
@@ -105,13 +106,14 @@ struct Screen {
             let speaker = disc == sitting.ownDisc ? "you" : PlayerNames(view, sitting)[disc]
             chat.add(ChatLog.Line(disc: disc, speaker: speaker, words: words))
         case .wentAway(let person, let waiting):
-            if person.id == sitting?.other?.id { patience = Moment.Span(waiting) }
+            if person.id == sitting?.other?.id { grace = Moment.Span(waiting) }
         default: break
         }
     }
 
-    /// Whether there is a sentence about it: not where the same stands on the screen as long as it is so.
-    private func isSaid(_ news: LobbyNews) -> Bool {
+    /// Returns whether a sentence announces this news. It does not where the screen shows the same for as long as it is
+    /// true.
+    private func needsSentence(_ news: LobbyNews) -> Bool {
         switch news {
         case .table(.said), .table(.ended), .table(.watched), .asked: false
         case .wentAway(let person, _): person.id != sitting?.other?.id
@@ -122,30 +124,30 @@ struct Screen {
 
     // MARK: Time
 
-    /// When the screen will look different by itself.
+    /// Returns when the screen next changes by itself.
     func nextChange(after now: Moment) -> Moment? {
         [notices.nextChange(after: now), falling?.nextChange(after: now), nextSecond(after: now)]
             .compactMap { $0 }.min()
     }
 
-    /// How many seconds are left to wait for whoever is away; nil where nobody knows.
+    /// Returns the seconds left to wait for a person who is away, or nil if that is not known.
     func secondsLeft(now: Moment) -> Int64? {
-        guard let since = sitting?.other?.awaySince, let patience else { return nil }
-        let left = (since + patience - now).nanoseconds
+        guard let since = sitting?.other?.awaySince, let grace else { return nil }
+        let left = (since + grace - now).nanoseconds
         return left <= 0 ? 0 : (left - 1) / Self.second + 1
     }
 
     private func nextSecond(after now: Moment) -> Moment? {
-        guard let since = sitting?.other?.awaySince, let patience, let left = secondsLeft(now: now), left > 0
+        guard let since = sitting?.other?.awaySince, let grace, let left = secondsLeft(now: now), left > 0
         else { return nil }
-        return since + patience + .seconds(1 - left)
+        return since + grace + .seconds(1 - left)
     }
 
     private static let second: Int64 = 1_000_000_000
 
     // MARK: Drawing
 
-    /// The screen as it is now, for a terminal of that size.
+    /// Returns the screen as it is now, for a terminal of this size.
     func canvas(_ size: TerminalSize, now: Moment) -> Canvas {
         guard let layout = Layout(size) else { return TooSmall.canvas(size) }
         var canvas = Canvas(size)
@@ -160,6 +162,6 @@ struct Screen {
 }
 
 extension Column {
-    /// The one in which most players begin.
+    /// The column in which most players begin.
     static let middle = Column.allCases[Board.columns / 2]
 }

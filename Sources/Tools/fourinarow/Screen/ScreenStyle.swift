@@ -1,15 +1,15 @@
 import FourInARow
 import Terminal
 
-/// How a screen may look. What colours there are is the painter's business.
+/// How a screen may look. The painter decides which colours there are.
 struct ScreenStyle: Hashable {
-    /// Whether there is more than ASCII.
+    /// Whether the terminal shows more than ASCII.
     var isUnicode: Bool
     /// Whether discs are seen falling.
     var animates: Bool
 }
 
-/// The characters that a screen draws with: where there is nothing but ASCII, none but that.
+/// The characters that a screen draws with. If the terminal shows only ASCII, they are all ASCII.
 struct Glyphs: Hashable {
     let isUnicode: Bool
 
@@ -17,28 +17,28 @@ struct Glyphs: Hashable {
     var yellow: Character { isUnicode ? "○" : "O" }
     /// A disc that the host has not granted yet.
     var pending: Character { isUnicode ? "◌" : "?" }
-    /// Above the column a disc would be dropped into.
+    /// The sign above the column where a disc would be dropped.
     var cursor: Character { isUnicode ? "▼" : "v" }
-    /// Before what is chosen.
+    /// The sign before the chosen table.
     var chosen: Character { isUnicode ? "▸" : ">" }
     var separator: Character { isUnicode ? "·" : "-" }
-    /// At the end of what is cut off.
+    /// The sign at the end of text that is cut off.
     var cut: Character { isUnicode ? "…" : "~" }
-    /// At the end of what goes on.
+    /// The end of a sentence about something that is still going on.
     var dots: String { isUnicode ? "…" : "..." }
     var across: Character { isUnicode ? "─" : "-" }
     var down: Character { isUnicode ? "│" : "|" }
 
     func disc(_ disc: Disc) -> Character { disc == .red ? red : yellow }
 
-    /// Corners, edges and crossings of a grid: three rows of left, inner and right.
+    /// The corners, edges and crossings of a grid: three rows of left, inner and right.
     var crossings: [[Character]] {
         isUnicode
             ? [["┌", "┬", "┐"], ["├", "┼", "┤"], ["└", "┴", "┘"]]
             : Array(repeating: ["+", "+", "+"], count: 3)
     }
 
-    /// How good something is, 0 to 1, in four characters.
+    /// Returns a quality, 0 to 1, as four characters.
     func bars(_ quality: Double) -> String {
         let count = quality.isNaN ? 0 : Int((min(max(quality, 0), 1) * 4).rounded(.up))
         let full: [Character] = isUnicode ? ["▂", "▄", "▆", "█"] : ["#", "#", "#", "#"]
@@ -46,9 +46,9 @@ struct Glyphs: Hashable {
     }
 }
 
-/// What things look like in colour; each of them also differs by its character.
+/// The colours and accents of everything on the screen. Things also differ by their characters.
 enum Palette {
-    /// Behind the discs: the same dark whatever the terminal's own background is.
+    /// The background of the discs: always the same dark colour, whatever the terminal's own background is.
     static let boardBackground = Colour.mixed(red: 0, green: 0, blue: 1)
     static let grid = Style(.mixed(red: 1, green: 2, blue: 5), on: boardBackground)
     static let key = Style.bold
@@ -62,12 +62,13 @@ enum Palette {
 
     static func colour(_ disc: Disc) -> Colour { disc == .red ? .brightRed : .brightYellow }
 
-    /// On the board.
+    /// Returns the style of a disc on the board.
     static func disc(_ disc: Disc) -> Style { Style(colour(disc), on: boardBackground, .bold) }
 
-    /// On its way to the host.
+    /// Returns the style of a disc on its way to the host.
     static func pending(_ disc: Disc) -> Style { Style(colour(disc), on: boardBackground, .dim) }
 
-    /// Outside of the board, where the background is the terminal's own and bright yellow may not be seen on it.
+    /// Returns the style of a colour outside of the board. There, bright yellow may not be visible on the terminal's
+    /// own background.
     static func name(_ disc: Disc) -> Style { Style(disc == .red ? .red : .yellow, .bold) }
 }

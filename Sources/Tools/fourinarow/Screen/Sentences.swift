@@ -3,17 +3,17 @@ import NighCore
 import SessionArguments
 import Terminal
 
-/// What is said to the person in front of the program about what has just happened.
+/// The sentences that tell the person what has just happened.
 ///
-/// Whoever shows news asks here: the screens, and the plain text mode. Names and words of strangers come out harmless. It never does
-/// anything but make text, and it never shows more of an error than its cause and what helps.
+/// The screens and the plain text mode use them. Names and words of other peers are made harmless. This code only makes
+/// text, and shows no more of an error than its cause and advice.
 enum Sentences {
-    /// What to say about `news`; nil where what is shown anyway says it. `view` is how things are after it.
+    /// Returns the sentence for `news`, or nil if what is shown anyway says it. `view` is the state after the news.
     static func sentence(for news: LobbyNews, in view: LobbyView) -> String? {
         text(for: news, view).map { CellText($0).string }
     }
 
-    /// Why what the person has just asked for was not done.
+    /// Returns why the last request was refused.
     static func sentence(for refusal: Breach, in view: LobbyView) -> String {
         let sitting = view.place.sitting
         switch refusal {
@@ -35,9 +35,9 @@ enum Sentences {
         case .askedNoMore(let asker): return "\(asker.name) does not wait for your answer any longer"
         case .hasKnownName(let id, let name, let trust):
             return PeerWarning(id, name: name, trust: trust)?.sentence
-        case .wentAway(let person, let patience):
+        case .wentAway(let person, let grace):
             guard concernsGame(person, view) else { return nil }
-            return "\(person.name) left: waiting \(seconds(patience)) s for them to come back"
+            return "\(person.name) left: waiting \(seconds(grace)) s for them to come back"
         case .cameBack(let person): return concernsGame(person, view) ? "\(person.name) is back" : nil
         case .changedTransport(let person, _):
             guard concernsGame(person, view), let transport = person.transport else { return nil }
@@ -58,13 +58,13 @@ enum Sentences {
         }
     }
 
-    /// Those who only watch may come and go without a word.
+    /// Returns whether a person's link matters to the game. Nothing is said about watchers that come and go.
     private static func concernsGame(_ person: Person, _ view: LobbyView) -> Bool {
         guard case .hosting(let sitting) = view.place else { return true }
         return sitting.guest?.id == person.id
     }
 
-    /// Whole seconds, rounded up: nobody is told to wait for 0 s.
+    /// Returns whole seconds, rounded up, so that nobody is told to wait for 0 s.
     private static func seconds(_ duration: Duration) -> Int64 {
         let (seconds, rest) = duration.components
         return rest > 0 ? seconds + 1 : seconds
@@ -72,20 +72,20 @@ enum Sentences {
 
     // MARK: Errors
 
-    /// What went wrong and what helps, without how the program calls it.
+    /// Returns what went wrong and what helps, without the names that the program uses for it.
     static func reason(_ error: NighError) -> String {
         let (cause, advice) = (cause(error), error.advice ?? first(error).advice)
         return advice.map { "\(cause); \($0)" } ?? cause
     }
 
-    /// A transport that does not work, in few words: there are others.
+    /// Returns a few words about a transport that does not work. There are others.
     static func broken(_ scheme: String, _ error: NighError) -> String {
         "\(scheme) does not work: \(cause(error))"
     }
 
     private static func cause(_ error: NighError) -> String { first(error).cause.description }
 
-    /// The error that says something: of several ways that were tried the first one.
+    /// Returns the error that explains most: if several attempts failed, that of the first one.
     private static func first(_ error: NighError) -> NighError {
         var error = error
         while error.cause == .allFailed, let attempt = error.attempts.first { error = attempt }

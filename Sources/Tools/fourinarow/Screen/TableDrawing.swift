@@ -2,7 +2,7 @@ import FourInARow
 import NighCore
 import Terminal
 
-/// Draws the table one is at: the board, what it is waiting for, and what was said.
+/// Draws the current table: the board, what it is waiting for, and what was said.
 struct TableDrawing {
     let screen: Screen
     let sitting: Sitting
@@ -70,12 +70,12 @@ struct TableDrawing {
         }
     }
 
-    /// Whether everybody waits for this side.
+    /// Whether the game waits for the local player.
     private var isOwnTurn: Bool {
         sitting.pending == nil && sitting.ownDisc != nil && table.game?.turn == sitting.ownDisc
     }
 
-    // MARK: What it is waiting for
+    // MARK: Headline
 
     private var headline: (text: String, style: Style) {
         if let other = sitting.other, other.awaySince != nil {

@@ -1,7 +1,7 @@
 import FourInARow
 import NighCore
 
-/// Which of the tables near is chosen. It stays the same one while others come and go.
+/// Which of the tables nearby is chosen. The choice stays when other tables come and go.
 struct TableSelection {
     private var id: PeerID?
     private var index = 0
@@ -9,13 +9,13 @@ struct TableSelection {
 
     private static let doubleClick = Moment.Span.milliseconds(500)
 
-    /// The number of the chosen one; nil where there is none to choose.
+    /// Returns the index of the chosen table, or nil if there are no tables.
     func index(in tables: [TableListing]) -> Int? {
         guard !tables.isEmpty else { return nil }
         return tables.firstIndex { $0.id == id } ?? min(index, tables.count - 1)
     }
 
-    /// The chosen one.
+    /// Returns the chosen table.
     func table(in tables: [TableListing]) -> TableListing? { index(in: tables).map { tables[$0] } }
 
     mutating func choose(_ index: Int, in tables: [TableListing]) {
@@ -28,12 +28,12 @@ struct TableSelection {
         choose((index(in: tables) ?? 0) + steps, in: tables)
     }
 
-    /// Keeps to the one that is chosen when the list changes.
+    /// Keeps the choice when the list changes.
     mutating func follow(_ tables: [TableListing]) {
         if let index = index(in: tables) { choose(index, in: tables) }
     }
 
-    /// Chooses by mouse; says whether it was the second click on the same one in a short time.
+    /// Chooses a table by mouse, and returns whether this is the second click on it within a short time.
     mutating func click(_ index: Int, in tables: [TableListing], now: Moment) -> Bool {
         choose(index, in: tables)
         guard let id else { return false }

@@ -1,6 +1,6 @@
 import FourInARow
 
-/// What is said about what happens at the table one is at.
+/// The sentences about what happens at the current table.
 struct TableSentences {
     private let names: PlayerNames
     private let own: Disc?
@@ -32,7 +32,7 @@ struct TableSentences {
         }
     }
 
-    /// How the game has ended, for this side.
+    /// Returns how the game has ended, as the local player sees it.
     func text(for ending: Game.Ending) -> String {
         switch ending {
         case .line(let winner) where winner == own: "You win!"
@@ -49,7 +49,7 @@ struct TableSentences {
     }
 }
 
-/// What the two who play at a table are called, as far as this side knows.
+/// The names of the two players at a table, as far as the local player knows them.
 struct PlayerNames {
     private let red: String
     private let yellow: String?
@@ -59,9 +59,9 @@ struct PlayerNames {
         yellow = sitting.ownDisc == .yellow ? view.name : sitting.table.guest?.description
     }
 
-    /// The name of whoever plays that colour; for a free seat something to call whoever sat there.
+    /// The name of the player of this colour. For a free seat, it is a word for the guest who had it.
     subscript(disc: Disc) -> String { disc == .red ? red : yellow ?? "the guest" }
 
-    /// Whether anybody plays that colour.
+    /// Returns whether somebody plays this colour.
     func isTaken(_ disc: Disc) -> Bool { disc == .red || yellow != nil }
 }

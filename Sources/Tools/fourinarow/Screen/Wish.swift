@@ -1,19 +1,19 @@
 import FourInARow
 import NighCore
 
-/// What the person in front of the screen wants of the program.
+/// What the person at the screen wants from the program.
 enum Wish: Hashable {
-    /// Open a table of one's own.
+    /// Open a table.
     case host
     /// Go to a table.
     case join(PeerID, TableWish)
-    /// Play against the machine.
+    /// Play against the bot.
     case playBot(level: Int)
-    /// Let somebody sit down, or not.
+    /// Let a peer sit down, or not.
     case answer(PeerID, accept: Bool)
-    /// Do something at the table.
+    /// Perform an action at the table.
     case act(Action)
-    /// Back to the lobby: from the table, or from the way to one.
+    /// Return to the lobby: leave the table, or cancel the attempt to join one.
     case leave
     /// End the program.
     case quit

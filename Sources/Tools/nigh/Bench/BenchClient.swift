@@ -3,15 +3,15 @@ import Measuring
 import Nigh
 import NighCore
 
-/// The side of a measurement that asks: greets the host, orders one run after the other, and pings meanwhile.
+/// The guest's side of a measurement: greets the host, orders one run after the other, and pings meanwhile.
 ///
-/// `@unchecked Sendable`: touched on the session's loop alone, but for the calls that are marked.
+/// `@unchecked Sendable`: used on the session's loop only, except for the calls that are marked.
 final class BenchClient: @unchecked Sendable {
     static let second = Results.Kind("second", plural: "seconds")
 
-    private static let patienceWithAnswer = Moment.Span.seconds(10)
-    /// For how long nothing may move in a run.
-    private static let patienceWithRun = Moment.Span.seconds(30)
+    private static let answerTimeout = Moment.Span.seconds(10)
+    /// How long nothing may move in a run.
+    private static let stallTimeout = Moment.Span.seconds(30)
     private static let pauseBetweenPings = Moment.Span.milliseconds(100)
     private static let pauseBetweenIdlePings = Moment.Span.milliseconds(20)
     private static let mostPingsUnderWay = 32
@@ -22,17 +22,17 @@ final class BenchClient: @unchecked Sendable {
     private let results: Results
     private let end: BenchEnd
     private var current: BenchRun?
-    private var heard = BenchProgress(microseconds: 0, sent: .init(), received: .init())
+    private var peerProgress = BenchProgress(microseconds: 0, sent: .init(), received: .init())
     private var second = 0
     private var lastTick: (here: BenchProgress, there: BenchProgress)?
     private var begunAt = Moment.never
     private var movedAt = Moment.never
     private var underWay = 0
     private var timers: [LoopTimer] = []
-    /// Who waits for the host now, and is told how that came out.
+    /// The completion of the step that waits for the host now.
     private var waiting: ((Result<BenchMessage?, any Error>) -> Void)?
     private var fault: (any Error)?
-    /// The way over which the conversation goes now.
+    /// The transport that carries the conversation now.
     private var transport: String?
 
     private var loop: UVEventLoop { mine.loop }
@@ -44,7 +44,7 @@ final class BenchClient: @unchecked Sendable {
         transport = peer.transport
         end = BenchEnd(mine.session, loop: mine.loop, peer: peer.id)
         end.whenMessage = { [unowned self] message in
-            do throws(BenchBreach) { try heard(message) } catch { fail(error) }
+            do throws(BenchBreach) { try handle(message) } catch { fail(error) }
         }
         end.whenComplete = { [unowned self] received, sent in
             current?.down = BenchRun.Way(sent: sent, received: received)
@@ -54,7 +54,7 @@ final class BenchClient: @unchecked Sendable {
         end.whenFailed = { [unowned self] in fail($0) }
     }
 
-    // MARK: What the session says
+    // MARK: Events
 
     @inline(__always)
     func take(_ bytes: RawSpan, _ origin: MessageOrigin) {
@@ -74,7 +74,7 @@ final class BenchClient: @unchecked Sendable {
         }
     }
 
-    private func heard(_ message: BenchMessage) throws(BenchBreach) {
+    private func handle(_ message: BenchMessage) throws(BenchBreach) {
         switch message {
         case .welcome, .ready, .refused:
             guard let waiting else { throw BenchBreach("an answer that nobody waits for") }
@@ -82,8 +82,8 @@ final class BenchClient: @unchecked Sendable {
             waiting(.success(message))
         case .progress(let run, let progress):
             guard let order = end.order, run == order.run else { return }
-            if progress.received != heard.received { movedAt = loop.now }
-            heard = progress
+            if progress.received != peerProgress.received { movedAt = loop.now }
+            peerProgress = progress
             current?.there.append(progress)
             end.heard(progress)
         case .outcome(let run, let received):
@@ -105,9 +105,9 @@ final class BenchClient: @unchecked Sendable {
         waiting?(.failure(error))
     }
 
-    // MARK: Asking; callable from any task
+    // MARK: Requests; callable from any task
 
-    /// Waits for an answer of the host's, or for the end of what it was asked to do.
+    /// Calls `asking`, then waits for the host's answer, or for the end of the run, for which it returns nil.
     private func answer(
         within patience: Moment.Span?, asking: @escaping @Sendable () -> Void
     ) async throws -> BenchMessage? {
@@ -121,10 +121,10 @@ final class BenchClient: @unchecked Sendable {
                         let timer = loop.schedule(at: loop.now + patience) { [self] in
                             fail(NighError(.conversing, .timedOut, peer: "\(peer.name)"))
                         }
-                        let told = waiting
+                        let previous = waiting
                         waiting = { [loop] result in
                             loop.cancel(timer)
-                            told?(result)
+                            previous?(result)
                         }
                     }
                     asking()
@@ -135,10 +135,10 @@ final class BenchClient: @unchecked Sendable {
         }
     }
 
-    /// Says hello; returns what the host takes and what it runs on.
+    /// Sends the hello. Returns the host's limits and its software.
     func greet() async throws -> (BenchLimits, software: String) {
         let versions = BenchMessage.version...BenchMessage.version
-        let answer = try await answer(within: Self.patienceWithAnswer) { [self] in
+        let answer = try await answer(within: Self.answerTimeout) { [self] in
             end.say(.hello(versions: versions, software: Software.description))
         }
         switch answer {
@@ -149,17 +149,17 @@ final class BenchClient: @unchecked Sendable {
         }
     }
 
-    /// The host does not do what it was asked for.
+    /// The error that the host refused a request.
     struct Refused: Error, CustomStringConvertible {
         let words: String
 
         var description: String { "the other side refuses: \(words)" }
     }
 
-    /// Measures once.
+    /// Measures one run.
     func measure(_ order: BenchOrder) async throws -> BenchRun {
-        let answer = try await answer(within: Self.patienceWithAnswer) { [self] in
-            // What comes may overtake the answer: it has a lane of its own.
+        let answer = try await answer(within: Self.answerTimeout) { [self] in
+            // Messages may arrive before the answer, because they have a lane of their own.
             end.prepare(order, receives: order.direction.goesDown)
             end.say(.order(order))
         }
@@ -174,7 +174,7 @@ final class BenchClient: @unchecked Sendable {
         }
     }
 
-    /// The round trip while nothing else is going on.
+    /// Measures the round trip without load.
     func measureIdle() async throws -> RoundTripRecord {
         var record = RoundTripRecord()
         for _ in 0..<Self.idlePings {
@@ -188,7 +188,7 @@ final class BenchClient: @unchecked Sendable {
 
     private func begin(_ order: BenchOrder) {
         current = BenchRun(order: order)
-        heard = BenchProgress(microseconds: 0, sent: .init(), received: .init())
+        peerProgress = BenchProgress(microseconds: 0, sent: .init(), received: .init())
         (second, lastTick, underWay) = (0, nil, 0)
         (begunAt, movedAt) = (loop.now, loop.now)
         end.go(sends: order.direction.goesUp)
@@ -235,7 +235,7 @@ final class BenchClient: @unchecked Sendable {
         }
     }
 
-    /// Keeps the timers of a run, so that they end with it.
+    /// Schedules `work` and keeps the timer, which is cancelled at the end of the run.
     private func schedule(after span: Moment.Span, _ work: @escaping @Sendable () -> Void) {
         if timers.count > 8 { timers.removeFirst(timers.count - 8) }
         timers.append(loop.schedule(at: loop.now + span, work))
@@ -243,12 +243,12 @@ final class BenchClient: @unchecked Sendable {
 
     private func tick() {
         guard let order = current?.order else { return }
-        let now = (here: end.progress, there: heard)
+        let now = (here: end.progress, there: peerProgress)
         if let lastTick {
             second += 1
-            tell(order, from: lastTick, to: now)
+            report(order, from: lastTick, to: now)
             if now.here.received != lastTick.here.received { movedAt = loop.now }
-            if loop.now >= movedAt + Self.patienceWithRun {
+            if loop.now >= movedAt + Self.stallTimeout {
                 return fail(NighError(.conversing, .silent, peer: "\(peer.name)"))
             }
         }
@@ -256,7 +256,7 @@ final class BenchClient: @unchecked Sendable {
         schedule(after: .seconds(1)) { [self] in tick() }
     }
 
-    private func tell(
+    private func report(
         _ order: BenchOrder, from before: (here: BenchProgress, there: BenchProgress),
         to now: (here: BenchProgress, there: BenchProgress)
     ) {
@@ -288,7 +288,7 @@ final class BenchClient: @unchecked Sendable {
     }
 }
 
-/// Bytes a second.
+/// The rates of one end, in bytes per second.
 struct BenchPace: Hashable, Sendable {
     let sent: Double
     let received: Double
@@ -302,7 +302,7 @@ struct BenchPace: Hashable, Sendable {
 }
 
 extension BenchProgress {
-    /// How fast it went from `right` to `left`.
+    /// The rates between the report `right` and the later report `left`.
     static func - (left: BenchProgress, right: BenchProgress) -> BenchPace {
         let seconds = Double(left.microseconds) / 1e6 - Double(right.microseconds) / 1e6
         guard seconds > 0 else { return BenchPace(sent: 0, received: 0) }

@@ -1,34 +1,34 @@
 import Nigh
 import NighCore
 
-/// One end of a measurement: sends and receives a run's messages, and tells the other end how far it has come. Both ends have one;
-/// what is to be measured, and when, is for `BenchHost` and `BenchClient` to say.
+/// One end of a measurement: sends and receives a run's messages, and reports its progress to the other end. Both ends
+/// have one; `BenchHost` and `BenchClient` decide what is measured, and when.
 ///
-/// Nobody refers to it weakly: that would make every message's look at it much dearer. `endRun` lets go of what refers
-/// to it.
+/// Nothing holds a weak reference to it: that would make the access for every message much more expensive. `endRun`
+/// releases the references to it.
 ///
-/// `@unchecked Sendable`: touched on the session's loop alone.
+/// `@unchecked Sendable`: used on the session's loop only.
 final class BenchEnd: @unchecked Sendable {
-    /// From one report of how far a run has come to the next.
+    /// The interval between two progress reports.
     static let reportInterval = Moment.Span.milliseconds(250)
 
     let peer: PeerID
     let loop: UVEventLoop
     private let session: Session
     private(set) var order: BenchOrder?
-    // Looked at for each message, and not checked for overlapping access then.
+    // Read for every message, so the runtime check for overlapping access is off.
     @exclusivity(unchecked) private var receiver: BenchReceiver?
     private var sender: BenchSender?
     private var begunAt = Moment.never
     private var timer: LoopTimer?
 
-    /// Called with every message of the main lane that can be one.
+    /// Called with every valid control message.
     var whenMessage: (BenchMessage) -> Void = { _ in }
-    /// Called when all of a run has come: what was measured here, and what the sender says.
+    /// Called when all messages of a run have arrived, with what was measured here and what the sender reports.
     var whenComplete: (_ received: BenchCount, _ sent: BenchCount) -> Void = { _, _ in }
-    /// Called with each report of this end's own.
+    /// Called with each progress report that this end sends.
     var whenReported: (BenchProgress) -> Void = { _ in }
-    /// Called when it cannot go on; nothing follows that.
+    /// Called when this end cannot continue; at most once.
     var whenFailed: (any Error) -> Void = { _ in }
 
     init(_ session: Session, loop: UVEventLoop, peer: PeerID) {
@@ -37,7 +37,7 @@ final class BenchEnd: @unchecked Sendable {
         self.peer = peer
     }
 
-    /// Takes a message of the peer's.
+    /// Handles a message from the peer.
     @inline(__always)
     func take(_ bytes: RawSpan, _ origin: MessageOrigin) {
         bytes.withUnsafeBytes { raw in
@@ -48,20 +48,20 @@ final class BenchEnd: @unchecked Sendable {
 
     private func takeOther(_ raw: UnsafeRawBufferPointer, _ origin: MessageOrigin) {
         do throws(BenchBreach) {
-            guard origin.lane == .bulk else { return try takeWord(raw, isReliable: origin.isReliable) }
+            guard origin.lane == .bulk else { return try takeControl(raw, isReliable: origin.isReliable) }
             guard let receiver else { throw BenchBreach("messages that were not asked for") }
-            took(try receiver.take(raw))
+            handle(try receiver.take(raw))
         } catch {
             fail(error)
         }
     }
 
-    private func takeWord(_ raw: UnsafeRawBufferPointer, isReliable: Bool) throws(BenchBreach) {
+    private func takeControl(_ raw: UnsafeRawBufferPointer, isReliable: Bool) throws(BenchBreach) {
         guard isReliable else { throw BenchBreach("an unreliable message") }
         whenMessage(try BenchMessage(raw))
     }
 
-    private func took(_ step: BenchReceiver.Step) {
+    private func handle(_ step: BenchReceiver.Step) {
         switch step {
         case .counted: break
         case .reportDue: report()
@@ -88,7 +88,7 @@ final class BenchEnd: @unchecked Sendable {
         }
     }
 
-    /// Gets ready for what comes in the run; `go` follows.
+    /// Prepares to receive the messages of a run; `go` begins it.
     func prepare(_ order: BenchOrder, receives: Bool) {
         endRun()
         self.order = order
@@ -107,13 +107,13 @@ final class BenchEnd: @unchecked Sendable {
         scheduleReport()
     }
 
-    /// The other end has come so far.
+    /// Passes on how far the other end has come.
     func heard(_ progress: BenchProgress) { sender?.reported(progress.received) }
 
-    /// What this end has sent between mark and end, once it has.
+    /// What this end has sent between mark and end; nil before the end.
     var sent: BenchCount? { sender?.ended }
 
-    /// Nothing is sent or taken any more.
+    /// Ends the run: nothing is sent or accepted any more.
     func endRun() {
         if let timer { loop.cancel(timer) }
         timer = nil

@@ -4,7 +4,7 @@ import Measuring
 import Nigh
 import NighCore
 
-/// `nigh bench`: how much passes between two `nigh`, and what that does to the round trip.
+/// `nigh bench`: measures the throughput between two `nigh` programs, and the round trip under that load.
 struct BenchErrand: Errand {
     let command = "bench"
     let output: OutputOptions
@@ -101,7 +101,7 @@ struct BenchErrand: Errand {
             guard let client = await mine.onLoop({ _ in client.value }) else { throw CancellationError() }
             (findings.limits, findings.software) = try await interruption.cancels { try await client.greet() }
             findings.idle = try await interruption.cancels { try await client.measureIdle() }
-            tellBeginning(findings, results)
+            reportStart(findings, results)
             for order in plan.orders {
                 let run = try await interruption.cancels { try await client.measure(order) }
                 findings.runs.append(run)
@@ -109,7 +109,7 @@ struct BenchErrand: Errand {
             }
         } catch {
             await mine.close()
-            // What was measured before is worth telling all the same.
+            // The runs before the interruption are reported.
             guard interruption.isRequested, !findings.runs.isEmpty else {
                 throw interruption.isRequested ? CancellationError() : error
             }
@@ -120,7 +120,7 @@ struct BenchErrand: Errand {
         return try sumUp(findings, results)
     }
 
-    private func tellBeginning(_ findings: BenchFindings, _ results: Results) {
+    private func reportStart(_ findings: BenchFindings, _ results: Results) {
         guard let peer = findings.peer else { return }
         let idle = findings.idle.percentileInWords(0.5) ?? "-"
         results.tell(
@@ -155,7 +155,7 @@ struct BenchErrand: Errand {
     }
 }
 
-/// Where the client is once there is one. `@unchecked Sendable`: touched on the session's loop alone.
+/// Holds the client once it exists. `@unchecked Sendable`: used on the session's loop only.
 private final class LateClient: @unchecked Sendable {
     var value: BenchClient?
 }

@@ -1,6 +1,6 @@
 import NighCore
 
-/// The fields of what is said about a measurement, as the session's own frames have theirs.
+/// Writes the fields of measurement messages, in the encoding of the session's own frames.
 extension FieldWriter {
     mutating func write(_ amount: BenchAmount) {
         write(amount.messages)
@@ -13,7 +13,7 @@ extension FieldWriter {
     }
 }
 
-/// Reads fields; every read is checked.
+/// Reads the fields of measurement messages; every read is checked.
 struct BenchReader {
     private var fields: FieldReader
 
@@ -27,7 +27,7 @@ struct BenchReader {
         try read { fields throws(WireError) in Array(try fields.take(count, "a message")) }
     }
 
-    /// Text behind its length as one byte; must be UTF-8.
+    /// Text after its length in one byte; must be UTF-8.
     mutating func words() throws(BenchBreach) -> String {
         try read { fields throws(WireError) in try fields.short("what a message says") }
     }

@@ -1,15 +1,15 @@
 import Nigh
 
-/// All that one `nigh bench` has found out, for its report.
+/// Everything that one `nigh bench` measured, for its report.
 struct BenchFindings: Sendable {
-    /// The date and time, in words.
+    /// The date and time of the start, as text.
     let startedAt: String
     let security: SessionSecurity
     let own: DisplayName
     let ownID: PeerID
     var peer: Peer?
     var limits = BenchLimits.own
-    /// What the other side runs on, in its own words.
+    /// The software of the host, as the host describes it.
     var software = ""
     var idle = RoundTripRecord()
     var runs: [BenchRun] = []

@@ -1,32 +1,32 @@
 import NighCore
 
-/// What two `nigh` say to each other about a measurement: messages of the main lane, a byte that says which and then fields in
-/// network order. `docs/nigh/measuring.md` is their description.
+/// The control messages of a measurement: messages of the main lane, each a byte for the kind and then fields in
+/// network order. `docs/nigh/measuring.md` describes them.
 ///
-/// A value of this type cannot be wrong in itself; whether it is allowed at the moment is for whoever gets it to say.
+/// A value of this type is always well-formed. Its receiver decides whether it is allowed at the moment.
 enum BenchMessage: Hashable, Sendable {
-    /// The first word of whoever wants to measure: which versions it speaks.
+    /// The guest's first message: the versions that it speaks.
     case hello(versions: ClosedRange<UInt8>, software: String)
-    /// The answer: which of them is spoken from here on, and what is taken.
+    /// The host's answer to a hello: the version that both use from here on, and the host's limits.
     case welcome(version: UInt8, limits: BenchLimits, software: String)
-    /// What is to be measured next.
+    /// The guest orders the next measurement.
     case order(BenchOrder)
-    /// The order is taken: both begin.
+    /// The host accepts the order: both begin.
     case ready(run: UInt16)
-    /// The order, or the hello, is not taken.
+    /// The host refuses the order or the hello.
     case refused(run: UInt16, words: String)
-    /// How far the run has come where this is said.
+    /// How far the run has come at the sender of this message.
     case progress(run: UInt16, BenchProgress)
-    /// All that was sent in a run has come; so much of it was measured.
+    /// All messages of a run have arrived; this is what was measured.
     case outcome(run: UInt16, BenchCount)
 
-    /// What this version is.
+    /// The version of the protocol.
     static let version: UInt8 = 1
-    /// No message is longer.
+    /// The maximum length of a message.
     static let longest = 1_024
     private static let mark = Array("nigh".utf8)
 
-    /// As it is sent.
+    /// The encoded message.
     var bytes: [UInt8] {
         var fields = FieldWriter()
         switch self {
@@ -70,7 +70,7 @@ enum BenchMessage: Hashable, Sendable {
         return fields.bytes
     }
 
-    /// Reads one; fails for everything that is not exactly one.
+    /// Decodes a message. Throws for bytes that are not exactly one message.
     init(_ bytes: UnsafeRawBufferPointer) throws(BenchBreach) {
         guard bytes.count <= Self.longest else { throw BenchBreach("a message of \(bytes.count) bytes") }
         var fields = BenchReader(bytes)
@@ -115,20 +115,20 @@ enum BenchMessage: Hashable, Sendable {
     }
 }
 
-/// The other side did what nobody may do.
+/// A violation of the protocol by the other side.
 struct BenchBreach: Error, Hashable, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
 }
 
-/// Which way messages go, as whoever wants to measure sees it.
+/// The direction of the messages, as the guest sees it.
 enum BenchDirection: String, Hashable, Sendable, CaseIterable {
-    /// From the one who measures to the host.
+    /// From the guest to the host.
     case up
-    /// From the host.
+    /// From the host to the guest.
     case down
-    /// Both ways at once.
+    /// Both directions at once.
     case both
 
     var number: UInt8 {
@@ -148,31 +148,31 @@ enum BenchDirection: String, Hashable, Sendable, CaseIterable {
     var goesDown: Bool { self != .up }
 }
 
-/// One measurement that is asked for.
+/// One measurement that the guest orders.
 struct BenchOrder: Hashable, Sendable {
-    /// Counts the orders of a conversation from 1.
+    /// The number of the order in its conversation, from 1.
     var run: UInt16
     var direction: BenchDirection
-    /// Bytes of each message.
+    /// The size of each message in bytes.
     var size: UInt32
-    /// Milliseconds that are not measured, and those that are.
+    /// The warm-up, which is not measured, and the measured time after it, both in milliseconds.
     var warmUp: UInt32
     var measured: UInt32
 }
 
-/// What somebody lets themselves be asked for.
+/// The limits within which a host accepts orders.
 struct BenchLimits: Hashable, Sendable {
-    /// The smallest message there is room for what a message says about itself.
+    /// The minimum size of a message, which has room for the fields of a measured message.
     static let smallestMessage: UInt32 = 8
-    /// What this program takes.
+    /// The limits of this program.
     static let own = BenchLimits(largestMessage: 16 << 20, longestRun: 600_000)
 
     /// In bytes.
     var largestMessage: UInt32
-    /// In milliseconds, the warm-up included.
+    /// In milliseconds, including the warm-up.
     var longestRun: UInt32
 
-    /// What is wrong with `order`; nil where it is taken.
+    /// Returns why `order` is refused; nil if it is accepted.
     func refusal(of order: BenchOrder) -> String? {
         if order.size < Self.smallestMessage || order.size > largestMessage {
             return "messages have \(Self.smallestMessage) to \(largestMessage) bytes, not \(order.size)"
@@ -185,7 +185,7 @@ struct BenchLimits: Hashable, Sendable {
     }
 }
 
-/// Messages and their bytes.
+/// A number of messages, and their bytes.
 struct BenchAmount: Hashable, Sendable {
     var messages: UInt64 = 0
     var bytes: UInt64 = 0
@@ -195,34 +195,34 @@ struct BenchAmount: Hashable, Sendable {
     }
 }
 
-/// Messages, their bytes, and the time they took.
+/// A number of messages, their bytes, and the time that they took.
 struct BenchCount: Hashable, Sendable {
     var amount: BenchAmount
     var nanoseconds: UInt64
 
-    /// Bytes a second; 0 where no time has passed.
+    /// Bytes per second; 0 if no time has passed.
     var rate: Double { nanoseconds > 0 ? Double(amount.bytes) * 1e9 / Double(nanoseconds) : 0 }
-    /// Messages a second.
+    /// Messages per second; 0 if no time has passed.
     var frequency: Double { nanoseconds > 0 ? Double(amount.messages) * 1e9 / Double(nanoseconds) : 0 }
 }
 
 extension BenchAmount {
-    /// So many messages of one size.
+    /// Creates the amount of `messages` messages of `size` bytes.
     init(_ messages: Int, of size: Int) {
         self.init(messages: UInt64(messages), bytes: UInt64(messages) * UInt64(size))
     }
 }
 
 extension BenchCount {
-    /// So many messages of one size, in a time that is none where it is negative.
+    /// Creates the count of `messages` messages of `size` bytes. A negative time counts as zero.
     init(_ messages: Int, of size: Int, in time: Moment.Span) {
         self.init(amount: BenchAmount(messages, of: size), nanoseconds: UInt64(max(time.nanoseconds, 0)))
     }
 }
 
-/// How far a run has come at one end, from its beginning on, warm-up included.
+/// How far a run has come at one end, counted from its beginning, including the warm-up.
 struct BenchProgress: Hashable, Sendable {
-    /// Since the run began there.
+    /// The time since the run began at that end.
     var microseconds: UInt64
     var sent: BenchAmount
     var received: BenchAmount

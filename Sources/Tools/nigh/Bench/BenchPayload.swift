@@ -1,15 +1,16 @@
 import NighCore
 
-/// The messages of the bulk lane in one run: those that are measured, the mark between warm-up and measurement, and the end.
+/// The messages of the bulk lane in one run: the measured messages, the mark between warm-up and measurement, and the
+/// end.
 ///
-/// Each begins with a byte that says which, and the run's number. What is measured counts itself modulo 4, in front and in its last
-/// byte, so that nothing can be lost, doubled, swapped or cut short without being noticed; and there are only four of them, which
-/// lie ready.
+/// Each message begins with a byte for its kind, a byte for its number, and the run's number. A measured message
+/// carries its number modulo 4 in its second and in its last byte, so that a lost, doubled, swapped or truncated
+/// message is noticed. So there are only four different measured messages, which are made in advance.
 struct BenchPayload: Sendable {
-    /// How many different ones there are.
+    /// The number of different measured messages.
     static let variety = 4
 
-    /// Of every message, by its number modulo 4.
+    /// The measured messages, by their number modulo 4.
     let slices: [ByteSlice]
     let run: UInt16
 
@@ -28,7 +29,8 @@ struct BenchPayload: Sendable {
         }
     }
 
-    /// For whoever compresses on the way. Made once for some kilobytes and then repeated, since nothing may hold up the loop.
+    /// Returns bytes that are hard to compress, in case something on the path compresses. Only some kilobytes are
+    /// generated and then repeated, because nothing may hold up the loop.
     private static func noise(_ count: Int, seed: UInt64) -> [UInt8] {
         var chance = SeededGenerator(seed: seed)
         var piece: [UInt8] = []
@@ -39,7 +41,7 @@ struct BenchPayload: Sendable {
         return bytes
     }
 
-    /// What the message number 0 begins with in `run`: four bytes, the first one least significant.
+    /// The first four bytes of message number 0 in `run`, as a little-endian number.
     static func beginning(run: UInt16) -> UInt32 {
         head(dataKind, 0, run).withUnsafeBytes { UInt32(littleEndian: $0.loadUnaligned(as: UInt32.self)) }
     }
@@ -48,10 +50,10 @@ struct BenchPayload: Sendable {
         [kind, number, UInt8(run >> 8), UInt8(truncatingIfNeeded: run)]
     }
 
-    /// What stands between warm-up and measurement.
+    /// The message between warm-up and measurement.
     var mark: [UInt8] { Self.head(Self.markKind, 0, run) }
 
-    /// What follows the last message: what was sent since the mark, and in what time.
+    /// The message after the last measured one: what was sent since the mark, and in what time.
     func end(_ count: BenchCount) -> [UInt8] {
         var fields = FieldWriter()
         fields.write(raw: Self.head(Self.endKind, 0, run))
@@ -59,13 +61,13 @@ struct BenchPayload: Sendable {
         return fields.bytes
     }
 
-    /// What a message is that is none of those measured.
+    /// A message of the bulk lane that is not a measured one.
     enum Special: Hashable {
         case mark
         case end(BenchCount)
     }
 
-    /// Reads it; fails for everything else.
+    /// Decodes a mark or an end; throws for anything else.
     static func special(_ bytes: UnsafeRawBufferPointer, run: UInt16) throws(BenchBreach) -> Special {
         guard bytes.count <= 64 else { throw BenchBreach("a message that is not the one whose turn it is") }
         var fields = BenchReader(bytes)

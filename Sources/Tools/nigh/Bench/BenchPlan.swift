@@ -4,9 +4,9 @@ import Measuring
 import NighCore
 import ProgramLife
 
-/// What `nigh bench` is to measure.
+/// What `nigh bench` measures.
 struct BenchPlan: Sendable {
-    /// Which runs there are for each size.
+    /// The runs for each message size.
     enum Directions: String, Sendable, CaseIterable {
         case up
         case down
@@ -23,7 +23,7 @@ struct BenchPlan: Sendable {
         }
     }
 
-    /// Where the page goes.
+    /// The file that the report is written to.
     struct Report: Sendable {
         let path: String
         let overwrites: Bool
@@ -33,7 +33,7 @@ struct BenchPlan: Sendable {
     var sizes: [Int]
     var measured: Duration
     var warmUp: Duration
-    /// In bits a second.
+    /// In bits per second.
     var leastBitRate: Int?
     var report: Report?
 
@@ -51,7 +51,7 @@ struct BenchPlan: Sendable {
         return orders
     }
 
-    /// Which ways were too slow, in words.
+    /// Describes the directions that were slower than the threshold.
     func missed(by runs: [BenchRun]) -> [String] {
         guard let leastBitRate else { return [] }
         return runs.flatMap { run in
@@ -63,12 +63,12 @@ struct BenchPlan: Sendable {
 }
 
 extension BenchPlan.Report {
-    /// The file cannot be written.
+    /// The error that the file cannot be written.
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// Fails early where it would fail after all was measured.
+    /// Throws before the measurement if writing the file would fail after it.
     func check() throws {
         if !overwrites, access(path, F_OK) == 0 {
             throw Misuse("--report: \(path) is there already; --force writes over it")
@@ -84,7 +84,7 @@ extension BenchPlan.Report {
 
     func write(_ page: String) throws {
         let way = overwrites ? O_TRUNC : O_EXCL
-        // A pipe that nobody reads is an error, and nothing to wait for; one that is read may be slow.
+        // Opening a pipe that nobody reads must fail and not wait. Writing to a pipe that is read may wait.
         let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | way, 0o644)
         guard descriptor >= 0 else {
             throw Failure(

@@ -1,30 +1,31 @@
 import Nigh
 import NighCore
 
-/// What comes in one run at one end: checked, counted, and measured between the mark and the end.
+/// Receives the messages of one run at one end: checks and counts them, and measures between the mark and the end.
 ///
-/// `@unchecked Sendable`: touched on the session's loop alone.
+/// `@unchecked Sendable`: used on the session's loop only.
 final class BenchReceiver: @unchecked Sendable {
     let run: UInt16
     let size: Int
     private let loop: UVEventLoop
-    /// What the messages begin with whose number modulo 4 is 0; the others have it in their second byte.
+    /// The first four bytes of a message whose number modulo 4 is 0. The other messages differ in the second byte.
     private let beginning: UInt32
-    // What is touched for each message is not checked for overlapping access at run time, which would cost as much as counting.
+    // The runtime check for overlapping access is off for what every message uses: it would cost as much as the
+    // counting.
     @exclusivity(unchecked) private var messages = 0
     @exclusivity(unchecked) private var reportAt: Int
     private var mark: (messages: Int, at: Moment)?
 
-    /// The first reports come quickly, so that the sender learns early how fast the way is.
+    /// The first reports are sent early, so that the sender soon knows how fast the path is.
     private static let firstReport = 64 << 10
     private static let lastEarlyReport = 16 << 20
 
-    /// What has come of itself.
+    /// The result of taking one message.
     enum Step {
         case counted
-        /// It is time to tell the sender how much has come.
+        /// It is time to report to the sender how much has arrived.
         case reportDue
-        /// All has come: what was measured here, and what the sender says it has sent meanwhile.
+        /// All messages have arrived: what was measured here, and what the sender says it has sent in that time.
         case complete(received: BenchCount, sent: BenchCount)
     }
 
@@ -36,11 +37,11 @@ final class BenchReceiver: @unchecked Sendable {
         reportAt = max(1, Self.firstReport / size)
     }
 
-    /// All that has come so far, warm-up included.
+    /// Everything that has arrived so far, including the warm-up.
     var amount: BenchAmount { BenchAmount(messages, of: size) }
 
-    /// Takes a message of the bulk lane where it is the one whose turn it is and there is nothing else to do; else false, and it
-    /// is for `take`.
+    /// Takes a message of the bulk lane if it is the expected one and nothing else has to be done. Otherwise returns
+    /// false, and the message has to be passed to `take`.
     @inline(__always)
     func takeOrdinary(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard messages &+ 1 != reportAt, isExpected(bytes) else { return false }
@@ -48,7 +49,7 @@ final class BenchReceiver: @unchecked Sendable {
         return true
     }
 
-    /// Takes a message of the bulk lane; fails where it is not the one whose turn it is.
+    /// Takes a message of the bulk lane; throws if it is neither the expected message nor a mark or an end.
     func take(_ bytes: UnsafeRawBufferPointer) throws(BenchBreach) -> Step {
         guard isExpected(bytes) else { return try takeSpecial(bytes) }
         messages &+= 1

@@ -1,5 +1,5 @@
 extension BenchReport {
-    /// How the page looks: light and dark, on a screen and on paper.
+    /// The style sheet of the page: light and dark, on a screen and on paper.
     static let style: Markup = """
         :root { --ground: #ffffff; --ink: #1b1f24; --faint: #59636e; --rule: #d8dde3; --shade: #f1f3f6;
             --a: #7fb0ee; --a-dark: #0b57b7; --b: #f2b27a; --b-dark: #b34b00; --c: #6d4bb3; --level: #1a7f52; }

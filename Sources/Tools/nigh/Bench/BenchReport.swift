@@ -2,11 +2,11 @@ import Measuring
 import Nigh
 import NighCore
 
-/// The page that `nigh bench --report` writes: one file, which fetches nothing and runs nothing.
+/// The page that `nigh bench --report` writes: one file, which loads nothing and has no script.
 struct BenchReport: Sendable {
     private let findings: BenchFindings
 
-    /// Reports come in close beside each other at first; a pace is taken over so much time at least.
+    /// The minimum time in seconds over which a rate is computed: the first reports follow each other closely.
     private static let leastTime = 0.2
     private static let mostDots = 1_000
     private static let mostBars = 32
@@ -14,7 +14,7 @@ struct BenchReport: Sendable {
 
     init(_ findings: BenchFindings) { self.findings = findings }
 
-    /// All of it.
+    /// The whole page.
     var page: String {
         let name = findings.peer?.name.description ?? "nobody"
         let markup: Markup = """
@@ -121,7 +121,7 @@ struct BenchReport: Sendable {
         max(run.here.last.map { Double($0.microseconds) / 1e6 } ?? 0, 0.1)
     }
 
-    /// Bytes a second, each at the middle of the time it was taken over.
+    /// The rates in bytes per second, each at the middle of its interval.
     private func pace(_ reports: [BenchProgress], _ amount: (BenchProgress) -> BenchAmount) -> [(
         x: Double, y: Double
     )] {
@@ -140,7 +140,7 @@ struct BenchReport: Sendable {
     private func echoes(_ run: BenchRun) -> Markup {
         let all = run.echoes.map { (x: Double($0.at.nanoseconds) / 1e9, y: Double($0.roundTrip.nanoseconds)) }
         guard !all.isEmpty else { return "" }
-        // Of many that lie side by side the longest counts.
+        // If there are too many points, show the longest round trip of each group.
         let group = (all.count + Self.mostDots - 1) / Self.mostDots
         let shown = stride(from: 0, to: all.count, by: group).compactMap { begin in
             all[begin..<min(begin + group, all.count)].max { $0.y < $1.y }

@@ -2,35 +2,35 @@ import JSONText
 import Measuring
 import NighCore
 
-/// What came of one run.
+/// The results of one run.
 struct BenchRun: Sendable {
-    /// What went one way, as both ends have counted it.
+    /// The messages in one direction, as both ends counted them.
     struct Way: Hashable, Sendable {
         let sent: BenchCount
         let received: BenchCount
     }
 
-    /// One round trip, at its time since the run began.
+    /// One round trip, with its time since the run began.
     struct Echo: Hashable, Sendable {
         let at: Moment.Span
         let roundTrip: Moment.Span
     }
 
     let order: BenchOrder
-    /// What carried it at its end.
+    /// The transport that carried the conversation at the end of the run.
     var transport: String?
     var up: Way?
     var down: Way?
-    /// Of pings while it was measured.
+    /// The round trips of pings during the measured time.
     var roundTrips = RoundTripRecord()
     var echoes: [Echo] = []
     var pingsLost = 0
     var reconnects = 0
-    /// How far both ends have come, again and again, each by its own clock.
+    /// The progress reports of this end and of the other end, each by its own clock.
     var here: [BenchProgress] = []
     var there: [BenchProgress] = []
 
-    /// Both ways, with what they are called.
+    /// The directions that were measured, with their names.
     var ways: [(name: BenchDirection, way: Way)] {
         [(BenchDirection.up, up), (.down, down)].compactMap { name, way in way.map { (name, $0) } }
     }
@@ -47,7 +47,8 @@ struct BenchRun: Sendable {
         ]
     }
 
-    /// The first cells of a way's row, here and in the report: run, size, way, sent, received twice, messages a second.
+    /// The first cells of a direction's row, on the terminal and in the report: run, size, direction, sent, received
+    /// twice, messages per second.
     func cells(_ name: BenchDirection, _ way: Way) -> [String] {
         [
             "\(order.run)", Figures.size(Int(order.size)),
@@ -57,12 +58,12 @@ struct BenchRun: Sendable {
         ]
     }
 
-    /// The cells of the round trips' median and 99th percentile.
+    /// The cells with the median and the 99th percentile of the round trips.
     func percentiles(absent: String) -> [String] {
         [0.5, 0.99].map { roundTrips.percentileInWords($0) ?? absent }
     }
 
-    /// A row for each way; round trips belong to all of the run, and stand in the first.
+    /// Adds a row for each direction. The round trips belong to the whole run and stand in the first row.
     func addRows(to table: inout TextTable) {
         for (index, (name, way)) in ways.enumerated() {
             let cells = cells(name, way) + (index > 0 ? ["", ""] : percentiles(absent: "-"))

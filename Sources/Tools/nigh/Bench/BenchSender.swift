@@ -1,12 +1,13 @@
 import Nigh
 import NighCore
 
-/// Sends one run's messages as fast as they go, on the session's loop: a warm-up, a mark, what is measured, and an end.
+/// Sends one run's messages as fast as possible, on the session's loop: a warm-up, a mark, the measured messages, and
+/// an end.
 ///
-/// It keeps no more under way than the other side takes in half a second, or 512 KiB where that is more: enough to fill every
-/// buffer there is on the way, and no more, so that a slow link is done soon after the run's time is over.
+/// It keeps at most as much under way as the other side receives in half a second, or 512 KiB if that is more. That is
+/// enough to fill every buffer on the path, and no more, so that a slow link is done soon after the run's time is over.
 ///
-/// `@unchecked Sendable`: touched on the session's loop alone.
+/// `@unchecked Sendable`: used on the session's loop only.
 final class BenchSender: @unchecked Sendable {
     private let session: Session
     private let loop: UVEventLoop
@@ -14,13 +15,14 @@ final class BenchSender: @unchecked Sendable {
     private let payload: BenchPayload
     private let size: Int
     private let isLarge: Bool
-    /// The payloads one behind the other, where they are copied.
+    /// The payloads one after the other, if the session copies them.
     private let small: ByteSlice
     private let warmUp: Moment.Span
     private let measured: Moment.Span
     private let whenFailed: @Sendable (NighError) -> Void
 
-    // What is touched for each message is not checked for overlapping access at run time, which would cost as much as sending.
+    // The runtime check for overlapping access is off for what every message uses: it would cost as much as the
+    // sending.
     @exclusivity(unchecked) private var messages = 0
     @exclusivity(unchecked) private var mayBeSent: Int
     private var mark: (messages: Int, at: Moment)?
@@ -31,14 +33,15 @@ final class BenchSender: @unchecked Sendable {
     private var waiting: CheckedContinuation<Void, Never>?
     private var isCancelled = false
 
-    /// So much is sent before others on the loop have their turn.
+    /// The number of bytes that are sent before other work on the loop has its turn.
     private static let bytesInTurn = 256 << 10
-    /// From here on messages are not copied by the session.
+    /// From this size on, the session does not copy messages.
     private static let leastLarge = 12 << 10
     private static let leastUnderWay = 512 << 10
-    /// Where the other side takes so much in half a second, the session's own bounds are the narrower ones.
+    /// If the other side receives this many bytes in half a second, this class sets no limit, because the session's own
+    /// limits are lower.
     private static let unboundedFrom = 8.0 * 1_048_576
-    /// The clock is looked at after so many messages at the latest.
+    /// The maximum number of messages between two looks at the clock.
     private static let mostMessagesInTurn = 4_096
 
     init(
@@ -58,7 +61,7 @@ final class BenchSender: @unchecked Sendable {
         mayBeSent = max(1, Self.leastUnderWay / size)
     }
 
-    /// All that was handed to the session so far, warm-up included.
+    /// Everything that was passed to the session so far, including the warm-up.
     var amount: BenchAmount { BenchAmount(messages, of: size) }
 
     func begin() {
@@ -72,14 +75,14 @@ final class BenchSender: @unchecked Sendable {
         }
     }
 
-    /// Sends nothing any more. On the loop.
+    /// Stops sending. Loop only.
     func cancel() {
         isCancelled = true
         task?.cancel()
         goOn()
     }
 
-    /// The other side has so much of it.
+    /// Takes in how much the other side has received.
     func reported(_ received: BenchAmount) {
         guard mayBeSent != .max, let begunAt else { return }
         let seconds = Double(max((loop.now - begunAt).nanoseconds, 1)) / 1e9
@@ -106,7 +109,7 @@ final class BenchSender: @unchecked Sendable {
         }
     }
 
-    /// Sends the mark and the end when it is their time; true after the end.
+    /// Sends the mark and the end when they are due. Returns true after the end.
     private func passMilestones() async throws(NighError) -> Bool {
         guard let begunAt else { return true }
         guard let mark else {
@@ -116,7 +119,7 @@ final class BenchSender: @unchecked Sendable {
             }
             return false
         }
-        // Of what takes longer than the run's time, one message is measured all the same.
+        // At least one message is measured, even if it takes longer than the run's time.
         guard messages > mark.messages, loop.now >= mark.at + measured else { return false }
         let end = BenchCount(messages - mark.messages, of: size, in: loop.now - mark.at)
         ended = end
@@ -135,7 +138,7 @@ final class BenchSender: @unchecked Sendable {
         }
     }
 
-    /// As many as there is room for, and others can wait for. Nothing is waited for here, and nothing allocated.
+    /// Sends as many messages as there is room for, up to the limit of one turn. Neither waits nor allocates.
     private func trySendInTurn() throws(NighError) {
         let (session, peer) = (session, peer)
         let slices = payload.slices
@@ -146,7 +149,7 @@ final class BenchSender: @unchecked Sendable {
                 messages &+= 1
             }
         } else {
-            // All of them side by side, so that they stay where they are meanwhile.
+            // All payloads lie in one buffer, whose address stays valid during the loop.
             try small.withUnsafeBytes { bytes throws(NighError) in
                 while messages < last {
                     let begin = (messages & (BenchPayload.variety &- 1)) &* size

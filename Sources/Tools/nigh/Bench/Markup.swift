@@ -1,10 +1,10 @@
 import ProgramLife
 
-/// Text of a page, in which what strangers have said is text and nothing else.
+/// HTML text in which everything that comes from other peers is escaped.
 struct Markup: ExpressibleByStringInterpolation, CustomStringConvertible, Sendable {
     let description: String
 
-    /// What is written in the source of this program, as it is.
+    /// Creates markup from a literal in the source, unchanged.
     init(stringLiteral value: String) { description = value }
 
     init(stringInterpolation: StringInterpolation) { description = stringInterpolation.text }
@@ -18,15 +18,15 @@ struct Markup: ExpressibleByStringInterpolation, CustomStringConvertible, Sendab
 
         mutating func appendLiteral(_ literal: String) { text += literal }
 
-        /// Markup is put in as it is.
+        /// Inserts markup unchanged.
         mutating func appendInterpolation(_ markup: Markup) { text += markup.description }
 
-        /// Pieces of it, one behind the other.
+        /// Inserts pieces of markup, one after the other.
         mutating func appendInterpolation(_ pieces: [Markup]) {
             for piece in pieces { text += piece.description }
         }
 
-        /// Everything else is escaped, so that it can stand between tags and in quoted attributes.
+        /// Inserts any other value escaped, so that it can stand between tags and in quoted attributes.
         mutating func appendInterpolation(_ value: some CustomStringConvertible) {
             for scalar in LineOutput.harmless(value.description).unicodeScalars {
                 switch scalar {

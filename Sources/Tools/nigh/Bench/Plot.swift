@@ -1,11 +1,11 @@
 import Measuring
 
-/// A drawing with two axes, as SVG: lines, dots or bars over a horizontal axis.
+/// A chart with two axes, as SVG: lines, dots or bars over a horizontal axis.
 struct Plot: Sendable {
-    /// How one series looks; the page's style gives each its colour.
+    /// One series of points; the page's style sheet gives it its colour.
     struct Series: Sendable {
         let name: String
-        /// The style's class.
+        /// The CSS class.
         let look: String
         let points: [(x: Double, y: Double)]
     }
@@ -22,7 +22,7 @@ struct Plot: Sendable {
     let yEnd: Double
     let xName: String
     let yLabel: @Sendable (Double) -> String
-    /// Whether what stands on the upright axis is counted.
+    /// Whether the vertical axis shows counts, so that its ticks are whole numbers.
     var countsUpright = false
 
     private var plotWidth: Double { width - left - right }
@@ -33,12 +33,12 @@ struct Plot: Sendable {
         top + plotHeight * (1 - min(max(value / max(yEnd, 1e-12), 0), 1))
     }
 
-    /// The look of what is drawn in dots.
+    /// The CSS class of series that are drawn as dots.
     static let dotted = "c"
 
     private static func number(_ value: Double) -> String { Figures.fixed(value, decimals: 1) }
 
-    /// Steps of 1, 2 or 5 times a power of ten, of which some five make `end`.
+    /// Tick positions up to `end`, in steps of 1, 2 or 5 times a power of ten; about five of them.
     static func ticks(to end: Double, areWhole: Bool = false) -> [Double] {
         guard end > 0, end.isFinite else { return [0] }
         var power = 1.0
@@ -49,7 +49,7 @@ struct Plot: Sendable {
         return (0...Int((end / step).rounded(.down))).map { Double($0) * step }
     }
 
-    /// Lines, with what was warm-up shaded.
+    /// Draws lines, with the warm-up shaded.
     func lines(_ series: [Series], shadedTo shade: Double) -> Markup {
         let lines = series.map { series -> Markup in
             let points = series.points.map { "\(Self.number(x($0.x))),\(Self.number(y($0.y)))" }
@@ -62,7 +62,7 @@ struct Plot: Sendable {
             legend: series.map { ($0.name, $0.look) })
     }
 
-    /// A dot for each point, and a level across.
+    /// Draws a dot for each point, and a horizontal line at `level`.
     func dots(_ series: Series, level: (name: String, at: Double)?, shadedTo shade: Double) -> Markup {
         let dots = series.points.map { point -> Markup in
             #"<circle cx="\#(Self.number(x(point.x)))" cy="\#(Self.number(y(point.y)))" r="3"/>"#
@@ -82,7 +82,7 @@ struct Plot: Sendable {
         return drawing(parts, legend: legend)
     }
 
-    /// A bar for each of these, with what it stands for below some of them.
+    /// Draws a bar for each entry, with labels below some of them.
     func bars(_ bars: [(label: String, count: Int)], look: String, name: String) -> Markup {
         let step = plotWidth / Double(max(bars.count, 1))
         let every = max(1, (bars.count + 7) / 8)
@@ -92,7 +92,7 @@ struct Plot: Sendable {
             return
                 #"<rect x="\#(Self.number(start + 1))" y="\#(Self.number(barTop))" width="\#(Self.number(max(step - 2, 1)))" height="\#(Self.number(top + plotHeight - barTop))"><title>\#(bar.label): \#(bar.count)</title></rect>"#
         }
-        // One that begins too far to the right would be cut off.
+        // A label that begins too far to the right would be cut off.
         let labels = bars.enumerated().filter {
             $0.offset.isMultiple(of: every) && Double($0.offset) * step < plotWidth - 40
         }.map {

@@ -1,8 +1,8 @@
 import Glibc
 
-/// What this program runs on, for whoever compares measurements.
+/// Describes the system that this program runs on, for comparing measurements.
 enum Software {
-    /// As in `nigh, Linux 6.1.0 x86_64`.
+    /// For example `nigh, Linux 6.1.0 x86_64`.
     static let description: String = {
         var names = utsname()
         guard uname(&names) == 0 else { return "nigh" }

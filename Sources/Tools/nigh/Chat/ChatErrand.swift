@@ -6,7 +6,7 @@ import NighCore
 import NighMemory
 import Terminal
 
-/// `nigh chat`: lines typed here are read there.
+/// `nigh chat`: sends typed lines to everyone in the chat, and shows theirs.
 struct ChatErrand: Errand {
     let command = "chat"
     let output: OutputOptions
@@ -45,7 +45,7 @@ struct ChatErrand: Errand {
             results.isInWords && isTerminal(STDIN_FILENO) && isTerminal(STDOUT_FILENO)
             && !TerminalTraits.ofThisProcess.isDumb
         let relay = EventRelay()
-        session.startReading { relay.took($0) }
+        session.startReading { relay.enqueue($0) }
         var first: Peer?
         if let peer {
             first = try await interruption.cancels { [patience] in
@@ -56,7 +56,7 @@ struct ChatErrand: Errand {
         let room = ChatRoom(
             front, over: session, on: ThreadEventLoop(), results, endsAlone: first != nil)
         relay.pass(to: room)
-        // From here on the terminal is the room's.
+        // From here on the room writes to the terminal.
         _ = await session.onLoop { $0.onWarning = { room.warn(of: $0) } }
         await room.listen()
         interruption.onRequest { room.leave() }
@@ -78,15 +78,15 @@ struct ChatErrand: Errand {
     }
 }
 
-/// Keeps what happens until there is a room to tell it to.
+/// Keeps session events until there is a room to pass them to.
 ///
-/// `@unchecked Sendable`: what changes is guarded by the lock.
+/// `@unchecked Sendable`: the lock guards all mutable state.
 private final class EventRelay: @unchecked Sendable {
     private let lock = Lock()
     private var early: [SessionEvent] = []
     private var room: ChatRoom?
 
-    func took(_ event: SessionEvent) {
+    func enqueue(_ event: SessionEvent) {
         lock.withLock {
             if let room { room.took(event) } else { early.append(event) }
         }

@@ -3,29 +3,29 @@ import NighCore
 import NighMemory
 import Terminal
 
-/// Where lines are typed, and shown.
+/// The user interface of a chat: reads typed lines and shows lines.
 protocol ChatFront: AnyObject, Sendable {
-    /// What was typed next; nil at the end.
+    /// Returns the next typed line; nil at the end of the input.
     func next() async -> String?
-    /// Shows a line, if it is here that lines are shown.
+    /// Shows a line, if this interface shows lines itself.
     func show(_ line: Line)
-    /// Gives the terminal back, if it was taken; returns what was shown on it.
+    /// Restores the terminal, if it was taken over. Returns the lines that were shown on it.
     func stop() -> [Line]
 }
 
-/// Plain lines of the standard input. What is shown is told as results are.
+/// Reads plain lines from the standard input. It shows no lines: the room reports them as results.
 ///
-/// `@unchecked Sendable`: what changes is touched on the reading thread alone.
+/// `@unchecked Sendable`: all mutable state is used on the reading thread only.
 final class PlainChatFront: ChatFront, @unchecked Sendable {
     private let thread = ThreadEventLoop()
     private var unread: [UInt8] = []
     private var hasEnded = false
 
-    /// Nobody types that much on a line; what is more begins another.
+    /// The maximum length of a line in bytes; the rest of a longer one becomes another line.
     private static let longest = 64 << 10
 
     func next() async -> String? {
-        // That may take for ever; the thread is not waited for at the end.
+        // Reading may block forever, so the thread is not joined at the end.
         await withCheckedContinuation { continuation in
             thread.execute { [self] in continuation.resume(returning: read()) }
         }
@@ -55,9 +55,10 @@ final class PlainChatFront: ChatFront, @unchecked Sendable {
     }
 }
 
-/// A terminal whose last row is the line that is being typed; above it is what was said. Nothing tears that line apart.
+/// A terminal that shows the line being typed in its last row, and the chat above it. Lines that arrive do not break up
+/// the line being typed.
 ///
-/// `@unchecked Sendable`: what changes is guarded by the lock.
+/// `@unchecked Sendable`: the lock guards all mutable state.
 final class TerminalChatFront: ChatFront, @unchecked Sendable {
     private let lock = Lock()
     private var editor = LineEditor(limit: ChatMessage.longestLine)
@@ -66,14 +67,14 @@ final class TerminalChatFront: ChatFront, @unchecked Sendable {
     private let lines: AsyncStream<String>
     private let typed: AsyncStream<String>.Continuation
 
-    /// How many lines are kept for the end.
+    /// The maximum number of lines that are kept for the end.
     private static let longestLog = 10_000
     private static let prompt = "> "
 
-    /// Takes the terminal. Fails where it cannot be drawn on.
+    /// Takes over the terminal. Throws if it cannot be drawn on.
     init() throws(TerminalFailure) {
         (lines, typed) = AsyncStream.makeStream()
-        let terminal = try TerminalSession(mouse: false) { [weak self] in self?.took($0) }
+        let terminal = try TerminalSession(mouse: false) { [weak self] in self?.handle($0) }
         lock.withLock { self.terminal = terminal }
         paint()
     }
@@ -100,7 +101,7 @@ final class TerminalChatFront: ChatFront, @unchecked Sendable {
         }
     }
 
-    private func took(_ event: TerminalEvent) {
+    private func handle(_ event: TerminalEvent) {
         switch event {
         case .gone: typed.finish()
         case .resized: paint()
@@ -126,7 +127,7 @@ final class TerminalChatFront: ChatFront, @unchecked Sendable {
         lock.withLock { Self.canvas(size, log, editor) }
     }
 
-    /// What it looks like: the end of the log, and below it the line that is being typed.
+    /// Draws the end of the log, and below it the line being typed.
     static func canvas(_ size: TerminalSize, _ log: [Line], _ editor: LineEditor) -> Canvas {
         var canvas = Canvas(size)
         let last = max(size.rows - 1, 0)

@@ -1,17 +1,17 @@
 import NighCore
 
-/// What two who chat say to each other, one message of the session each; docs/nigh/files.md has the bytes.
+/// The messages of a chat, each in one message of the session; docs/nigh/files.md describes the bytes.
 enum ChatMessage: Equatable {
-    /// A line of text, in which anything may stand.
+    /// A line of text, which may contain anything.
     case line(String)
-    /// Nothing, or what a later version says; to be left aside.
+    /// An empty message, or one of a later version; it is ignored.
     case unknown
 
-    /// How many bytes of UTF-8 a line has at most.
+    /// The maximum length of a line, in bytes of UTF-8.
     static let longestLine = 4_096
     private static let lineMark: UInt8 = 1
 
-    /// `text` as it travels: one message, or where it is too long for that several, cut between scalars.
+    /// Encodes `text` as one message, or as several if it is too long, split between Unicode scalars.
     static func lines(of text: String) -> [[UInt8]] {
         var lines: [[UInt8]] = [[lineMark]]
         for scalar in text.unicodeScalars {
@@ -22,7 +22,7 @@ enum ChatMessage: Equatable {
         return lines
     }
 
-    /// What `payload` says; nil for what nobody may say.
+    /// Decodes `payload`. Returns nil for a message that breaks the protocol.
     init?(_ payload: ByteSlice) {
         guard payload.count <= Self.longestLine + 1 else { return nil }
         let bytes = payload.bytes
@@ -35,13 +35,13 @@ enum ChatMessage: Equatable {
     }
 }
 
-/// What somebody who chats has typed.
+/// What the user of a chat has typed.
 enum ChatCommand: Equatable {
     case say(String)
     case who
     case quit
     case help
-    /// There is no such command.
+    /// An unknown command.
     case unknown(String)
 
     init(_ line: String) {
@@ -54,7 +54,7 @@ enum ChatCommand: Equatable {
         case "who": self = .who
         case "quit", "q": self = .quit
         case "help", "?": self = .help
-        // So that a line can begin with a slash.
+        // Two slashes stand for a line that begins with one.
         case let rest where rest.first == "/": self = .say(String(rest))
         default: self = .unknown(text)
         }

@@ -4,11 +4,11 @@ import NighCore
 import NighMemory
 import SessionArguments
 
-/// A conversation in lines, with everybody this side has invited or was invited by.
+/// A chat in lines with all peers that this side has invited or was invited by.
 ///
-/// It lives on a thread of its own, so that whoever reads its output slowly holds up nothing else.
+/// It runs on a thread of its own, so that a slow reader of its output holds up nothing else.
 actor ChatRoom {
-    /// What there is to sum up.
+    /// What the summary reports.
     struct Outcome: Sendable {
         var said = 0
         var heard = 0
@@ -25,7 +25,7 @@ actor ChatRoom {
     private let session: CommandSession
     private let results: Results
     private let front: any ChatFront
-    /// Whether it ends when nobody is left: somebody was invited, and has gone.
+    /// Whether the chat ends when the last member has left. True if this side invited a peer.
     private let endsAlone: Bool
 
     private var members: [PeerID: Peer] = [:]
@@ -33,7 +33,7 @@ actor ChatRoom {
     private var outcome = Outcome()
     private var hasEnded = false
     private var waiting: CheckedContinuation<Void, Never>?
-    private var hearing: Task<Void, Never>?
+    private var receiving: Task<Void, Never>?
 
     init(
         _ front: any ChatFront, over session: CommandSession, on thread: ThreadEventLoop, _ results: Results,
@@ -46,29 +46,29 @@ actor ChatRoom {
         self.endsAlone = endsAlone
     }
 
-    /// What the session tells, from its loop.
+    /// Passes on an event of the session. Called on its loop.
     nonisolated func took(_ event: SessionEvent) {
-        thread.execute { self.assumeIsolated { $0.happened(event) } }
+        thread.execute { self.assumeIsolated { $0.handle(event) } }
     }
 
-    /// Ends it, as `/quit` does. From any thread.
+    /// Ends the chat, as `/quit` does. Callable from any thread.
     nonisolated func leave() { thread.execute { self.assumeIsolated { $0.end() } } }
 
-    /// Warns of a peer, from the session's loop.
+    /// Shows a warning about a peer. Called on the session's loop.
     nonisolated func warn(of warning: PeerWarning) {
         thread.execute { self.assumeIsolated { $0.show(warning) } }
     }
 
     private func show(_ warning: PeerWarning) { show(Line("\(warning)", .doubtful)) }
 
-    /// Begins to show what is heard.
+    /// Starts to show received lines.
     func listen() {
-        hearing = Task {
-            while let message = await session.session.messages.next() { heard(message) }
+        receiving = Task {
+            while let message = await session.session.messages.next() { receive(message) }
         }
     }
 
-    /// Says what is typed until that ends, or the conversation does; then leaves, when all that was said has arrived.
+    /// Sends typed lines until the input or the chat ends. Then leaves once everything that was sent has arrived.
     func talk() async -> Outcome {
         let typing = Task {
             while !hasEnded, let line = await front.next() {
@@ -88,7 +88,7 @@ actor ChatRoom {
                 outcome.error = outcome.error ?? error
             }
         }
-        hearing?.cancel()
+        receiving?.cancel()
         return outcome
     }
 
@@ -99,15 +99,15 @@ actor ChatRoom {
         waiting = nil
     }
 
-    // MARK: What is typed
+    // MARK: Typed lines
 
-    /// False when it is time to leave.
+    /// Handles a typed line. Returns false when it is time to leave.
     private func typed(_ line: String) async -> Bool {
         switch ChatCommand(line) {
         case .quit: return false
         case .help: show(Line(ChatCommand.guide, .faint))
         case .unknown(let command): show(Line("there is no \(command); \(ChatCommand.guide)", .doubtful))
-        case .who: tellWho()
+        case .who: reportWho()
         case .say(let text): await say(text)
         }
         return true
@@ -119,26 +119,26 @@ actor ChatRoom {
             return show(Line("nobody is here to hear that", .doubtful))
         }
         let everybody = members.keys.sorted()
-        tell(
+        report(
             Self.line, id: session.session.id, session.session.configuration.name,
             [.init("text", .text(text)), .init("is_own", true)],
-            // At a terminal what was typed has left the place where it was typed.
+            // The terminal front has removed the typed line from the input row, so it is shown again.
             words: front is TerminalChatFront ? Line("you: ", .strong) + Line(text) : nil)
         outcome.said += 1
-        // Whoever has gone meanwhile is told of as an event.
+        // An event reports a peer that has left meanwhile.
         for line in ChatMessage.lines(of: text) {
             try? await session.session.send(ByteSlice(line), to: everybody)
         }
     }
 
-    // MARK: What happens
+    // MARK: Messages and events
 
-    private func heard(_ message: Message) {
+    private func receive(_ message: Message) {
         guard let member = members[message.peer] else { return }
         switch ChatMessage(message.payload) {
         case .line(let text):
             outcome.heard += 1
-            tell(
+            report(
                 Self.line, id: member.id, member.name, [.init("text", .text(text)), .init("is_own", false)],
                 words: Line("\(member.name): ", .strong) + Line(text))
         case .unknown: break
@@ -148,57 +148,57 @@ actor ChatRoom {
         }
     }
 
-    private func happened(_ event: SessionEvent) {
+    private func handle(_ event: SessionEvent) {
         switch event {
         case .invited(let invitation): session.session.accept(invitation)
         case .stateChanged(let peer, let before, let cause):
             switch peer.state {
-            case .available: if before == .unavailable { sees(peer) }
+            case .available: if before == .unavailable { peerSeen(peer) }
             case .unavailable:
                 if seen.removeValue(forKey: peer.id) != nil {
-                    tell("gone", peer, nil, "is not to be seen any more")
+                    report("gone", peer, nil, "is not to be seen any more")
                 }
             case .connected:
                 members[peer.id] = peer
                 if before == .reconnecting {
-                    tell("back", peer, nil, "is back")
+                    report("back", peer, nil, "is back")
                 } else {
-                    tell("joined", peer, nil, "is in the conversation, over \(peer.transport ?? "")")
+                    report("joined", peer, nil, "is in the conversation, over \(peer.transport ?? "")")
                 }
             case .reconnecting:
-                tell("lost", peer, cause, "has lost the link; what is said is kept for a while")
-            case .disconnected: left(peer, cause)
+                report("lost", peer, cause, "has lost the link; what is said is kept for a while")
+            case .disconnected: memberLeft(peer, cause)
             case .connecting: break
             }
         case .peerChanged(let peer):
             if members[peer.id] != nil { members[peer.id] = peer }
-            if peer.state == .available, seen[peer.id] == nil { sees(peer) }
+            if peer.state == .available, seen[peer.id] == nil { peerSeen(peer) }
         default: break
         }
     }
 
-    private func sees(_ peer: Peer) {
+    private func peerSeen(_ peer: Peer) {
         guard Purpose.chat.isTaken(by: peer) == true, !peer.routes.isEmpty,
             seen.updateValue(peer, forKey: peer.id) == nil
         else { return }
-        tell("seen", peer, nil, "is there")
+        report("seen", peer, nil, "is there")
         if let warning = PeerWarning(peer) { show(warning) }
     }
 
-    private func left(_ peer: Peer, _ cause: NighError?) {
-        // All that it said is there by now.
-        while let message = session.session.messages.poll() { heard(message) }
+    private func memberLeft(_ peer: Peer, _ cause: NighError?) {
+        // Everything that the peer sent has arrived by now.
+        while let message = session.session.messages.poll() { receive(message) }
         guard members.removeValue(forKey: peer.id) != nil else { return }
         let isOrderly = cause.map { $0.cause == .peerLeft || $0.cause == .left } ?? true
-        tell("left", peer, isOrderly ? nil : cause, "has left")
+        report("left", peer, isOrderly ? nil : cause, "has left")
         guard endsAlone, members.isEmpty else { return }
         if !isOrderly { outcome.error = outcome.error ?? cause }
         end()
     }
 
-    // MARK: What is told
+    // MARK: Reporting
 
-    private func tellWho() {
+    private func reportWho() {
         let there = members.values.sorted { $0.id < $1.id }
         let others = seen.values.filter { members[$0.id] == nil }.sorted { $0.id < $1.id }
         let people =
@@ -217,9 +217,9 @@ actor ChatRoom {
         results.tell(Self.who, [.init("people", .list(list))], words: [])
     }
 
-    private func tell(_ state: String, _ peer: Peer, _ error: NighError?, _ words: String) {
+    private func report(_ state: String, _ peer: Peer, _ error: NighError?, _ words: String) {
         let reason = error.map { ": \($0.cause)" } ?? ""
-        tell(
+        report(
             Self.person, id: peer.id, peer.name,
             [
                 .init("state", .text(state)), .init("transport", JSON(peer.transport)),
@@ -227,7 +227,7 @@ actor ChatRoom {
             ], words: Line("\(peer.name) (\(peer.id.short)) \(words)\(reason)", .faint))
     }
 
-    private func tell(
+    private func report(
         _ kind: Results.Kind, id: PeerID, _ name: DisplayName, _ members: [JSON.Member], words: Line?
     ) {
         guard !results.isInWords else {

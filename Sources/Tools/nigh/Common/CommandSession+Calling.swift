@@ -1,30 +1,30 @@
 import Nigh
 import NighCore
 
-/// Calls somebody until there is an answer: looks for them where only a name or PeerID is known, and calls again while
-/// they are not reached.
+/// Calls a peer until it answers: waits for discovery to find a peer that is given by name or PeerID, and calls again
+/// while the peer cannot be reached.
 extension CommandSession {
-    /// Who is called.
+    /// What is called: a known peer, or an address.
     enum CallTarget: Sendable {
         case peer(PeerID)
         case address(TransportAddress)
     }
 
-    /// How long a command goes on calling.
+    /// How long a command keeps calling.
     struct CallPatience: Sendable {
-        /// For finding the peer, reaching it and its answer together; nil for as long as it takes.
+        /// The time for finding the peer, reaching it and getting its answer together; nil means no limit.
         var span: Duration?
-        /// Whether an address is called again, too. Without that it is called once: nobody has to be found there, so
-        /// that nobody listens is an answer.
+        /// Whether an address is called again after a failure. Otherwise an address is called once: there is no peer to
+        /// find first, so "nobody listens there" is an answer.
         var includesAddresses = false
     }
 
-    /// One call of several may take so long where there is no bound for all of them.
+    /// The longest time for one call when there is no limit for all calls together.
     private static let longestCall = Moment.Span.seconds(30)
-    /// One call of several is given so long even where there is hardly any time left.
+    /// The shortest time for one call, even if less of the total time is left; never more than the total time.
     private static let shortestCall = Moment.Span.seconds(1)
 
-    /// Finds whom `choice` means and begins a conversation for `purpose`; see `call`.
+    /// Finds the peer that `choice` names and starts a conversation for `purpose`; see `call`.
     func connect(
         to choice: PeerChoice, for purpose: Purpose, _ patience: CallPatience,
         whenFailed: (@Sendable (NighError) -> Void)? = nil
@@ -45,11 +45,12 @@ extension CommandSession {
         }
     }
 
-    /// Finds whom `choice` means and makes `attempt`, again and again while it fails because the peer was not reached,
-    /// or wants to be called later. Fails with the last failure once the patience is over, and at once with what the
-    /// peer has answered. Cancelling the task ends it.
+    /// Finds the peer that `choice` names and makes `attempt`. Repeats the attempt while it fails because the peer was
+    /// not reached or asks to be called later. Throws the last failure once the time is over, and throws at once what
+    /// the peer answered. Cancelling the task ends the calls.
     ///
-    /// - Parameter whenFailed: receives each failure before the next attempt. Without it, the terminal shows the failure.
+    /// - Parameter whenFailed: receives each failure before the next attempt. Without it, the terminal shows the
+    ///   failure.
     func call<Outcome: Sendable>(
         _ choice: PeerChoice, for purpose: Purpose, _ patience: CallPatience,
         whenFailed: (@Sendable (NighError) -> Void)? = nil,
@@ -63,7 +64,7 @@ extension CommandSession {
             do {
                 target = try await self.target(choice, for: purpose, until: call.deadline)
             } catch let error as NighError where error.cause == .unknownPeer {
-                // It was there before.
+                // The peer was found before and has disappeared: the last failure says more.
                 guard let lastFailure else { throw error }
                 throw await onLoop { call.failure(lastFailure, at: $0.loop.now) }
             }
@@ -84,13 +85,13 @@ extension CommandSession {
                 }
                 guard let next else { throw failure }
                 lastFailure = error
-                if let whenFailed { whenFailed(error) } else { tell(error, about: choice) }
+                if let whenFailed { whenFailed(error) } else { show(error, about: choice) }
                 try await pause(call, until: next)
             }
         }
     }
 
-    private func tell(_ error: NighError, about choice: PeerChoice) {
+    private func show(_ error: NighError, about choice: PeerChoice) {
         results.live.show([Line("\(choice) is not reached: \(error.cause); trying again", .faint)])
     }
 
@@ -137,9 +138,9 @@ extension CommandSession {
     }
 }
 
-/// A call that goes on, with the pause between two attempts.
+/// A sequence of calls to one peer, with the pause between two attempts.
 ///
-/// `@unchecked Sendable`: all but `deadline`, a constant, is touched on the session's loop alone.
+/// `@unchecked Sendable`: everything except the constant `deadline` is used on the session's loop only.
 final class OngoingCall: @unchecked Sendable {
     let deadline: Moment
     private let loop: UVEventLoop
@@ -155,7 +156,7 @@ final class OngoingCall: @unchecked Sendable {
         deadline = repeated.deadline
     }
 
-    /// An attempt begins.
+    /// Notes that an attempt begins.
     func begins(_ target: CommandSession.CallTarget, _ peers: [PeerID: Peer]) {
         if case .peer(let id) = target { peer = id }
         repeated.begins(along: addresses(peers), at: loop.now)
@@ -167,7 +168,7 @@ final class OngoingCall: @unchecked Sendable {
 
     func failure(_ error: NighError, at now: Moment) -> NighError { repeated.failure(error, at: now) }
 
-    /// Waits until then, or until there is another way to the peer.
+    /// Waits until `moment`, or until discovery reports another route to the peer.
     func pause(until moment: Moment, _ whenOver: @escaping (Result<Void, any Error>) -> Void) {
         guard !isCancelled else { return whenOver(.failure(CancellationError())) }
         self.whenOver = whenOver
@@ -179,7 +180,7 @@ final class OngoingCall: @unchecked Sendable {
         timer = loop.schedule(at: moment) { [self] in endPause(.success(())) }
     }
 
-    /// Ends the pause there is, or the next.
+    /// Ends the current pause, or the next one, with `CancellationError`.
     func cancel() {
         isCancelled = true
         endPause(.failure(CancellationError()))
@@ -193,7 +194,7 @@ final class OngoingCall: @unchecked Sendable {
         whenOver(result)
     }
 
-    /// Something may be otherwise about the peer.
+    /// Checks whether a new route to the peer allows an earlier call.
     func look(at peers: [PeerID: Peer]) {
         guard let sooner = repeated.nextCall(along: addresses(peers), at: loop.now), whenOver != nil else {
             return

@@ -3,21 +3,21 @@ import NighCore
 import NighRecord
 import SessionArguments
 
-/// The session of one command, on a loop of its own: it knows who is there, finds whom the command is about, and tells what it
-/// hears where that was asked for.
+/// The session of one command, on a loop of its own: it keeps track of the peers, finds the peer that the command is
+/// about, and reports events if the user asked for that.
 ///
-/// The command gets its events and messages on the session's loop, as with any session, but no invitation for a purpose that it
-/// does not take: those are declined here. All else may be called from any thread.
+/// The command gets its events and messages on the session's loop, as with any session. Invitations for a purpose that
+/// the command does not take are declined here and do not reach it. Everything else may be called from any thread.
 ///
-/// `@unchecked Sendable`: what changes is confined to the loop.
+/// `@unchecked Sendable`: all mutable state is confined to the loop.
 final class CommandSession: @unchecked Sendable {
     let session: Session
     let loop: UVEventLoop
-    /// To be touched on the loop.
+    /// Loop only.
     let transports: [any Transport]
-    /// The same without the faults that were put in front of them.
+    /// The transports without the faults that `--inject` puts in front of them.
     private let bareTransports: [any Transport]
-    /// Whether this is who the user always is, and not somebody new.
+    /// Whether the session uses the user's own identity, and not a temporary one.
     let isOwnIdentity: Bool
 
     private let options: SessionOptions
@@ -25,24 +25,25 @@ final class CommandSession: @unchecked Sendable {
     private let takesAnything: Bool
     let results: Results
     private let recorder: LinkRecorder?
-    /// Everybody seen or connected now. Loop only.
+    /// All peers that are seen or connected now. Loop only.
     private(set) var peers: [PeerID: Peer] = [:]
-    /// Why transports do not work now, by scheme. Loop only.
+    /// The errors of the transports that do not work now, by scheme. Loop only.
     private(set) var downs: [String: NighError] = [:]
     private var onEvent: EventHandler?
-    /// Called for a peer that has the name of a known device and another key, once, before there is a conversation with it. Loop
-    /// only.
+    /// Called once for each peer that has the name of a known device and another key, before a conversation with it
+    /// begins. Loop only.
     var onWarning: (PeerWarning) -> Void
     private var warned: Set<PeerID> = []
     private var searches: [PeerSearch] = []
-    /// The calls that go on now. Loop only.
+    /// The calls in progress. Loop only.
     var calls: [ObjectIdentifier: OngoingCall] = [:]
 
-    /// Nothing happens before `start`. Fails for transports that cannot be made, and for an identity that cannot be read.
+    /// Creates the session; nothing happens before `start`. Throws for transports that cannot be made, and for an
+    /// identity that cannot be read.
     ///
     /// - Parameters:
-    ///   - purposes: what others may invite it for; the command gets those invitations, and answers them.
-    ///   - takesAnything: the command gets every invitation, also those of other programs.
+    ///   - purposes: what others may invite the session for; the command gets those invitations and answers them.
+    ///   - takesAnything: the command gets every invitation, including those of other programs.
     init(
         _ options: SessionOptions, role: SessionRole, taking purposes: [Purpose] = [],
         takesAnything: Bool = false, results: Results,
@@ -88,24 +89,25 @@ final class CommandSession: @unchecked Sendable {
         }
     }
 
-    /// Starts the session. Handlers are called on the loop.
+    /// Starts the session. The handlers are called on the loop.
     func start(onEvent: EventHandler? = nil, onMessage: MessageHandler? = nil) {
         self.onEvent = onEvent
         session.start(
-            onEvent: { [self] in took($0) },
+            onEvent: { [self] in handle($0) },
             onMessage: onMessage ?? { _, _ in })
     }
 
-    /// The same, where messages are left to the session's `messages`: whoever is slow to read them slows the senders down.
+    /// Starts the session and leaves messages to the session's `messages`: a reader that is slow slows the senders
+    /// down.
     func startReading(onEvent: EventHandler? = nil) {
         self.onEvent = onEvent
-        session.start(onEvent: { [self] in took($0) })
+        session.start(onEvent: { [self] in handle($0) })
     }
 
-    /// Says goodbye to everybody and ends; nothing is called afterwards.
+    /// Says goodbye to all peers and ends the session. No handler is called afterwards.
     func close() async {
         await session.close()
-        // What a transport says after its end, it says in the turns that follow.
+        // A transport may report more in the turns after its end.
         for error in await onLoop({ mine in
             mine.bareTransports.breaches.filter { !mine.downs.values.contains($0) }
         }) {
@@ -115,9 +117,9 @@ final class CommandSession: @unchecked Sendable {
         if let error = recorder?.finish() { results.remark("\(error)") }
     }
 
-    // MARK: What happens
+    // MARK: Events
 
-    private func took(_ event: SessionEvent) {
+    private func handle(_ event: SessionEvent) {
         warn(of: event)
         if options.isTalkative, let words = EventWords.words(for: event) { results.remark(words) }
         switch event {
@@ -126,7 +128,7 @@ final class CommandSession: @unchecked Sendable {
         case .peerChanged(let peer): if peers[peer.id] != nil { peers[peer.id] = peer }
         case .transportChanged(let scheme, .down(let error)):
             downs[scheme] = error
-            // Nobody is to think that it was the network.
+            // So that nobody takes this for a network fault.
             if case .contractBroken = error.cause, !options.isTalkative { results.remark("\(error)") }
         case .transportChanged(let scheme, .up): downs[scheme] = nil
         case .invited(let invitation):
@@ -137,11 +139,11 @@ final class CommandSession: @unchecked Sendable {
         default: break
         }
         onEvent?(event)
-        for search in searches { look(search) }
+        for search in searches { check(search) }
         for call in Array(calls.values) { call.look(at: peers) }
     }
 
-    /// Warns of a peer that is about to be talked to. Once a conversation has begun, its key counts as known.
+    /// Warns of a peer before a conversation with it begins. After that, its key counts as known.
     private func warn(of event: SessionEvent) {
         let peer: Peer
         switch event {
@@ -150,30 +152,30 @@ final class CommandSession: @unchecked Sendable {
         case .pairing(let other, _): peer = other
         default: return
         }
-        guard let warning = PeerWarning(peer), warned.count < Self.mostWarned,
+        guard let warning = PeerWarning(peer), warned.count < Self.maximumWarnings,
             warned.insert(peer.id).inserted
         else { return }
         onWarning(warning)
     }
 
-    /// After that many warnings no more are given: strangers can have any number of keys.
-    private static let mostWarned = 1_000
+    /// The maximum number of warnings: strangers can use any number of keys.
+    private static let maximumWarnings = 1_000
 
-    /// Whether somebody named the transports, and so wants to hear when one does not work.
+    /// Whether the user named the transports, and so wants to know when one does not work.
     var transportsWereAskedFor: Bool { options.transports != nil }
 
-    /// Why nothing works, where nothing does. Loop only.
+    /// The errors of all transports, if none of them works. Loop only.
     var groundlessness: TransportsUnavailable? {
         let errors = transports.compactMap { downs[$0.scheme] }
         return errors.count == transports.count ? TransportsUnavailable(errors: errors) : nil
     }
 
-    // MARK: Finding somebody
+    // MARK: Finding a peer
 
-    /// For how long a transport may be down before it is believed that it stays so.
-    private static let patienceWithGround = Moment.Span.seconds(1)
+    /// The time after which a transport that is down is expected to stay down.
+    private static let downTimeout = Moment.Span.seconds(1)
 
-    /// `@unchecked Sendable`: what changes is touched on the loop alone.
+    /// `@unchecked Sendable`: all mutable state is used on the loop only.
     private final class PeerSearch: @unchecked Sendable {
         let choice: PeerChoice
         let purpose: Purpose?
@@ -186,20 +188,21 @@ final class CommandSession: @unchecked Sendable {
         }
     }
 
-    /// Waits until somebody is seen who is meant by `choice`, and does not say that they are there for other than `purpose`. Fails
-    /// when nobody is by the deadline, when several are, or when no transport works. Cancelling the task ends it.
+    /// Waits until discovery sees the peer that `choice` names. Skips peers that advertise purposes, but not `purpose`.
+    /// Fails if there is no such peer by the deadline, if there are several, or if no transport works. Cancelling the
+    /// task ends the search.
     func find(_ choice: PeerChoice, for purpose: Purpose? = nil, until deadline: Moment) async throws -> Peer
     {
         let search = PeerSearch(choice, purpose)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 loop.execute { [self] in
-                    // It may have been cancelled before it began.
+                    // The search may have been cancelled before it began.
                     if let result = search.result { return continuation.resume(with: result) }
                     search.whenOver = { continuation.resume(with: $0) }
                     searches.append(search)
-                    look(search)
-                    loop.schedule(at: loop.now + Self.patienceWithGround) { [self] in
+                    check(search)
+                    loop.schedule(at: loop.now + Self.downTimeout) { [self] in
                         if let groundlessness { end(search, .failure(groundlessness)) }
                     }
                     guard deadline < .never else { return }
@@ -230,13 +233,13 @@ final class CommandSession: @unchecked Sendable {
         search.whenOver = nil
     }
 
-    private func look(_ search: PeerSearch) {
-        let meant = peers.values.filter {
+    private func check(_ search: PeerSearch) {
+        let matching = peers.values.filter {
             search.choice.means($0) && !$0.routes.isEmpty && search.purpose?.isTaken(by: $0) != false
         }
-        guard let first = meant.first else { return }
-        guard meant.count == 1 else {
-            let names = meant.map { "\($0.name) (\($0.id.short))" }.sorted().joined(separator: ", ")
+        guard let first = matching.first else { return }
+        guard matching.count == 1 else {
+            let names = matching.map { "\($0.name) (\($0.id.short))" }.sorted().joined(separator: ", ")
             return end(
                 search,
                 .failure(
@@ -247,7 +250,7 @@ final class CommandSession: @unchecked Sendable {
         end(search, .success(first))
     }
 
-    /// Runs `body` on the loop and returns what it comes to.
+    /// Runs `body` on the loop and returns its result.
     func onLoop<Value: Sendable>(_ body: @escaping @Sendable (CommandSession) -> Value) async -> Value {
         await withCheckedContinuation { continuation in
             loop.execute { [self] in continuation.resume(returning: body(self)) }
@@ -255,7 +258,7 @@ final class CommandSession: @unchecked Sendable {
     }
 }
 
-/// No transport that was asked for works here.
+/// The error that none of the requested transports works here.
 struct TransportsUnavailable: Error, CustomStringConvertible {
     let errors: [NighError]
 

@@ -1,18 +1,18 @@
 import Arguments
 
-/// What one command line of `nigh` asks for: made by the parser, carried out once.
+/// One command line of `nigh`: made by the parser, run once.
 protocol Errand: Sendable {
-    /// The name of the command, as in `ping`.
+    /// The name of the command, for example `ping`.
     var command: String { get }
 
-    /// How its results are told.
+    /// The form in which the command reports its results.
     var output: OutputOptions { get }
 
-    /// What its results are of, so that a list of them is there where there are none.
+    /// The kinds of items that the command reports, so that the JSON object has an empty list for a kind without items.
     var kinds: [Results.Kind] { get }
 
-    /// Does it. What is thrown is told by the caller, in words and, where that was asked for, as JSON; a `Misuse` ends the
-    /// program with the status of one.
+    /// Runs the command. The caller reports a thrown error, in words and, if the user asked for it, as JSON. A `Misuse`
+    /// ends the program with the exit status of misuse.
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus
 }
 
@@ -20,16 +20,16 @@ extension Errand {
     var kinds: [Results.Kind] { [] }
 }
 
-/// How `nigh` ends; scripts rely on it.
+/// The exit status of `nigh`; scripts rely on it.
 enum ExitStatus: Int32, Sendable {
-    /// All went well.
+    /// Everything succeeded.
     case well = 0
     /// Something failed, or nobody replied.
     case failed = 1
-    /// The call was wrong.
+    /// The command line was wrong.
     case misuse = 2
-    /// No transport that was asked for works here.
+    /// None of the transports that were asked for works here.
     case unavailable = 3
-    /// Everything was measured, and a threshold that was given is missed.
+    /// Everything was measured, and a given threshold is missed.
     case missed = 4
 }

@@ -1,8 +1,8 @@
 import Nigh
 
-/// What a session's events are in words, for whoever wants to hear everything.
+/// Describes the events of a session in words, for `--verbose`.
 enum EventWords {
-    /// Nil for what says nothing by itself.
+    /// Returns nil for an event that says nothing by itself.
     static func words(for event: SessionEvent) -> String? {
         switch event {
         case .stateChanged(let peer, let before, let cause):

@@ -1,9 +1,10 @@
 import NighCore
 import ProgramLife
 
-/// Ctrl-C and its relatives, or a reader of the results who has gone: the command is to sum up and end.
+/// A request to finish the command early: from Ctrl-C or another signal that ends programs, or because nobody reads the
+/// results any more. The command then sums up and ends.
 ///
-/// `@unchecked Sendable`: what changes is guarded by the lock.
+/// `@unchecked Sendable`: the lock guards all mutable state.
 final class Interruption: @unchecked Sendable {
     private let lock = Lock()
     private var hasCome = false
@@ -11,10 +12,11 @@ final class Interruption: @unchecked Sendable {
 
     init() { Interrupts.onFirst { [weak self] in self?.come() } }
 
-    /// Whether it has come.
+    /// Whether the request has come.
     var isRequested: Bool { lock.withLock { hasCome } }
 
-    /// Calls `handler` once, when it comes; at once where it has. On any thread.
+    /// Calls `handler` once when the request comes, or at once if it has come already. The handler may run on any
+    /// thread.
     func onRequest(_ handler: @escaping @Sendable () -> Void) {
         let isLate = lock.withLock {
             if !hasCome { handlers.append(handler) }
@@ -23,7 +25,7 @@ final class Interruption: @unchecked Sendable {
         if isLate { handler() }
     }
 
-    /// Ends the command as Ctrl-C would.
+    /// Requests the end of the command, as Ctrl-C does.
     func come() {
         let handlers = lock.withLock { () -> [@Sendable () -> Void] in
             guard !hasCome else { return [] }
@@ -34,7 +36,7 @@ final class Interruption: @unchecked Sendable {
         for handler in handlers { handler() }
     }
 
-    /// Runs `body` as a task that is cancelled when it comes.
+    /// Runs `body` as a task that is cancelled when the request comes.
     func cancels<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value
     {
         let task = Task.detached { try await body() }

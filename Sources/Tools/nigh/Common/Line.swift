@@ -1,19 +1,20 @@
 import Terminal
 
-/// A line of words for a person, of parts that may be tinted. What strangers have put into it can do no harm.
+/// A line of text for a person, made of parts that may be tinted. Text that came from other peers cannot do harm on the
+/// terminal.
 struct Line: Hashable, Sendable {
-    /// How a part looks, where there are colours.
+    /// How a part looks on a terminal with colours.
     enum Tint: Hashable, Sendable {
         case plain
         /// As it should be.
         case good
-        /// Works, but.
+        /// Works, with a reservation.
         case doubtful
         /// Does not work.
         case bad
-        /// What one reads first.
+        /// What the reader should see first.
         case strong
-        /// What one reads last.
+        /// What the reader should see last.
         case faint
 
         fileprivate var code: String? {
@@ -35,28 +36,28 @@ struct Line: Hashable, Sendable {
 
     private var parts: [Part]
 
-    /// A line of one part.
+    /// Creates a line of one part.
     init(_ words: some StringProtocol, _ tint: Tint = .plain) {
         parts = [Part(words: CellText(words), tint: tint)]
     }
 
-    /// How many columns it takes.
+    /// The number of columns that the line takes.
     var columns: Int { parts.reduce(0) { $0 + $1.words.columns } }
 
-    /// One behind the other.
+    /// Joins two lines into one.
     static func + (left: Line, right: Line) -> Line {
         var line = left
         line.parts += right.parts
         return line
     }
 
-    /// The same with blanks behind it, or before it, so that it takes `columns` where it takes less.
+    /// The line padded with blanks to `columns`, after it or before it. A longer line stays as it is.
     func padded(to columns: Int, atStart: Bool = false) -> Line {
         let blanks = Line(String(repeating: " ", count: max(columns - self.columns, 0)))
         return atStart ? blanks + self : self + blanks
     }
 
-    /// As much of it as `columns` hold.
+    /// The beginning of the line that fits into `columns`.
     func fitting(_ columns: Int) -> Line {
         var line = self
         var room = columns
@@ -67,7 +68,7 @@ struct Line: Hashable, Sendable {
         return line
     }
 
-    /// As it is written, without its end.
+    /// The line as it is written, without its line end.
     func text(colours: Bool) -> String {
         parts.map { part in
             guard colours, let code = part.tint.code else { return part.words.string }
@@ -77,7 +78,7 @@ struct Line: Hashable, Sendable {
 }
 
 extension Line: ExpressibleByStringInterpolation {
-    /// Puts lines into a line as they are, and everything else as plain words.
+    /// Inserts lines as they are, and everything else as plain text.
     struct StringInterpolation: StringInterpolationProtocol {
         fileprivate var line = Line("")
 

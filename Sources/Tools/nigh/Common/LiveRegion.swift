@@ -3,18 +3,20 @@ import NighCore
 import ProgramLife
 import Terminal
 
-/// The last lines of a terminal, which tell how things stand and change in place: on the standard error, and only where that is a
-/// terminal. Elsewhere nothing of it is seen. In their place, a question stands on the last line, wherever that is written to: what is told
-/// until it is answered gets lines of its own, and the question is asked again below.
+/// The last lines of a terminal, which show the current state and are redrawn in place.
 ///
-/// Callable from any thread. `@unchecked Sendable`: what changes is guarded by the lock.
+/// They are written to the standard error, and only if that is a terminal; otherwise nothing is shown. A question can
+/// take their place: it stands on the last line, even if the standard error is no terminal. Everything written before
+/// the answer gets lines of its own, and the question is shown again below.
+///
+/// Callable from any thread. `@unchecked Sendable`: the lock guards all mutable state.
 final class LiveRegion: @unchecked Sendable {
-    /// Whether anybody sees it, so that whoever shows something costly may leave it.
+    /// Whether anybody sees the lines. If not, callers skip what is costly to show.
     let isSeen: Bool
     private let hasColours: Bool
     private let lock = Lock()
     private var lines: [Line] = []
-    /// What stands on the last line, without an end, for somebody to answer.
+    /// The question on the last line, without a line end.
     private var question: String?
     private var hasEnded = false
 
@@ -23,7 +25,7 @@ final class LiveRegion: @unchecked Sendable {
         isSeen = isTerminal(STDERR_FILENO) && !TerminalTraits.ofThisProcess.isDumb
     }
 
-    /// Shows these lines, in place of those before; no more than the terminal has.
+    /// Shows these lines in place of the previous ones; at most one less than the terminal has rows.
     func show(_ lines: [Line]) {
         guard isSeen else { return }
         lock.withLock {
@@ -34,7 +36,7 @@ final class LiveRegion: @unchecked Sendable {
         }
     }
 
-    /// Has `body` write whole lines to the terminal, above these.
+    /// Calls `body`, which writes whole lines to the terminal, above the live lines.
     func aside(_ body: () -> Void) {
         lock.withLock {
             clear()
@@ -47,7 +49,7 @@ final class LiveRegion: @unchecked Sendable {
         }
     }
 
-    /// Asks something in place of the lines; what strangers have put into it can do no harm.
+    /// Shows a question in place of the lines. Text in it that came from other peers cannot do harm.
     func ask(_ words: String) {
         lock.withLock {
             clear()
@@ -57,7 +59,7 @@ final class LiveRegion: @unchecked Sendable {
         }
     }
 
-    /// The question stands no longer. Where it `isAnswered` by somebody at the terminal, they have ended its line.
+    /// Removes the question. If it `isAnswered` at the terminal, the answer has already ended its line.
     func endQuestion(isAnswered: Bool) {
         lock.withLock {
             guard question != nil else { return }
@@ -66,7 +68,7 @@ final class LiveRegion: @unchecked Sendable {
         }
     }
 
-    /// Takes them away for good.
+    /// Removes the lines for good.
     func end() {
         lock.withLock {
             clear()
@@ -76,7 +78,7 @@ final class LiveRegion: @unchecked Sendable {
         }
     }
 
-    /// Makes the last line one that can be written to.
+    /// Makes the last line free to write to.
     private func clear() {
         if question != nil {
             LineOutput.write("\n", to: STDERR_FILENO)

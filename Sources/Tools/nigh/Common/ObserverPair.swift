@@ -1,6 +1,6 @@
 import Nigh
 
-/// Two who see what passes on a session's links, one after the other.
+/// Passes what happens on a session's links to two observers, one after the other.
 final class ObserverPair: LinkObserver {
     private let first: any LinkObserver
     private let second: any LinkObserver

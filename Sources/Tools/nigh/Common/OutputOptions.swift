@@ -1,20 +1,20 @@
 import Arguments
 import Terminal
 
-/// How a command tells what it found: the options that every command takes.
+/// The options that every command takes for its output.
 struct OutputOptions: Sendable {
-    /// What stands on the standard output.
+    /// What is written to the standard output.
     enum Form: Sendable {
         /// Words for a person.
         case words
-        /// One object of JSON at the end.
+        /// One JSON object at the end.
         case json
-        /// An object of JSON a line, as things happen, and the summary last.
+        /// One JSON object per line as things happen, with the summary last.
         case jsonLines
     }
 
     var form = Form.words
-    /// Whether colours are left out, whatever the terminal can.
+    /// Whether colours are off, even if the terminal has them.
     var isColourless = false
 
     static let options = OptionGroup(
@@ -28,7 +28,7 @@ struct OutputOptions: Sendable {
             form: json ? .json : lines ? .jsonLines : .words, isColourless: isColourless)
     }
 
-    /// Whether there are colours in what is written to `descriptor`.
+    /// Whether text written to `descriptor` has colours.
     func showsColours(on descriptor: Int32) -> Bool {
         !isColourless && isTerminal(descriptor) && TerminalTraits.ofThisProcess.colours != .none
     }

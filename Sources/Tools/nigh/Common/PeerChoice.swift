@@ -1,15 +1,15 @@
 import Arguments
 import Nigh
 
-/// Whom a command is about, as somebody writes it: an address, a name, or a PeerID or how one begins.
+/// The peer that a command is about, as the user writes it: an address, a name, or a PeerID or its beginning.
 enum PeerChoice: Hashable, Sendable {
     case address(TransportAddress)
     case named(String)
 
-    /// How many characters of a PeerID are enough to mean it.
-    private static let fewestCharacters = 4
+    /// The number of characters of a PeerID that are enough to choose it.
+    private static let minimumLength = 4
 
-    /// Whether `peer` is meant.
+    /// Returns whether the choice names `peer`.
     func means(_ peer: Peer) -> Bool {
         switch self {
         case .address(let address): peer.routes.contains { $0.address == address }
@@ -17,9 +17,9 @@ enum PeerChoice: Hashable, Sendable {
         }
     }
 
-    /// Whether `text` means the peer of that PeerID and name.
+    /// Returns whether `text` names the peer with that PeerID and name.
     static func means(_ text: String, _ id: PeerID, _ name: DisplayName) -> Bool {
-        name.description == text || text.utf8.count >= fewestCharacters && id.description.hasPrefix(text)
+        name.description == text || text.utf8.count >= minimumLength && id.description.hasPrefix(text)
     }
 }
 
@@ -33,7 +33,7 @@ extension PeerChoice: CustomStringConvertible {
 }
 
 extension Notation where Value == PeerChoice {
-    /// Who is meant.
+    /// A peer on the command line.
     static var peer: Notation {
         Notation("PEER") { text in
             if text.contains("://") {

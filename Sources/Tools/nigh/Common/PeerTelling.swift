@@ -1,9 +1,9 @@
 import JSONText
 import Nigh
 
-/// How commands tell of peers.
+/// Formats peers for the reports of commands.
 enum PeerTelling {
-    /// A peer in all that is known of it, as members of a JSON object.
+    /// Everything known about a peer, as members of a JSON object.
     static func members(of peer: Peer) -> [JSON.Member] {
         [
             .init("id", .text(peer.id.description)), .init("short_id", .text(peer.id.short)),
@@ -25,7 +25,7 @@ enum PeerTelling {
         ]
     }
 
-    /// What is known of a peer's key, in one word.
+    /// What is known of a peer's key, as one word for JSON.
     static func word(for trust: PeerTrust) -> String {
         switch trust {
         case .paired: "paired"
@@ -35,7 +35,7 @@ enum PeerTelling {
         }
     }
 
-    /// The same for a person to see.
+    /// What is known of a peer's key, for a person.
     static func line(for trust: PeerTrust?) -> Line {
         switch trust {
         case .paired: Line("paired", .good)
@@ -46,12 +46,13 @@ enum PeerTelling {
         }
     }
 
-    /// What a peer advertises about itself, for a person to see.
+    /// What a peer advertises about itself, for a person.
     static func line(for info: DiscoveryInfo) -> Line {
         Line(info.pairs.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: " "))
     }
 
-    /// Where a peer can be reached, for a person to see: a PeerID, which stands beside it, is not written out again.
+    /// The addresses at which a peer can be reached, for a person. An address that contains the PeerID is shortened to
+    /// its scheme, because the PeerID stands next to it.
     static func ways(to peer: Peer) -> Line {
         Line(
             peer.routes.map { route in
@@ -59,7 +60,7 @@ enum PeerTelling {
             }.joined(separator: " "))
     }
 
-    /// How long something has gone on, as short as it is to be read.
+    /// An age in words, as short as possible.
     static func age(_ seconds: Int) -> String {
         switch seconds {
         case ..<120: "\(seconds) s"

@@ -1,50 +1,52 @@
 import Nigh
 
-/// What a `nigh` asks another for: its invitation says so, and who is asked can tell whether it does that.
+/// What one `nigh` wants from another. The invitation carries it, so that the invited side knows whether it does that.
 enum Purpose: String, CaseIterable, Sendable {
-    /// Measuring round trips, which any session answers.
+    /// Measuring round trips, which every session answers.
     case ping
     /// Measuring throughput.
     case bench
-    /// Handing over a file.
+    /// Sending a file.
     case send
-    /// Talking.
+    /// Chatting.
     case chat
-    /// Two people making sure that nobody is between their devices.
+    /// Pairing: two people check that nobody is between their devices.
     case pair
 
-    private static let mark = "nigh/1 "
+    private static let prefix = "nigh/1 "
 
-    /// What the invitation says.
-    var context: [UInt8] { Array("\(Self.mark)\(rawValue)".utf8) }
+    /// The context of the invitation.
+    var context: [UInt8] { Array("\(Self.prefix)\(rawValue)".utf8) }
 
-    /// What an invitation says it is for; nil where it comes from another program, or a later `nigh`.
+    /// Reads the purpose from an invitation's context. Returns nil for an invitation from another program or from a
+    /// later `nigh`.
     init?(context: [UInt8]) {
         let text = String(decoding: context, as: UTF8.self)
-        guard text.hasPrefix(Self.mark) else { return nil }
-        self.init(rawValue: String(text.dropFirst(Self.mark.count)))
+        guard text.hasPrefix(Self.prefix) else { return nil }
+        self.init(rawValue: String(text.dropFirst(Self.prefix.count)))
     }
 
     private static let infoKey = "nigh"
 
-    /// What a session that takes these advertises about itself.
+    /// The discovery info of a session that takes these purposes.
     static func info(taking purposes: [Purpose]) -> DiscoveryInfo {
         let words = purposes.map(\.rawValue).joined(separator: " ")
-        // Four words of our own are far from every bound.
+        // Four short words are far below every limit.
         return (try? DiscoveryInfo(words.isEmpty ? [:] : [infoKey: words])) ?? .none
     }
 
-    /// Whether `peer` says that it takes this; nil where it says nothing, as other programs do.
+    /// Returns whether `peer` advertises that it takes this purpose, or nil if it advertises nothing about purposes, as
+    /// other programs do.
     func isTaken(by peer: Peer) -> Bool? {
         peer.info[Self.infoKey].map { $0.split(separator: " ").contains { $0 == rawValue } }
     }
 
-    /// What those are told who ask for something else.
+    /// The words with which a session that takes `purposes` declines other invitations.
     static func refusal(taking purposes: [Purpose]) -> String {
         let commands = purposes.map(\.counterpart).joined(separator: ", ")
         return commands.isEmpty ? "this nigh takes no invitations" : "here is who waits for \(commands)"
     }
 
-    /// The command that asks for it.
+    /// The command that asks for this purpose.
     var counterpart: String { "nigh \(rawValue)" }
 }

@@ -1,6 +1,6 @@
-/// Asks a person something, and waits for the answer on the standard input. Blocks, so never on a loop.
+/// Asks a person a question and waits for the answer on the standard input. Blocks, so it must not run on a loop.
 enum Question {
-    /// Whether the answer begins with a y; no where nobody is there to answer.
+    /// Returns whether the answer is "y" or "yes"; false if there is nobody to answer.
     static func isAgreed(_ question: String, _ results: Results) -> Bool {
         results.live.ask("\(question) [y/N] ")
         let answer = readLine()

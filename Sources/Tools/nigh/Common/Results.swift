@@ -3,22 +3,22 @@ import JSONText
 import NighCore
 import ProgramLife
 
-/// What a command has to tell, in the form it was asked for: items as they come, then one summary.
+/// Reports what a command found, in the form that the user asked for: items as they come, then one summary.
 ///
-/// As words, each item's lines are printed as it comes, then those of the summary. As lines of JSON, each item is an object
-/// with its kind as `type`, and the summary one of the type `summary`. As one object of JSON, the summary's members stand in it,
-/// and before them a list of items for each kind.
+/// In words, each item's lines are printed as it comes, then the lines of the summary. As lines of JSON, each item is
+/// an object with its kind as `type`, and the summary has the type `summary`. As one JSON object, the object has a list
+/// of items for each kind, and after those the members of the summary.
 ///
-/// Callable from any thread. `@unchecked Sendable`: what changes is guarded by the lock.
+/// Callable from any thread. `@unchecked Sendable`: the lock guards all mutable state.
 final class Results: @unchecked Sendable {
-    /// The format of the JSON objects. A change that could break a reader makes it greater; new members do not.
+    /// The version of the JSON format. A change that could break a reader increases it; new members do not.
     static let format = 1
 
-    /// What kind of thing an item is.
+    /// The kind of an item.
     struct Kind: Hashable, Sendable {
-        /// The `type` of a line of JSON, as in `reply`.
+        /// The `type` in a line of JSON, for example `reply`.
         let name: String
-        /// The name of the list of them in one object, as in `replies`.
+        /// The name of the list in one JSON object, for example `replies`.
         let plural: String
 
         init(_ name: String, plural: String) {
@@ -28,7 +28,7 @@ final class Results: @unchecked Sendable {
     }
 
     let form: OutputOptions.Form
-    /// What happens meanwhile, on the standard error, where that is a terminal.
+    /// The live lines on the standard error, if that is a terminal.
     let live: LiveRegion
 
     private let command: String
@@ -37,7 +37,8 @@ final class Results: @unchecked Sendable {
     private let lock = Lock()
     private var lists: [(kind: Kind, items: [JSON])]
 
-    /// What `command` has to tell; `kinds` are all that its items can be of. `whenBroken` is called when nobody reads it any more.
+    /// Creates the reporter of `command`, whose items are of `kinds`. Calls `whenBroken` when nobody reads the results
+    /// any more.
     init(
         of command: String, _ options: OutputOptions, kinds: [Kind] = [],
         whenBroken: @escaping @Sendable () -> Void
@@ -50,10 +51,10 @@ final class Results: @unchecked Sendable {
         lists = kinds.map { ($0, []) }
     }
 
-    /// Whether words are wanted, so that whoever tells something costly may leave it.
+    /// Whether results are reported in words. If not, callers skip what only words show.
     var isInWords: Bool { form == .words }
 
-    /// Tells an item: as words `words`, else `members`.
+    /// Reports an item: `words` in words, else `members` as JSON.
     func tell(_ kind: Kind, _ members: [JSON.Member], words: [Line]) {
         switch form {
         case .words: print(words)
@@ -69,7 +70,7 @@ final class Results: @unchecked Sendable {
         }
     }
 
-    /// Tells how it all came out; the last thing that is told.
+    /// Reports the summary; nothing is reported after it.
     func sumUp(_ members: [JSON.Member], words: [Line]) {
         live.end()
         let beginning: [JSON.Member] = [
@@ -86,7 +87,7 @@ final class Results: @unchecked Sendable {
         }
     }
 
-    /// Sums up that it failed. As words that belongs to the standard error.
+    /// Reports that the command failed. The words go to the standard error.
     func fail(_ error: any Error) {
         live.end()
         LineOutput.complain("\(error)", by: "nigh")
@@ -94,7 +95,7 @@ final class Results: @unchecked Sendable {
         sumUp([.init("error", Self.json(of: error))], words: [])
     }
 
-    /// Says on the standard error what a person should know and no program waits for.
+    /// Writes a remark for a person to the standard error; programs do not depend on it.
     func remark(_ words: String) { live.aside { LineOutput.complain(words, by: "nigh") } }
 
     private func print(_ words: [Line]) {
@@ -105,7 +106,7 @@ final class Results: @unchecked Sendable {
         live.aside { lines.harmlessLines(["\(JSON.object(members))"]) }
     }
 
-    /// An error in all its parts.
+    /// An error with all its parts.
     static func json(of error: any Error) -> JSON {
         guard let error = error as? NighError else { return ["text": .text("\(error)")] }
         return [

@@ -3,34 +3,34 @@ import Nigh
 import NighMemory
 import SessionArguments
 
-/// What a command's session is made of: the options that every command with a session takes.
+/// The options of every command with a session, from which the session is made.
 struct SessionOptions: Sendable {
-    /// As `TransportRegistry.makeAll` reads it; nil for everything that reaches beyond this program.
+    /// The list of transports for `TransportRegistry.makeAll`; nil means all that reach beyond this program.
     var transports: String?
-    /// Where else transports come from.
+    /// The plugins that provide more transports.
     var plugins: PluginChoice
     var service: ServiceName
-    /// Nil for the one this user goes by.
+    /// Nil means the user's display name.
     var name: DisplayName?
-    /// Nil where nobody chose; then it is the user's own, where no other program uses that now.
+    /// Nil if the user did not choose one: then it is the user's own identity, unless another program uses it now.
     var identity: IdentityChoice?
     var security: SessionSecurity
-    /// What is done to everything that passes; nil for nothing.
+    /// The faults to inject into everything that passes; nil for none.
     var faults: FaultPlan?
-    /// Where what passes on its links is written down; nil for nowhere.
+    /// The file that records what passes on the session's links; nil for no record.
     var record: RecordChoice?
-    /// Whether it is told what the session hears.
+    /// Whether the command reports all events of the session.
     var isTalkative: Bool
 
-    /// Which key pair a session has.
+    /// The key pair that a session uses.
     enum IdentityChoice: Sendable {
         case file(IdentityFile)
         case ephemeral
-        /// Somebody new, with what this user knows of others: for commands to which nobody proves anything.
+        /// A temporary key pair with the user's own trust store: for commands that do not have to prove who they are.
         case anybody
     }
 
-    /// What sessions of `nigh` offer and look for, where nobody says otherwise.
+    /// The service that `nigh` sessions offer and look for unless the user names another.
     static let ownService: ServiceName = "nigh"
 
     static let options = OptionGroup(
@@ -64,7 +64,8 @@ struct SessionOptions: Sendable {
             faults: faults, record: record, isTalkative: isTalkative)
     }
 
-    /// The transports as they were made, and as a session is to have them: each with the faults that were asked for.
+    /// Makes the transports. Returns them as they were made, and as a session uses them: each with the faults that were
+    /// asked for.
     func makeTransports() throws(Misuse) -> (made: [any Transport], used: [any Transport]) {
         let made = try plugins.makeAll(transports)
         guard let faults else { return (made, made) }
@@ -73,7 +74,7 @@ struct SessionOptions: Sendable {
 }
 
 extension Notation where Value == FaultPlan {
-    /// What is done to a link.
+    /// The faults of a link.
     static var faults: Notation {
         Notation("FAULTS") { text in try FaultPlan(parsing: text) }
     }

@@ -1,6 +1,6 @@
-/// Rows of cells that stand below each other.
+/// Rows of cells in aligned columns.
 struct TextTable {
-    /// At which side of its column a cell stands.
+    /// The side of its column at which a cell stands.
     enum Side {
         case left
         case right
@@ -9,16 +9,16 @@ struct TextTable {
     private let sides: [Side]
     private var rows: [[Line]]
 
-    /// A table with these heads above its columns.
+    /// Creates a table with these headings above its columns.
     init(_ heads: [(String, Side)]) {
         sides = heads.map(\.1)
         rows = [heads.map { Line($0.0, .faint) }]
     }
 
-    /// Adds a row, a cell for each column.
+    /// Adds a row with one cell for each column.
     mutating func add(_ cells: [Line]) { rows.append(cells) }
 
-    /// The heads and the rows, each column as wide as its widest cell; the heads alone where there are none.
+    /// The headings and the rows, with each column as wide as its widest cell; only the headings if there are no rows.
     var lines: [Line] {
         let widths = sides.indices.map { column in rows.map { $0[column].columns }.max() ?? 0 }
         return rows.map { row in

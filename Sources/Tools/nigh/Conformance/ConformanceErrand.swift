@@ -4,16 +4,16 @@ import Nigh
 import NighTestKit
 import SessionArguments
 
-/// `nigh conformance`: holds a transport of this build to the contract of transports.
+/// `nigh conformance`: checks a transport of this build against the contract of transports.
 struct ConformanceErrand: Errand {
     let command = "conformance"
     let output: OutputOptions
     let rig: ConformanceRig
-    /// The checks to run; all when empty.
+    /// The names of the checks to run; empty means all.
     let names: [String]
-    /// Also, or only, lists the checks.
+    /// Whether the command lists the checks and runs none.
     let onlyLists: Bool
-    /// Whether sessions over the transport are checked instead of the transport.
+    /// Whether sessions over the transport are checked, instead of the transport.
     let isOfSessions: Bool
 
     static let description = Command<any Errand>(
@@ -77,7 +77,7 @@ struct ConformanceErrand: Errand {
             if interruption.isRequested { break }
             results.live.show([Line("\(number + 1) of \(checks.count): \(check.name)", .faint)])
             let outcome = await withCheckedContinuation { continuation in
-                // The suite waits inside its checks.
+                // The checks of the suite block.
                 BlockingTask.run { continuation.resume(returning: check.run(maker)) }
             }
             switch outcome.verdict {
@@ -87,7 +87,7 @@ struct ConformanceErrand: Errand {
                 counts.skipped += 1
                 reasons[reason, default: 0] += 1
             }
-            tell(outcome, results)
+            report(outcome, results)
         }
         results.sumUp(
             [
@@ -127,7 +127,7 @@ struct ConformanceErrand: Errand {
         results.sumUp([.init("count", .integer(checks.count))], words: [])
     }
 
-    private func tell(_ outcome: ConformanceReport.Outcome, _ results: Results) {
+    private func report(_ outcome: ConformanceReport.Outcome, _ results: Results) {
         let (word, detail, line): (String, String?, Line) =
             switch outcome.verdict {
             case .passed: ("passed", nil, Line("pass", .good) + "  " + Line(outcome.name))

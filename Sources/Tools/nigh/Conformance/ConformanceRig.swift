@@ -4,9 +4,9 @@ import NighCore
 import NighTestKit
 import SessionArguments
 
-/// Makes rigs for the conformance suite out of specs of transports.
+/// Makes rigs for the conformance suite from transport specs.
 struct ConformanceRig: Sendable {
-    /// What the suite has to know of a transport, and cannot find out.
+    /// What the suite has to know about a transport and cannot find out.
     struct Settings: Sendable {
         var patience: Duration
         var quietTime: Duration
@@ -49,10 +49,10 @@ struct ConformanceRig: Sendable {
             silent: $6)
     }
 
-    /// For how long a transport may take to listen.
+    /// How long a transport may take to listen.
     private static let listening = Moment.Span.seconds(20)
 
-    /// What makes a rig for each check. Fails for specs that are wrong, and where nothing listens.
+    /// Returns a function that makes a rig for each check. Throws if a spec is wrong, or if nothing listens.
     func maker() async throws -> @Sendable () throws -> TransportRig {
         let subject = "SPEC"
         var parsed: [TransportSpec] = []
@@ -101,17 +101,17 @@ struct ConformanceRig: Sendable {
         do throws(NighError) {
             return try registry.make(spec)
         } catch {
-            // It could be made when the command began.
+            // Making it succeeded when the command began.
             fatalError("\(error)")
         }
     }
 
-    /// A service that nobody else offers.
+    /// Returns the name of a service that nobody else offers.
     private static func service() -> ServiceName {
         ServiceName("check-\(String(UInt32.random(in: .min ... .max), radix: 36))") ?? "conformance"
     }
 
-    /// Where somebody has listened, and nobody does any more.
+    /// Returns an address where a transport has listened, and where nothing listens any more.
     private func abandonedAddress(_ transport: any Transport) async throws -> TransportAddress {
         let trial = try TransportTrial(of: transport)
         trial.advertise(

@@ -3,17 +3,17 @@ import JSONText
 import Nigh
 import NighCore
 
-/// `nigh discover`: who is there, live or once.
+/// `nigh discover`: shows the peers nearby, live or once.
 struct DiscoverErrand: Errand {
     let command = "discover"
     let output: OutputOptions
     var session: SessionOptions
-    /// Ends after `patience`, instead of going on.
+    /// Whether the command reports only the peers that are seen at the end, instead of every change.
     let isOnce: Bool
-    /// For how long it is looked around; nil for as long as nobody interrupts.
+    /// How long the command looks for peers. Nil means until it is interrupted or, with `isOnce`, `defaultTimeout`.
     let patience: Duration?
 
-    private static let defaultPatience = Duration.seconds(3)
+    private static let defaultTimeout = Duration.seconds(3)
 
     static let description = Command<any Errand>(
         "discover", "Shows the peers that offer a service, as they come and go",
@@ -47,7 +47,7 @@ struct DiscoverErrand: Errand {
         let mine = try CommandSession(options, role: .client, results: results)
         let watch = DiscoveryWatch(mine, results, tellsChanges: !isOnce)
         let outcome = await watch.run(
-            for: patience ?? (isOnce ? Self.defaultPatience : nil), interruption)
+            for: patience ?? (isOnce ? Self.defaultTimeout : nil), interruption)
         await mine.close()
         let peers = outcome.peers
         if !outcome.hasSeenAnybody, let fault = outcome.fault { throw fault }

@@ -2,9 +2,10 @@ import JSONText
 import NighCore
 import SessionArguments
 
-/// Looks on as peers come and go, and tells it: each change as it happens, and at a terminal all of them in a table that is kept up to date.
+/// Reports peers as they come and go: each change as it happens, and at a terminal a table of all peers that is kept up
+/// to date.
 ///
-/// `@unchecked Sendable`: what changes is confined to the session's loop.
+/// `@unchecked Sendable`: all mutable state is confined to the session's loop.
 final class DiscoveryWatch: @unchecked Sendable {
     private let mine: CommandSession
     private let results: Results
@@ -14,15 +15,15 @@ final class DiscoveryWatch: @unchecked Sendable {
     private var hasEnded = false
     private let startedAt: Moment
 
-    /// How it was when nobody looked on any more.
+    /// The state at the end of the watch.
     struct Outcome: Sendable {
-        /// Who was seen then, and for how many seconds each.
+        /// The peers that were seen at the end, and for how many seconds each.
         let peers: [(peer: Peer, age: Int)]
-        /// The same for a person.
+        /// The same peers as a table for a person.
         let table: [Line]
-        /// Whether anybody was seen at any time.
+        /// Whether any peer was seen at any time.
         let hasSeenAnybody: Bool
-        /// Why nothing works, if nothing does.
+        /// The errors of the transports, if none of them works.
         let fault: TransportsUnavailable?
     }
 
@@ -33,9 +34,9 @@ final class DiscoveryWatch: @unchecked Sendable {
         startedAt = mine.loop.now
     }
 
-    /// Starts the session and looks on for so long, or until it is interrupted.
+    /// Starts the session and watches for `patience`, or until it is interrupted.
     func run(for patience: Duration?, _ interruption: Interruption) async -> Outcome {
-        mine.start(onEvent: { [self] in took($0) })
+        mine.start(onEvent: { [self] in handle($0) })
         mine.loop.execute { [self] in refresh() }
         interruption.onRequest { [self] in mine.loop.execute { [self] in end() } }
         await withCheckedContinuation { continuation in
@@ -59,22 +60,23 @@ final class DiscoveryWatch: @unchecked Sendable {
         waiting = nil
     }
 
-    private func took(_ event: SessionEvent) {
+    private func handle(_ event: SessionEvent) {
         switch event {
         case .stateChanged(let peer, _, _), .peerChanged(let peer):
             guard !hasEnded, let change = seen.take(peer, at: mine.loop.now) else { return }
-            if tellsChanges { tell(change, peer) }
+            if tellsChanges { report(change, peer) }
             show()
         case .transportChanged(_, .down(let error)):
-            // What nobody asked for is not missed.
+            // A transport that the user did not name may fail without a remark.
             if mine.transportsWereAskedFor { results.remark("\(error)") }
         case .transportFailed(let error): results.remark("\(error)")
         default: break
         }
     }
 
-    private func tell(_ change: SeenPeers.Change, _ peer: Peer) {
-        // One object at the end has those who are there then; all who ever came and went would be without bound.
+    private func report(_ change: SeenPeers.Change, _ peer: Peer) {
+        // One JSON object lists only the peers that are seen at the end: a list of all changes would grow without
+        // bound.
         guard results.form != .json else { return }
         let after = (mine.loop.now - startedAt).milliseconds / 1_000
         let mark =
@@ -95,7 +97,7 @@ final class DiscoveryWatch: @unchecked Sendable {
             ])
     }
 
-    /// Shows the table again and again, since those who are there grow older.
+    /// Redraws the table every second, because it shows how long each peer was seen.
     private func refresh() {
         guard !hasEnded, results.live.isSeen else { return }
         show()

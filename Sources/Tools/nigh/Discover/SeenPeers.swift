@@ -1,9 +1,9 @@
 import JSONText
 import NighCore
 
-/// Who is seen, and since when. A value: whoever holds it tells it what happens.
+/// The peers that are seen now, and since when. A value: its owner passes each change to it.
 struct SeenPeers {
-    /// What a change of what is known about a peer means to whoever looks on.
+    /// The kind of change that an update of a peer brings.
     enum Change: String {
         case found
         case changed
@@ -12,13 +12,13 @@ struct SeenPeers {
 
     private var seen: [PeerID: (peer: Peer, since: Moment)] = [:]
 
-    /// Whether anybody was ever seen.
+    /// Whether any peer was ever seen.
     private(set) var hasSeenAnybody = false
 
-    /// How many there are.
+    /// The number of peers that are seen now.
     var count: Int { seen.count }
 
-    /// Takes in how a peer is now; nil where that is no news. Whoever has no route is not seen.
+    /// Applies the current state of a peer. Returns nil if nothing changed. A peer without a route is not seen.
     mutating func take(_ peer: Peer, at now: Moment) -> Change? {
         guard let known = seen[peer.id] else {
             guard !peer.routes.isEmpty else { return nil }
@@ -34,14 +34,14 @@ struct SeenPeers {
         return known.peer == peer ? nil : .changed
     }
 
-    /// All of them by name, and for how many seconds each was seen.
+    /// All peers that are seen, sorted by name, and for how many seconds each was seen.
     func all(at now: Moment) -> [(peer: Peer, age: Int)] {
         seen.values
             .sorted { ($0.peer.name.description, $0.peer.id) < ($1.peer.name.description, $1.peer.id) }
             .map { ($0.peer, Int((now - $0.since).nanoseconds / 1_000_000_000)) }
     }
 
-    /// A table of them.
+    /// The peers as a table.
     func lines(at now: Moment) -> [Line] {
         var table = TextTable([
             ("NAME", .left), ("PEER", .left), ("KEY", .left), ("SEEN", .right), ("SIGNAL", .right),

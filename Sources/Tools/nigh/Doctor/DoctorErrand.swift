@@ -4,22 +4,22 @@ import Nigh
 import NighCore
 import SessionArguments
 
-/// `nigh doctor`: goes through everything in the order that it can break, and says of each whether it is well and what to do; with
-/// `--peer` also the way to somebody.
+/// `nigh doctor`: checks everything in the order in which it can break, and reports for each check whether it passed
+/// and what to do. With `--peer`, it also checks the path to one peer.
 struct DoctorErrand: Errand {
     let command = "doctor"
     let output: OutputOptions
-    /// As `TransportRegistry.makeAll` reads it; nil for everything that reaches beyond this program.
+    /// The list of transports for `TransportRegistry.makeAll`; nil means all that reach beyond this program.
     let transports: String?
     let plugins: PluginChoice
-    /// The file that holds the identity; nil for the user's own.
+    /// The identity file; nil means the user's own.
     let identity: IdentityFile?
     let peer: PeerChoice?
     let service: ServiceName
     let security: SessionSecurity
     let patience: Duration
 
-    /// What its announcements and its calls are named.
+    /// The display name that its advertisements and its dials use.
     static let name = DisplayName(fitting: "nigh doctor")
 
     static let description = Command<any Errand>(
@@ -74,7 +74,7 @@ struct DoctorErrand: Errand {
         findings.tell(OwnFiles.trust())
         findings.tell(Machine.descriptors())
         findings.tell(Machine.loop())
-        // All at once: what one waits for, the next finds out meanwhile.
+        // Start all at once: while one transport waits for something, the others make progress.
         let examinations = try made.map {
             try TransportExamination.begin($0, isAskedFor: transports != nil)
         }

@@ -1,16 +1,16 @@
 import JSONText
 import NighCore
 
-/// One line of what `nigh doctor` says: something looked at, how it is, what to do.
+/// One line of the report of `nigh doctor`: what was checked, the verdict, and what to do.
 struct Finding: Hashable, Sendable {
-    /// What scripts know it by, the same in every version: `tcp.multicast`.
+    /// The name that scripts use, the same in every version, for example `tcp.multicast`.
     var id: String
     var subject: String
     var verdict: Diagnosis.Verdict
     var finding: String
     /// The one thing to do about it.
     var advice: String?
-    /// How long it took, where that says something.
+    /// How long the check took, if that says something.
     var duration: Duration?
 
     init(
@@ -25,12 +25,12 @@ struct Finding: Hashable, Sendable {
         self.duration = duration
     }
 
-    /// What failed, or works only in part, with an error's words.
+    /// Creates a finding about something that failed, or works only in part, in the words of `error`.
     init(_ id: String, _ subject: String, failed error: NighError, as verdict: Diagnosis.Verdict = .fail) {
         self.init(id, subject, verdict, "\(error.cause)", advice: error.advice)
     }
 
-    /// What a transport says of itself.
+    /// Creates a finding from a transport's own diagnosis.
     init(_ diagnosis: Diagnosis, of scheme: String) {
         self.init(
             "\(scheme).\(diagnosis.id)", diagnosis.subject, diagnosis.verdict, diagnosis.finding,
@@ -64,7 +64,7 @@ struct Finding: Hashable, Sendable {
     }
 }
 
-/// What was found so far, told as it is found. Used by one task.
+/// Reports each finding as it is found, and counts the verdicts. Used by one task.
 final class Findings {
     private let results: Results
     private(set) var counts: [Diagnosis.Verdict: Int] = [:]
@@ -79,7 +79,7 @@ final class Findings {
         results.tell(Self.kind, finding.members, words: finding.words)
     }
 
-    /// Shows at a terminal what is being looked at.
+    /// Shows on a terminal what is being checked.
     func lookAt(_ what: String) { results.live.show([Line("…     \(what)", .faint)]) }
 
     func count(_ verdict: Diagnosis.Verdict) -> Int { counts[verdict] ?? 0 }

@@ -1,9 +1,9 @@
 import Glibc
 import Nigh
 
-/// What can be seen of this machine's firewall, which is little without being root: looks only, changes nothing.
+/// Reads what can be seen of this machine's firewall, which is little without root. Changes nothing.
 enum Firewall {
-    /// Where it says how it stands with what comes in for TCP port `port`.
+    /// Returns what the firewall does with incoming packets for TCP port `port`.
     static func look(port: UInt16) async -> Finding {
         let rules = await Task.detached { ruleset() }.value
         return finding(rules.map(FirewallRules.init), port: port, signs: signs)
@@ -46,7 +46,7 @@ enum Firewall {
         return "let TCP port \(port) and UDP port 5353 in; with port= the port stays the same"
     }
 
-    /// What everybody can see of those that manage the rules.
+    /// The signs of ufw and firewalld that every user can see.
     private static var signs: [String] {
         var signs: [String] = []
         if text(of: "/etc/ufw/ufw.conf")?.contains("\nENABLED=yes") == true {
@@ -63,8 +63,8 @@ enum Firewall {
         return readAll(descriptor, within: 1_000)
     }
 
-    /// All rules of this machine, as the tool of nftables tells them; nil where it is not there or may not tell. Blocks for as long as
-    /// that takes, two seconds at most.
+    /// All rules of this machine, as `nft list ruleset` prints them. Returns nil if nft is missing, fails, or prints
+    /// nothing for two seconds. Blocks while nft runs.
     private static func ruleset() -> String? {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { return nil }
@@ -96,7 +96,7 @@ enum Firewall {
         return ending == 0 ? text : nil
     }
 
-    /// All that comes until the end; nil where that does not come in time, or it is far too much.
+    /// Reads everything up to the end. Returns nil if nothing comes for `milliseconds`, or if it is 4 MiB or more.
     private static func readAll(_ descriptor: Int32, within milliseconds: Int32) -> String? {
         var bytes: [UInt8] = []
         var room = [UInt8](repeating: 0, count: 16_384)

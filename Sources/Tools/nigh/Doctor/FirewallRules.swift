@@ -1,7 +1,7 @@
-/// What the text of `nft list ruleset` says about packets that come in for a port. It knows plain rules, sets and ranges of ports; what
-/// lies behind jumps to other chains it does not judge.
+/// Reads from the text of `nft list ruleset` what happens to incoming packets for a port. It understands plain rules,
+/// and sets and ranges of ports. It does not judge rules in other chains that are reached by jumps.
 struct FirewallRules {
-    /// What becomes of packets for a port.
+    /// What happens to packets for a port.
     enum Fate: Equatable {
         /// Nothing filters them.
         case unfiltered
@@ -9,13 +9,13 @@ struct FirewallRules {
         case allowed(String)
         /// This rule keeps them out.
         case kept(String)
-        /// No rule names them; what no rule lets in is dropped.
+        /// No rule names the port, and packets that no rule lets in are dropped.
         case keptUnlessAllowed
-        /// No rule names them, and what no rule keeps out comes in.
+        /// No rule names the port, and packets that no rule keeps out come in.
         case unnamed
     }
 
-    /// The rules of each chain at the hook `input`, and whether it drops the rest.
+    /// The rules of each chain at the hook `input`, and whether the chain drops all other packets.
     private var chains: [(rules: [String], drops: Bool)] = []
 
     init(_ ruleset: String) {
@@ -38,7 +38,7 @@ struct FirewallRules {
         }
     }
 
-    /// What becomes of packets of that protocol, `tcp` or `udp`, for that port.
+    /// Returns what happens to packets of `protocolName`, `tcp` or `udp`, for `port`.
     func fate(of protocolName: String, port: UInt16) -> Fate {
         guard !chains.isEmpty else { return .unfiltered }
         var allowing: String?
@@ -56,7 +56,7 @@ struct FirewallRules {
         return allowing.map(Fate.allowed) ?? .unnamed
     }
 
-    /// Whether a rule lets in; nil where it does neither that nor keep out.
+    /// Returns true if the rule lets packets in, false if it keeps them out, and nil if it does neither.
     private static func verdict(of rule: String) -> Bool? {
         let words = rule.split(separator: " ")
         if words.contains("drop") || words.contains("reject") { return false }

@@ -1,7 +1,7 @@
 import Nigh
 import NighCore
 
-/// What a probe of a link found, stage by stage.
+/// Reports what a probe of a link found, stage by stage.
 struct LinkExamination {
     private let events: AsyncStream<LinkProbe.Event>
     private let scheme: String
@@ -14,7 +14,7 @@ struct LinkExamination {
         self.address = address
     }
 
-    /// Tells each stage when it is through; returns the way, where all are.
+    /// Reports each stage once it is done. Returns the path if all stages succeeded.
     func tell(_ findings: Findings) async throws -> PeerPath? {
         findings.lookAt("peer.tls")
         var greeting: LinkProbe.Greeting?
@@ -73,7 +73,7 @@ struct LinkExamination {
             }
         switch error.cause {
         case .notPaired:
-            // It has answered as it should: to strangers it does not talk.
+            // The peer answered correctly: it does not talk to strangers.
             return Finding(
                 id, subject, .warn,
                 "talks to paired devices only, and this calls as a stranger; all up to here works",

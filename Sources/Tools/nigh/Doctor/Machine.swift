@@ -1,9 +1,9 @@
 import Glibc
 import Nigh
 
-/// What every transport stands on: the event loop, and what the system grants this user.
+/// Checks what every transport needs: the event loop, and the limits that the system sets for this user.
 enum Machine {
-    /// Whether an event loop can be made.
+    /// Checks whether an event loop can be made.
     static func loop() -> Finding {
         let (id, subject) = ("libuv", "event loop")
         do throws(NighError) {
@@ -15,10 +15,11 @@ enum Machine {
         }
     }
 
-    /// Fewer descriptors than this are soon used up: a session with mDNS takes some thirty, and one more for each peer.
+    /// A limit below this number of descriptors is too low: a session with mDNS takes about thirty, and one more for
+    /// each peer.
     static let fewDescriptors = 256
 
-    /// How many descriptors a program of this user may have.
+    /// Checks how many descriptors a program of this user may have.
     static func descriptors() -> Finding {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {

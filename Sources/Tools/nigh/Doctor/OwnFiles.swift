@@ -2,10 +2,10 @@ import Glibc
 import Nigh
 import SessionArguments
 
-/// The files that say who this user is and whom they know: whether they are there, whose they are, and whether they are whole.
-/// Reads only: nothing is made that is not there.
+/// Checks the files that hold the user's identity and the known peers: whether they exist, who owns them, and whether
+/// they are intact. Only reads: a missing file is not created.
 enum OwnFiles {
-    /// What is wrong with the identity, in the order it can be; up to the first.
+    /// Checks the identity file step by step, up to the first step that fails.
     static func identity(_ chosen: IdentityFile?) -> [Finding] {
         let subject = "identity"
         let file: IdentityFile
@@ -19,7 +19,7 @@ enum OwnFiles {
                 chosen == nil ? "one is made when a program first needs it" : "one is made there at first use"
             return [Finding("identity.file", subject, .pass, "no file \(file.path) yet; \(whatElse)")]
         }
-        // Which of the steps it is that fails, the file itself shows; why, the error says.
+        // The file itself shows which step fails; the error says why.
         let steps: [(id: String, holds: Bool, words: String)] = [
             ("identity.file", status.st_mode & S_IFMT == S_IFREG, file.path),
             ("identity.owner", status.st_uid == geteuid(), "yours"),
@@ -43,7 +43,7 @@ enum OwnFiles {
         return stat(path, &status) == 0 ? status : nil
     }
 
-    /// Whether what is known of peers can be read.
+    /// Checks whether the trust store can be read.
     static func trust() -> Finding {
         let (id, subject) = ("trust.store", "known peers")
         do throws(NighError) {
@@ -55,7 +55,7 @@ enum OwnFiles {
         }
     }
 
-    /// What a person must know about the peer at the end of `path`, if anything.
+    /// Returns what the user must know about the peer at the end of `path`, if anything.
     static func warning(about path: PeerPath) -> Finding? {
         let trust = (try? TrustStore.standard())?.trust(in: path.peer, called: path.name)
         guard let warning = PeerWarning(path.peer, name: path.name.description, trust: trust) else {

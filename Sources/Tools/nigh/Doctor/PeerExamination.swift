@@ -2,13 +2,13 @@ import JSONText
 import Nigh
 import NighCore
 
-/// The way to somebody that was found to work.
+/// A path to a peer that was found to work.
 struct PeerPath: Sendable {
     let scheme: String
     let address: TransportAddress
     let peer: PeerID
     let name: DisplayName
-    /// The shortest of the round trips.
+    /// The shortest round trip.
     let roundTrip: Duration
 
     var json: JSON {
@@ -19,28 +19,28 @@ struct PeerPath: Sendable {
     }
 }
 
-/// The way to one other device, step by step: found, its addresses, a connection, TLS, hello, version, ping.
+/// Checks the path to one other device, step by step: found, its addresses, a connection, TLS, hello, version, ping.
 struct PeerExamination: Sendable {
     let choice: PeerChoice
     let service: ServiceName
     let security: SessionSecurity
-    /// For how long it is looked for.
+    /// How long the peer is looked for.
     let patience: Duration
     /// The transports that can be tried.
     let trials: [TransportTrial]
 
-    private static let dialPatience = Duration.seconds(5)
+    private static let dialTimeout = Duration.seconds(5)
     private static let pause = Duration.milliseconds(50)
     private static let subject = "peer"
 
-    /// A place to be tried.
+    /// An address to try.
     private struct Place: Sendable {
         let trial: TransportTrial
         let address: TransportAddress
         let expected: PeerID?
     }
 
-    /// Tells how far it goes; returns the way, where it goes all of it.
+    /// Reports how far the path works. Returns it if it works to the end.
     func tell(_ findings: Findings) async throws -> PeerPath? {
         let places = try await places(findings)
         guard !places.isEmpty else { return nil }
@@ -79,7 +79,7 @@ struct PeerExamination: Sendable {
         return plan
     }
 
-    // MARK: Where it may be
+    // MARK: Finding the addresses
 
     private func places(_ findings: Findings) async throws -> [Place] {
         switch choice {
@@ -108,7 +108,7 @@ struct PeerExamination: Sendable {
     ) async -> [Place] {
         findings.lookAt("peer.resolve \(address)")
         do {
-            let all = try await trial.places(behind: address, within: Self.dialPatience)
+            let all = try await trial.places(behind: address, within: Self.dialTimeout)
             guard !all.isEmpty else {
                 throw NighError(
                     .connecting, .unreachable, advice: "it is not seen on the network any more: try again")
@@ -124,7 +124,8 @@ struct PeerExamination: Sendable {
         return []
     }
 
-    /// Who is seen under that name, or with a PeerID that begins so, over each transport; nil where that is nobody, or several.
+    /// Waits for the peer with that name, or with a PeerID that begins with `text`. Returns its sightings over each
+    /// transport; nil if there is no such peer, or several.
     private func find(_ text: String, _ findings: Findings) async throws -> [(TransportTrial, Sighting)]? {
         findings.lookAt("peer.found \(text)")
         let start = ContinuousClock.now
@@ -167,15 +168,15 @@ struct PeerExamination: Sendable {
         return nil
     }
 
-    // MARK: Whether it answers
+    // MARK: Connecting
 
-    /// Tries all at once, and has the link tried over the first that opens.
+    /// Dials all addresses at once, and probes the link over the first pipe that opens.
     private func dial(_ places: [Place], _ opened: Opened) async -> [Result<Moment.Span, NighError>] {
         let outcomes = await withTaskGroup { group in
             for (index, place) in places.enumerated() {
                 group.addTask {
                     let trial = place.trial
-                    let outcome = await trial.dial(place.address, timeout: Self.dialPatience) { pipe in
+                    let outcome = await trial.dial(place.address, timeout: Self.dialTimeout) { pipe in
                         opened.take(
                             pipe, index, over: trial.transport.scheme, expected: place.expected,
                             on: trial.loop)
@@ -188,9 +189,9 @@ struct PeerExamination: Sendable {
         return places.indices.map { outcomes[$0] ?? .failure(NighError(.connecting, .cancelled)) }
     }
 
-    /// The first pipe that opened, and what is tried over it. Pipes come on several loops.
+    /// The first pipe that opened, and the probe that runs over it. Pipes open on several loops.
     ///
-    /// `@unchecked Sendable`: what changes is guarded by the lock.
+    /// `@unchecked Sendable`: the lock guards all mutable state.
     private final class Opened: @unchecked Sendable {
         private let plan: LinkProbe.Plan
         private let lock = Lock()
@@ -227,7 +228,7 @@ struct PeerExamination: Sendable {
 }
 
 extension PeerChoice {
-    /// Whether whoever advertises this is meant.
+    /// Returns whether the choice names the peer of this advertisement.
     fileprivate func means(_ advertisement: Advertisement) -> Bool {
         guard case .named(let text) = self else { return false }
         return advertisement.name.description == text

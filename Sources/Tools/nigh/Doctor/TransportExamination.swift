@@ -1,26 +1,27 @@
 import Nigh
 import NighCore
 
-/// One transport, gone through from the ground up: what it says of itself, with a listener and an announcement really tried, and what
-/// can be seen from outside of it.
+/// Checks one transport from the ground up: its own diagnosis, while it really listens and advertises, and what can be
+/// seen from outside.
 struct TransportExamination: Sendable {
     let trial: TransportTrial
-    /// Whether the user named it. What was not named and is not in this machine is no failure.
+    /// Whether the user named the transport. If not, missing hardware is no failure.
     let isAskedFor: Bool
 
     var scheme: String { trial.transport.scheme }
 
-    /// For how long what is not known yet is waited for.
-    private static let patience = Duration.seconds(8)
+    /// How long pending lines of the diagnosis are waited for.
+    private static let pendingTimeout = Duration.seconds(8)
     private static let pause = Duration.milliseconds(50)
-    private static let reachPatience = Duration.seconds(2)
+    private static let reachTimeout = Duration.seconds(2)
 
-    /// What says how much is going on and not how it is; told where it is not as it should be.
+    /// Lines that only count activity. They are reported only if they are no pass.
     private static let unremarkable: Set = ["pipes", "devices", "peers", "services-seen"]
-    /// What a machine has or does not have.
+    /// Lines about hardware that a machine may lack.
     private static let hardware: Set = ["kernel", "adapter"]
 
-    /// Starts a transport, and has it listen and be found under a service and by a PeerID of nobody's, which last as long as this.
+    /// Starts a transport and makes it listen and advertise, under a service and a PeerID that nobody else uses and
+    /// that exist only for this examination.
     static func begin(_ transport: any Transport, isAskedFor: Bool) throws -> TransportExamination {
         let trial = try TransportTrial(of: transport)
         trial.advertise(
@@ -34,18 +35,18 @@ struct TransportExamination: Sendable {
         return ServiceName("nd-\(digits)") ?? SessionOptions.ownService
     }
 
-    /// Tells all that there is, in its order, each line as soon as it and those before it are known. Returns whether the transport
-    /// works.
+    /// Reports all lines of the diagnosis in order, each as soon as it and those before it are known. Returns whether
+    /// the transport works.
     func tell(_ findings: Findings) async throws -> Bool {
         let clock = ContinuousClock()
-        let deadline = clock.now + Self.patience
-        var told: Set<String> = []
+        let deadline = clock.now + Self.pendingTimeout
+        var reported: Set<String> = []
         while true {
             try Task.checkCancellation()
             let lines = await trial.diagnose()
             let isLate = clock.now >= deadline
             let known = isLate ? lines[...] : lines.prefix { !$0.isPending }
-            for line in known where told.insert(line.id).inserted {
+            for line in known where reported.insert(line.id).inserted {
                 try await tell(line, findings)
             }
             guard known.count < lines.count else { break }
@@ -72,14 +73,14 @@ struct TransportExamination: Sendable {
         address.value.split(separator: ":").last.flatMap { UInt16($0) }
     }
 
-    /// Calls oneself: what does not come through from here comes through from nowhere.
+    /// Dials this machine's own addresses: what cannot be reached from here cannot be reached from anywhere.
     private func reach(_ addresses: [TransportAddress], _ port: UInt16) async -> Finding {
         let (id, subject) = ("tcp.reach", "calls to oneself")
         let some = addresses.prefix(8)
         let outcomes = await withTaskGroup { group in
             for address in some {
                 group.addTask {
-                    (address, await trial.dial(address, timeout: Self.reachPatience) { $0.close(.now) })
+                    (address, await trial.dial(address, timeout: Self.reachTimeout) { $0.close(.now) })
                 }
             }
             return await group.reduce(into: [TransportAddress: Result<Moment.Span, NighError>]()) {

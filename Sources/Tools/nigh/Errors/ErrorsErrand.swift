@@ -2,12 +2,12 @@ import Arguments
 import JSONText
 import NighCore
 
-/// `nigh errors`, and `nigh help errors`: every cause of an error, and what helps.
+/// `nigh errors` and `nigh help errors`: list every cause of an error, with the advice for it.
 struct ErrorsErrand: Errand {
     let command = "errors"
     let output: OutputOptions
 
-    /// What is known about every kind of cause.
+    /// The facts about every kind of cause.
     static let causes = NighError.Cause.kinds.map(\.facts)
 
     static let description = Command<any Errand>(

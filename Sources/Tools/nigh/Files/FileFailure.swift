@@ -1,9 +1,9 @@
 import Glibc
 
-/// A file could not be read or written, in one sentence.
+/// The error that a file could not be read, written or transferred, in one sentence.
 struct FileFailure: Error, CustomStringConvertible {
     let description: String
-    /// What the other side is told.
+    /// The reason that the other side is told.
     let stop: FileStop
 
     init(_ description: String, _ reason: FileStop.Reason = .fileTrouble, other words: String? = nil) {
@@ -11,7 +11,7 @@ struct FileFailure: Error, CustomStringConvertible {
         stop = FileStop(reason, words ?? "the file cannot be read or written there")
     }
 
-    /// The operating system said so.
+    /// Creates the failure for an error number of the operating system.
     static func system(_ what: String, _ number: Int32 = errno) -> FileFailure {
         let words = String(cString: strerror(number))
         switch number {
@@ -25,7 +25,7 @@ struct FileFailure: Error, CustomStringConvertible {
     }
 }
 
-/// A descriptor of this process, closed with its last reference.
+/// A file descriptor of this process, which is closed with its last reference.
 final class OpenDescriptor: Sendable {
     let number: Int32
 
@@ -33,7 +33,8 @@ final class OpenDescriptor: Sendable {
 
     deinit { close(number) }
 
-    /// Reads at `offset` into `bytes`; how many, 0 at the end.
+    /// Reads at `offset` into `bytes`. Returns the number of bytes read, 0 at the end, or -1 with the reason in
+    /// `errno`.
     func read(into bytes: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
         while true {
             let count = pread(number, bytes.baseAddress, bytes.count, offset)
@@ -41,7 +42,8 @@ final class OpenDescriptor: Sendable {
         }
     }
 
-    /// Reads what comes next into `bytes`; how many, 0 at the end.
+    /// Reads the next bytes into `bytes`. Returns the number of bytes read, 0 at the end, or -1 with the reason in
+    /// `errno`.
     func readNext(into bytes: UnsafeMutableRawBufferPointer) -> Int {
         while true {
             let count = Glibc.read(number, bytes.baseAddress, bytes.count)
@@ -49,7 +51,8 @@ final class OpenDescriptor: Sendable {
         }
     }
 
-    /// Writes all of `bytes` where the descriptor stands; false where that fails, as `errno` says.
+    /// Writes all of `bytes` at the descriptor's current position. Returns false if that fails, with the reason in
+    /// `errno`.
     func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var rest = bytes[...]
         while !rest.isEmpty {

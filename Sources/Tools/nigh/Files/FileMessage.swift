@@ -1,38 +1,39 @@
 import NighCore
 
-/// What a sender and a receiver of a file say to each other, one message of the session each; docs/nigh/files.md has their bytes.
+/// The messages between the sender and the receiver of a file, each in one message of the session; docs/nigh/files.md
+/// describes the bytes.
 ///
-/// Bytes of a peer become one of these, which cannot be wrong by itself, or a `FileStop` that says what is wrong with them. Whether it
-/// may be said now is for `FileSending` and `FileReceiving` to judge.
+/// The bytes of a peer become a well-formed message, or a `FileStop.Breach` that says what is wrong with them.
+/// `FileSending` and `FileReceiving` decide whether the message is allowed now.
 enum FileMessage: Equatable {
-    /// The sender has this file. Its first message.
+    /// The sender offers this file. Its first message.
     case offer(FileOffer)
-    /// The receiver takes it, and has this much of it, with that hash.
+    /// The receiver takes the file. It has the first `offset` bytes, with that hash.
     case ready(offset: Int, hash: [UInt8])
-    /// The sender goes on from there: from where the receiver stands, or from the start. The first on the lane `bulk`.
+    /// The sender continues at `offset`: the receiver's offset, or 0. The first message on the lane `bulk`.
     case begin(offset: Int)
     /// The next bytes of the file. On the lane `bulk`.
     case data(ByteSlice)
-    /// That was all of it. On the lane `bulk`.
+    /// The end of the file. On the lane `bulk`.
     case end(total: Int, hash: [UInt8])
-    /// The receiver has written so much.
+    /// The receiver has written this many bytes.
     case stored(Int)
-    /// The receiver has all of it, and what it has written has this hash.
+    /// The receiver has the whole file, and what it has written has this hash.
     case done(total: Int, hash: [UInt8])
-    /// One side ends it.
+    /// One side ends the transfer.
     case stop(FileStop)
-    /// The receiver has not decided yet, but is there.
+    /// The receiver has not decided yet, but is still there.
     case waiting
 
-    /// The version of what is said here.
+    /// The version of this protocol.
     static let version: UInt8 = 1
-    /// How many bytes of a file one message has at most.
+    /// The maximum number of bytes of a file in one message.
     static let mostData = 256 << 10
-    /// How many bytes any other message has at most.
+    /// The maximum number of bytes in any other message.
     static let mostOther = 2_048
     static let hashLength = 32
 
-    /// On which lane it travels: a `stop` is not to wait behind the file.
+    /// The lane on which the message travels. A `stop` must not wait behind the file.
     var lane: Lane {
         switch self {
         case .begin, .data, .end: .bulk
@@ -41,28 +42,28 @@ enum FileMessage: Equatable {
     }
 }
 
-/// What a file is called and how large it is.
+/// The name and the size of a file.
 struct FileOffer: Equatable {
-    /// What the sender calls it, as it came: 1 to 1,024 bytes in which anything may stand.
+    /// The sender's name for the file, unchanged: 1 to 1,024 bytes that may contain anything.
     let name: String
-    /// Nil where the sender does not know it before the end.
+    /// Nil if the sender does not know the size before the end.
     let size: Int?
 
     static let longestName = 1_024
 }
 
-/// Why one side ends it.
+/// Why one side ends the transfer.
 struct FileStop: Equatable {
     enum Reason: UInt8, CaseIterable {
-        /// A person or a program has ended it; the same file may be sent again, and goes on.
+        /// A person or a program ended it. The same file may be sent again and continues.
         case cancelled = 1
         /// The receiver does not want it.
         case declined = 2
-        /// It is larger than the receiver takes.
+        /// The file is larger than the receiver accepts.
         case tooLarge = 3
-        /// There is no room for it.
+        /// The receiver has no space for the file.
         case noSpace = 4
-        /// It changed while it was sent.
+        /// The file changed while it was sent.
         case changed = 5
         /// What was written is not what was sent.
         case damaged = 6
@@ -72,12 +73,12 @@ struct FileStop: Equatable {
         case version = 8
         /// The other side broke the protocol.
         case breach = 9
-        /// What a later version may know.
+        /// A reason that only a later version knows.
         case other = 0
     }
 
     let reason: Reason
-    /// For a person: at most 255 bytes, in which anything may stand.
+    /// An explanation for a person: at most 255 bytes that may contain anything.
     let words: String
 
     init(_ reason: Reason, _ words: String) {
@@ -86,7 +87,7 @@ struct FileStop: Equatable {
     }
 }
 
-// MARK: Bytes
+// MARK: Encoding
 
 extension FileMessage {
     private enum Kind: UInt8 {
@@ -103,7 +104,8 @@ extension FileMessage {
 
     private static let unknownSize = UInt64.max
 
-    /// As it travels. A file's bytes are copied; who sends many writes `dataMark` before them instead.
+    /// The encoded message. The bytes of a file are copied. To send many without a copy, write `dataMark` in front of
+    /// them.
     var bytes: [UInt8] {
         var fields = FieldWriter()
         func write(_ kind: Kind) { fields.write(kind.rawValue) }
@@ -143,10 +145,10 @@ extension FileMessage {
         return fields.bytes
     }
 
-    /// The byte before those of a file.
+    /// The byte in front of the bytes of a file.
     static var dataMark: UInt8 { Kind.data.rawValue }
 
-    /// What `payload` says, sharing its memory. What it throws is to be answered with, and ends it.
+    /// Decodes `payload` and shares its memory. The error that it throws is sent to the peer and ends the transfer.
     init(_ payload: ByteSlice) throws(FileStop.Breach) {
         guard payload.count > 0 else { throw .init("a message is empty") }
         self = try payload.withUnsafeBytes { bytes throws(FileStop.Breach) in
@@ -243,7 +245,7 @@ extension FileOffer {
 }
 
 extension FileStop {
-    /// What a peer said that it may not say.
+    /// A violation of the protocol by the peer.
     struct Breach: Error, Equatable {
         let stop: FileStop
 

@@ -4,27 +4,27 @@ import ProgramLife
 
 /// Asks the person at the terminal, one question after the other.
 ///
-/// `@unchecked Sendable`: what changes is guarded by the lock.
+/// `@unchecked Sendable`: the lock guards all mutable state.
 final class FileQuestions: @unchecked Sendable {
     private let lock = Lock()
     private var queue = QuestionQueue()
-    /// The number of the question that stands in the terminal.
+    /// The number of the question that the terminal shows.
     private var shown: Int?
-    /// Whether nothing more will be typed, which means no.
+    /// Whether the input has ended, which answers every question with no.
     private var hasEnded = false
     private let live: LiveRegion
     private let input: TypedLines
-    /// By the numbers of the questions in the queue.
+    /// The completions of the questions in the queue, by the number of the question.
     private var answers: [Int: @Sendable (Bool) -> Void] = [:]
 
-    /// Fails where there are no descriptors left.
+    /// Throws if there are no descriptors left.
     init(_ live: LiveRegion) throws {
         self.live = live
         input = try TypedLines()
         try input.start { [weak self] line in self?.typed(line) }
     }
 
-    /// Asks, after those before; `answer` is called on any thread, with no at the end of what is typed.
+    /// Adds a question to the queue. Calls `answer` on any thread, with false at the end of the input.
     func ask(_ question: QuestionQueue.Question, answer: @escaping @Sendable (Bool) -> Void) {
         let isAsked = lock.withLock {
             guard !hasEnded else { return false }
@@ -36,32 +36,33 @@ final class FileQuestions: @unchecked Sendable {
         if !isAsked { answer(false) }
     }
 
-    /// Nobody waits for an answer any more. The next is asked by `proceed`, after what is to be told of this one.
+    /// Withdraws a question whose answer nobody needs any more. `proceed` asks the next one, so that the caller can
+    /// first report what happened to this one.
     func withdraw(_ number: Int) {
         lock.withLock {
             answers[number] = nil
             guard queue.withdraw(number, at: LoopThread.now), shown == number else { return }
-            // What is typed on the line so far was meant for it.
+            // What was typed on the line so far was meant for this question.
             tcflush(STDIN_FILENO, TCIFLUSH)
             live.endQuestion(isAnswered: false)
             shown = nil
         }
     }
 
-    /// Asks what is next, where nothing is being asked.
+    /// Asks the next question, if none is being asked.
     func proceed() { lock.withLock { show() } }
 
-    /// Reads nothing more.
+    /// Stops reading the input.
     func stop() { input.stop() }
 
-    /// With the lock.
+    /// Must be called with the lock held.
     private func show() {
         guard shown == nil, let next = queue.open else { return }
         live.ask(next.words)
         shown = next.number
     }
 
-    /// - Parameter line: nil at the end of what is typed.
+    /// - Parameter line: nil at the end of the input.
     private func typed(_ line: String?) {
         guard let line else { return refuseAll() }
         let isYes: Bool? =

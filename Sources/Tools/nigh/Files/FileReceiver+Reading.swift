@@ -1,16 +1,17 @@
 import NighCore
 
-/// What is there of a file already, read and hashed before more of it comes, and once more where others may have changed it.
+/// Reads and hashes what is already there of a file: before more of it comes, and again at the end if another program
+/// may have changed it.
 extension FileReceiver {
-    /// How often those who wait meanwhile are told that somebody is there.
-    private static let tellEvery = 64 << 20
+    /// The number of bytes after which a waiting sender gets a sign of life.
+    private static let reportInterval = 64 << 20
 
-    /// Finds out what is there of the file, then says that it may come.
+    /// Hashes what is already there of the file, checks the free space, and tells the sender to begin.
     func readBack(
         _ file: PartFile, in folder: ReceivingFolder, for reception: Reception, _ offer: FileOffer
     ) async {
         do throws(FileFailure) {
-            guard try await readBack(file, for: reception, telling: .waiting) else { return }
+            guard try await readBack(file, for: reception, sending: .waiting) else { return }
             if let size = offer.size {
                 if file.count > size { try file.resume(at: 0) }
                 if let room = folder.room, size - file.count > room {
@@ -25,14 +26,15 @@ extension FileReceiver {
         }
     }
 
-    /// Reads all that is there of a file, and tells the sender meanwhile that somebody is; false where the sender has gone.
+    /// Reads all that is there of a file, and sends `message` from time to time as a sign of life. Returns false if the
+    /// sender has left.
     private func readBack(
-        _ file: PartFile, for reception: Reception, telling message: FileMessage
+        _ file: PartFile, for reception: Reception, sending message: FileMessage
     ) async throws(FileFailure) -> Bool {
-        var told = 0
+        var reported = 0
         while try file.readBack() {
-            if file.count - told >= Self.tellEvery {
-                told = file.count
+            if file.count - reported >= Self.reportInterval {
+                reported = file.count
                 try act(.say(message), reception)
             }
             await Task.yield()
@@ -46,7 +48,7 @@ extension FileReceiver {
         act(reception.talk.take(offset: file.count, hash: file.hash), reception)
     }
 
-    /// Finds the hash of what is there. Where others have opened the file meanwhile, all of it is read once more.
+    /// Hashes what was written. If another program may have opened the file meanwhile, reads all of it once more.
     func check(_ reception: Reception) {
         guard let file = reception.file else { return }
         guard let part = file as? PartFile, !part.isUntouched else {
@@ -60,7 +62,7 @@ extension FileReceiver {
         file.rewind()
         do throws(FileFailure) {
             let position = reception.talk.position
-            guard try await readBack(file, for: reception, telling: .stored(position)) else { return }
+            guard try await readBack(file, for: reception, sending: .stored(position)) else { return }
         } catch {
             return stop(reception, error)
         }

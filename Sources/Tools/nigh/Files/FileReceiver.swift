@@ -3,16 +3,16 @@ import Nigh
 import NighCore
 import NighMemory
 
-/// Receives files from whoever sends some, several at once.
+/// Receives files from several senders at once.
 ///
-/// It lives on a thread of its own, where writing and hashing may block. A message is read from the session only when the one before
-/// it is written, so a slow disk slows the senders down.
+/// It runs on a thread of its own, where writing and hashing may block. It reads a message from the session only when
+/// the one before it is written, so a slow disk slows the senders down.
 actor FileReceiver {
-    /// What `nigh receive` was asked for.
+    /// The settings of `nigh receive`.
     struct Plan: Sendable {
         enum Destination: Sendable {
             case folder(ReceivingFolder)
-            /// One file, under the name that was chosen here.
+            /// One file, under the name that the user chose.
             case file(ReceivingFolder, SafeFileName)
             case standardOutput
 
@@ -22,17 +22,17 @@ actor FileReceiver {
         let destination: Destination
         let policy: AcceptPolicy
         let mostBytes: Int
-        /// Whether it ends with the first file that has come.
+        /// Whether the command ends after the first received file.
         let isOnce: Bool
         let replaces: Bool
     }
 
-    /// What there is to sum up.
+    /// What the summary reports.
     struct Outcome: Sendable {
         var received = 0
         var failed = 0
         var bytes = 0
-        /// What ended it badly.
+        /// The failure that ended the command, if one did.
         var error: FileFailure?
     }
 
@@ -49,20 +49,20 @@ actor FileReceiver {
     let plan: Plan
     let results: Results
     private let session: CommandSession
-    /// Nil where nobody is asked.
+    /// Nil if the person is not asked.
     private let questions: FileQuestions?
 
     var receptions: [PeerID: Reception] = [:]
     private var receptionCount = 0
-    /// The standard output, while it is what is received into.
+    /// The standard output with the file that is received into it, its sender and its name.
     private var output: (file: StandardOutputFile, sender: PeerID, name: String)?
     var outcome = Outcome()
     private var isOver = false
     private var waiting: CheckedContinuation<Void, Never>?
 
-    /// How many may send at once.
+    /// The maximum number of peers that send at once.
     static let mostSenders = 8
-    /// Within which time a peer that has come is to offer something.
+    /// The time within which a connected peer has to offer a file.
     static let offerPatience = Moment.Span.seconds(10)
 
     init(
@@ -76,10 +76,10 @@ actor FileReceiver {
         self.questions = questions
     }
 
-    /// Receives until it is interrupted, or has what it was to have. To be called once.
+    /// Receives until it is interrupted, or has received the one file that it waits for. Called once.
     func work() async -> Outcome {
-        let hearing = Task {
-            while let message = await session.session.messages.next() { heard(message) }
+        let receiving = Task {
+            while let message = await session.session.messages.next() { receive(message) }
         }
         watch()
         await withCheckedContinuation { continuation in
@@ -87,7 +87,7 @@ actor FileReceiver {
             waiting = continuation
         }
         questions?.stop()
-        hearing.cancel()
+        receiving.cancel()
         return outcome
     }
 
@@ -98,14 +98,14 @@ actor FileReceiver {
         waiting = nil
     }
 
-    // MARK: What happens
+    // MARK: Events
 
-    /// What the session tells, from its loop.
+    /// Passes on an event of the session. Called on its loop.
     nonisolated func took(_ event: SessionEvent) {
-        thread.execute { self.assumeIsolated { $0.happened(event) } }
+        thread.execute { self.assumeIsolated { $0.handle(event) } }
     }
 
-    /// Ctrl-C. From any thread.
+    /// Ends all transfers after Ctrl-C. Callable from any thread.
     nonisolated func interrupt() {
         thread.execute {
             self.assumeIsolated { mine in
@@ -119,7 +119,7 @@ actor FileReceiver {
         }
     }
 
-    private func happened(_ event: SessionEvent) {
+    private func handle(_ event: SessionEvent) {
         switch event {
         case .invited(let invitation): answer(invitation)
         case .listening(_, let addresses): if !addresses.isEmpty { tellReady(addresses, session.session) }
@@ -135,8 +135,8 @@ actor FileReceiver {
                 }
             case .reconnecting: note("lost", reception, cause)
             case .disconnected:
-                // All that it said is there by now.
-                while let message = session.session.messages.poll() { heard(message) }
+                // Everything that the peer sent has arrived by now.
+                while let message = session.session.messages.poll() { receive(message) }
                 lose(peer.id, cause)
             case .available, .unavailable:
                 if let left = receptions.removeValue(forKey: peer.id) { withdrawQuestion(of: left) }
@@ -167,7 +167,7 @@ actor FileReceiver {
         session.accept(invitation)
     }
 
-    /// A file comes from a device that is not paired any more.
+    /// Ends the transfer from a device that is not paired any more.
     private func trustChanged(_ peer: Peer) {
         guard plan.policy == .paired, peer.trust != .paired, let reception = receptions[peer.id] else {
             return
@@ -180,7 +180,7 @@ actor FileReceiver {
         act(reception.talk.stop(stop), reception)
     }
 
-    private func heard(_ message: Message) {
+    private func receive(_ message: Message) {
         guard let reception = receptions[message.peer] else { return }
         act(reception.talk.heard(message.payload), reception)
     }
@@ -198,7 +198,7 @@ actor FileReceiver {
     func act(_ step: FileReceiving.Step, _ reception: Reception) throws(FileFailure) {
         switch step {
         case .say(let message):
-            // What cannot be sent any more ends the conversation, and that is told.
+            // If this fails, the conversation ends, and an event reports that.
             try? session.session.trySend(message.bytes, to: reception.peer.id, .reliable(message.lane))
         case .decide(let offer):
             reception.name = SafeFileName(offer.name)
@@ -220,7 +220,7 @@ actor FileReceiver {
         }
     }
 
-    // MARK: Whether, and where to
+    // MARK: Accepting a file
 
     private func ask(_ reception: Reception, _ offer: FileOffer) {
         let size = offer.size.map { ByteCount($0).description } ?? "of unknown size"
@@ -253,7 +253,8 @@ actor FileReceiver {
         questions?.proceed()
     }
 
-    /// Sends away the last of those who have come and are not paired, where the person has not said yes to any of theirs yet.
+    /// Disconnects one sender to make room for a paired device: the last of those that are not paired and that the
+    /// person has not accepted yet.
     private func makeRoom() {
         let undecided = receptions.values.filter { $0.talk.isUndecided && $0.peer.trust != .paired }
         guard plan.policy == .ask, let last = undecided.max(by: { $0.number < $1.number }) else { return }
@@ -297,7 +298,7 @@ actor FileReceiver {
         act(reception.talk.stop(error.stop), reception)
     }
 
-    // MARK: Ends
+    // MARK: The end of a transfer
 
     private func finish(_ reception: Reception, _ ending: FileReceiving.Ending) {
         receptions[reception.peer.id] = nil
@@ -310,7 +311,7 @@ actor FileReceiver {
             outcome.bytes += reception.talk.position
             tellFile(reception)
             if plan.isOnce { end() }
-            // The sender leaves, once it knows.
+            // The sender leaves once it has received `done`.
             return
         case .stopped(let stop):
             if stop.reason == .changed || stop.reason == .damaged { reception.file?.discard() }
@@ -331,7 +332,7 @@ actor FileReceiver {
         session.session.disconnect(reception.peer.id)
     }
 
-    /// The conversation has ended before the file was through.
+    /// Reports a transfer whose conversation ended before the file was complete.
     private func lose(_ peer: PeerID, _ cause: NighError?) {
         guard let reception = receptions.removeValue(forKey: peer), !reception.talk.isNew else { return }
         questions?.withdraw(reception.number)
@@ -341,12 +342,12 @@ actor FileReceiver {
         tellFailure(reception, FileFailure("\(reception.peer.name) is gone: \(words)"))
     }
 
-    // MARK: The clock
+    // MARK: The timer
 
-    private static let look = Moment.Span.milliseconds(200)
+    private static let clockInterval = Moment.Span.milliseconds(200)
 
     private func watch() {
-        thread.schedule(at: thread.now + Self.look) { [weak self] in
+        thread.schedule(at: thread.now + Self.clockInterval) { [weak self] in
             self?.assumeIsolated { mine in
                 let now = mine.thread.now
                 for reception in mine.receptions.values { _ = reception.file?.isUntouched }

@@ -1,27 +1,27 @@
 import NighCore
 
-/// The receiver's side of one conversation about one file, without any input or output, like `FileSending`.
+/// The receiver's side of one conversation about one file, without I/O, like `FileSending`.
 struct FileReceiving {
-    /// What is to be done, in this order.
+    /// What the caller has to do, in this order.
     enum Step: Equatable {
         case say(FileMessage)
-        /// Decide whether the file is wanted and how much of it is there, and tell `take` or `stop`.
+        /// Decide whether the file is wanted and how much of it is there, then call `take` or `stop`.
         case decide(FileOffer)
-        /// What comes next stands at that offset: forget what is there behind it.
+        /// The next bytes belong at that offset: drop what is there behind it.
         case resume(at: Int)
         /// Write this behind what is there, then call `stored`.
         case store(ByteSlice)
-        /// That was all: find the hash of all that is there, and tell `hashed`.
+        /// The file has ended: find the hash of all that is there, then call `hashed`.
         case check
-        /// It is what was sent: give it its name, and call `kept`.
+        /// The file is what was sent: give it its name, then call `kept`.
         case keep
-        /// Nothing more is to be said.
+        /// The transfer is over; nothing more is sent.
         case over(Ending)
     }
 
-    /// How it ended.
+    /// How a transfer ended.
     enum Ending: Equatable {
-        /// Both have the same.
+        /// Both sides have the same file.
         case received
         /// The other side ended it.
         case stopped(FileStop)
@@ -39,16 +39,16 @@ struct FileReceiving {
         case over
     }
 
-    /// What is the largest that is taken.
+    /// The size of the largest file that is accepted.
     private let mostBytes: Int
     private var state = State.new
     private(set) var offer: FileOffer?
-    /// Up to where the file has come.
+    /// The offset up to which the file has arrived.
     private(set) var position = 0
     private var stored = 0
     private var told = 0
 
-    /// What is told of what was stored, at least: small steps at first, then the same share of the whole.
+    /// The minimum step between two `stored` messages: first this many bytes, later 1/`stepShare` of what is stored.
     private static let leastStep = 128 << 10
     private static let stepShare = 256
 
@@ -57,20 +57,20 @@ struct FileReceiving {
     /// Whether nothing was offered yet.
     var isNew: Bool { state == .new }
 
-    /// Whether nobody has said yet that it may come.
+    /// Whether the file is not accepted yet.
     var isUndecided: Bool { state == .new || state == .deciding }
 
-    /// The other side has said this.
+    /// Handles a message from the other side.
     mutating func heard(_ payload: ByteSlice) -> [Step] {
         guard state != .over else { return [] }
         do throws(FileStop.Breach) {
-            return try took(FileMessage(payload))
+            return try handle(FileMessage(payload))
         } catch {
             return stop(error.stop)
         }
     }
 
-    private mutating func took(_ message: FileMessage) throws(FileStop.Breach) -> [Step] {
+    private mutating func handle(_ message: FileMessage) throws(FileStop.Breach) -> [Step] {
         switch (message, state) {
         case (.stop(let stop), _):
             state = .over
@@ -106,14 +106,14 @@ struct FileReceiving {
         FileStop(.tooLarge, "files of more than \(mostBytes) bytes are not taken")
     }
 
-    /// It is wanted, and so much of it is there, with that hash.
+    /// Accepts the file, of which `offset` bytes with that hash are there.
     mutating func take(offset: Int, hash: [UInt8]) -> [Step] {
         guard state == .deciding else { return [] }
         state = .ready(offset: offset)
         return [.say(.ready(offset: offset, hash: hash))]
     }
 
-    /// So many bytes more are written.
+    /// Notes that `count` more bytes are written.
     mutating func stored(_ count: Int) -> [Step] {
         stored += count
         guard state != .over, stored - told >= max(Self.leastStep, stored / Self.stepShare) else { return [] }
@@ -121,7 +121,7 @@ struct FileReceiving {
         return [.say(.stored(stored))]
     }
 
-    /// What `check` asked for.
+    /// Takes the result of `check`.
     mutating func hashed(_ hash: [UInt8]) -> [Step] {
         guard case .checking(let expected) = state else { return [] }
         guard hash == expected else {
@@ -131,14 +131,14 @@ struct FileReceiving {
         return [.keep]
     }
 
-    /// What `keep` asked for.
+    /// Notes that `keep` is done.
     mutating func kept() -> [Step] {
         guard case .keeping(let hash) = state else { return [] }
         state = .over
         return [.say(.done(total: position, hash: hash)), .over(.received)]
     }
 
-    /// This side ends it.
+    /// Ends the transfer from this side.
     mutating func stop(_ stop: FileStop) -> [Step] {
         guard state != .over else { return [] }
         state = .over

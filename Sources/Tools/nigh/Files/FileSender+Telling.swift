@@ -2,7 +2,7 @@ import JSONText
 import Nigh
 import NighCore
 
-/// What is told of a file that is being sent.
+/// The reports about a file that is being sent.
 extension FileSender {
     func showProgress() {
         let now = thread.now
@@ -53,7 +53,7 @@ extension FileSender {
 }
 
 extension FileFailure {
-    /// The other side has ended it. It `goesOn` where the file can be read, and sent, again.
+    /// Creates the failure that the other side ended the transfer. With `goesOn`, the file can be read and sent again.
     static func stopped(_ stop: FileStop, by name: String, goesOn: Bool) -> FileFailure {
         let what =
             switch stop.reason {

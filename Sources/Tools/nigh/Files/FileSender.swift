@@ -4,37 +4,38 @@ import NighMemory
 
 /// Sends one file to one peer, in as many conversations as that takes.
 ///
-/// It lives on a thread of its own, where reading and hashing may block; what comes from a pipe is read on another, since that may
-/// never come. The session's loop only tells it what happens. It is never ahead of the receiver by more than the session's buffers.
+/// It runs on a thread of its own, where reading and hashing may block. A pipe is read on another thread, because its
+/// data may never come. The session's loop only passes events to it. It is never ahead of the receiver by more than the
+/// session's buffers.
 actor FileSender {
-    /// What `nigh send` was asked for.
+    /// The settings of `nigh send`.
     struct Plan: Sendable {
         let choice: PeerChoice
         let giveUp: Duration
     }
 
-    /// What became of it.
+    /// The result of the transfer.
     struct Outcome: Sendable {
-        /// What ended it badly.
+        /// The error that ended the transfer, if one did.
         var error: (any Error)?
         var peer: Peer?
         var hash: [UInt8]?
-        /// How much of the file the receiver has said it has.
+        /// The number of bytes that the receiver has reported as written.
         var stored = 0
-        /// How much of it the receiver had when the first conversation began.
+        /// The number of bytes that the receiver had when the first conversation began.
         var resumedAt = 0
-        /// How much of it was given to the session, in all conversations together.
+        /// The number of bytes that were given to the session, in all conversations together.
         var sent = 0
-        /// How many conversations there were.
+        /// The number of conversations.
         var conversations = 0
-        /// How often a conversation has lost its link, and gone on by itself or not.
+        /// How often a conversation lost its link, whether it then continued by itself or not.
         var cuts = 0
         var time = Duration.zero
     }
 
     private enum Ending {
         case over(FileSending.Ending)
-        /// The conversation ended before the file was through.
+        /// The conversation ended before the file was complete.
         case lost(NighError?)
     }
 
@@ -51,9 +52,9 @@ actor FileSender {
     let results: Results
     private let pipes = ThreadEventLoop()
 
-    private var talk: FileSending
+    private var transfer: FileSending
     var peer: Peer?
-    /// Which conversation it is; what was begun in an earlier one stops when it sees this.
+    /// The number of the current conversation. Work that began in an earlier one stops when it sees a new number.
     private var conversation = 0
     private var ending: Ending?
     private var waiting: CheckedContinuation<Ending, Never>?
@@ -69,9 +70,9 @@ actor FileSender {
     var toldAt: Moment
     var toldCount = -1
 
-    /// How often it looks at the clock.
-    private static let look = Moment.Span.milliseconds(200)
-    /// Before a peer is looked for again whose conversation has ended.
+    /// The interval between two looks at the clock.
+    private static let clockInterval = Moment.Span.milliseconds(200)
+    /// The pause before looking again for a peer whose conversation has ended.
     private static let pauseAfterConversation = Moment.Span.milliseconds(250)
 
     init(
@@ -83,36 +84,36 @@ actor FileSender {
         self.session = session
         self.thread = thread
         self.results = results
-        talk = FileSending(FileOffer(name: file.name, size: file.size))
+        transfer = FileSending(FileOffer(name: file.name, size: file.size))
         advancedAt = thread.now
         toldAt = advancedAt
         meter = TransferMeter(from: 0, size: file.size, at: advancedAt)
     }
 
-    /// Sends it. To be called once.
+    /// Sends the file. Called once.
     func deliver() async -> Outcome {
-        let hearing = Task { await hear() }
+        let receiving = Task { await receiveMessages() }
         watch()
         do {
-            try await insist()
+            try await sendUntilDone()
         } catch {
             outcome.error = isInterrupted ? interruption : error
         }
-        hearing.cancel()
+        receiving.cancel()
         outcome.time = begunAt.map { (LoopThread.now - $0).duration } ?? .zero
         return outcome
     }
 
     private var interruption: FileFailure {
-        // What comes from a pipe is not kept over there.
+        // The receiver keeps nothing of what comes from a pipe.
         guard file.isSeekable, outcome.stored > 0 else { return FileFailure("interrupted", .cancelled) }
         return FileFailure(
             "interrupted; \(ByteCount(outcome.stored)) were stored, and sent again it goes on from what is there",
             .cancelled)
     }
 
-    /// Begins conversations until the file is through, or nothing has moved for too long.
-    private func insist() async throws {
+    /// Starts conversations until the file is complete, or nothing has moved for too long.
+    private func sendUntilDone() async throws {
         while true {
             let peer = try await connect()
             switch await converse(with: peer) {
@@ -136,7 +137,7 @@ actor FileSender {
     private var isTooLate: Bool { thread.now - advancedAt >= Moment.Span(plan.giveUp) }
 
     private func connect() async throws -> Peer {
-        // Waiting for longer than nothing may move helps nobody.
+        // Waiting longer than the time for which nothing may move is of no use.
         let left = max(Moment.Span(plan.giveUp).duration - (thread.now - advancedAt).duration, .seconds(1))
         let connecting = Task { [session, choice = plan.choice] in
             try await session.connect(to: choice, for: .send, .init(span: left, includesAddresses: true)) {
@@ -167,9 +168,9 @@ actor FileSender {
         ending = nil
         remark = "waiting for its answer"
         advancedAt = thread.now
-        talk = FileSending(FileOffer(name: file.name, size: file.size))
-        act(talk.begin())
-        if isInterrupted { act(talk.stop(FileStop(.cancelled, "interrupted"))) }
+        transfer = FileSending(FileOffer(name: file.name, size: file.size))
+        act(transfer.begin())
+        if isInterrupted { act(transfer.stop(FileStop(.cancelled, "interrupted"))) }
         let ended = await withCheckedContinuation { (continuation: CheckedContinuation<Ending, Never>) in
             if let ending { return continuation.resume(returning: ending) }
             waiting = continuation
@@ -185,25 +186,25 @@ actor FileSender {
         waiting = nil
     }
 
-    // MARK: What happens
+    // MARK: Events
 
-    /// What the session tells, from its loop.
+    /// Passes on an event of the session. Called on its loop.
     nonisolated func took(_ event: SessionEvent) {
-        thread.execute { self.assumeIsolated { $0.happened(event) } }
+        thread.execute { self.assumeIsolated { $0.handle(event) } }
     }
 
-    /// Ctrl-C. From any thread.
+    /// Ends the transfer after Ctrl-C. Callable from any thread.
     nonisolated func interrupt() {
         thread.execute {
             self.assumeIsolated { mine in
                 mine.isInterrupted = true
                 mine.connecting?.cancel()
-                mine.act(mine.talk.stop(FileStop(.cancelled, "interrupted")))
+                mine.act(mine.transfer.stop(FileStop(.cancelled, "interrupted")))
             }
         }
     }
 
-    private func happened(_ event: SessionEvent) {
+    private func handle(_ event: SessionEvent) {
         guard case .stateChanged(let changed, let before, let cause) = event, changed.id == peer?.id else {
             return
         }
@@ -217,20 +218,20 @@ actor FileSender {
             remark = nil
             note("back", nil)
         case .disconnected:
-            // All that it said is there by now.
-            while let message = session.session.messages.poll() { heard(message) }
+            // Everything that the peer sent has arrived by now.
+            while let message = session.session.messages.poll() { receive(message) }
             end(.lost(cause))
         default: break
         }
     }
 
-    private func hear() async {
-        while let message = await session.session.messages.next() { heard(message) }
+    private func receiveMessages() async {
+        while let message = await session.session.messages.next() { receive(message) }
     }
 
-    private func heard(_ message: Message) {
+    private func receive(_ message: Message) {
         guard message.peer == peer?.id else { return }
-        act(talk.heard(message.payload))
+        act(transfer.heard(message.payload))
         advancedAt = thread.now
     }
 
@@ -252,14 +253,14 @@ actor FileSender {
 
     private func say(_ message: FileMessage) {
         guard let peer else { return }
-        // What cannot be sent any more ends the conversation, and that is told.
+        // If this fails, the conversation ends, and an event reports that.
         try? session.session.trySend(message.bytes, to: peer.id, .reliable(message.lane))
     }
 
     // MARK: The file
 
     private func compare(_ offset: Int, _ hash: [UInt8], in number: Int) async {
-        guard file.isSeekable, file.restart() else { return act(talk.compared(isSame: false)) }
+        guard file.isSeekable, file.restart() else { return act(transfer.compared(isSame: false)) }
         do throws(FileFailure) {
             while try file.skip(towards: offset) {
                 advancedAt = thread.now
@@ -269,7 +270,7 @@ actor FileSender {
         } catch {
             return fail(error)
         }
-        act(talk.compared(isSame: file.position == offset && file.hash == hash))
+        act(transfer.compared(isSame: file.position == offset && file.hash == hash))
     }
 
     private func beginStreaming(at offset: Int) {
@@ -290,26 +291,27 @@ actor FileSender {
         guard let id = peer?.id else { return }
         do {
             while let piece = try await nextPiece() {
-                guard talk.isStreaming, number == conversation else { return }
-                talk.sent(piece.count - 1)
+                guard transfer.isStreaming, number == conversation else { return }
+                transfer.sent(piece.count - 1)
                 outcome.sent += piece.count - 1
                 try await session.session.send(piece, to: id, on: .bulk)
             }
-            guard talk.isStreaming, number == conversation else { return }
+            guard transfer.isStreaming, number == conversation else { return }
             if let change = file.change() { throw change }
             let hash = file.hash
             outcome.hash = hash
-            for case .say(let message) in talk.reachedEnd(hash: hash) {
+            for case .say(let message) in transfer.reachedEnd(hash: hash) {
                 try await session.session.send(message.bytes, to: id, on: message.lane)
             }
         } catch let failure as FileFailure {
             fail(failure)
         } catch {
-            // The conversation has ended, which is told as an event.
+            // The conversation has ended, and an event reports that.
         }
     }
 
-    /// The next bytes of the file; read here where that cannot take long.
+    /// Returns the next bytes of the file. Reads a file on this thread, and a pipe on another one, because that may
+    /// take long.
     private func nextPiece() async throws -> ByteSlice? {
         let patience = plan.giveUp
         guard !file.isSeekable else { return try file.next(within: patience) }
@@ -322,13 +324,13 @@ actor FileSender {
 
     private func fail(_ failure: FileFailure) {
         outcome.error = failure
-        act(talk.stop(failure.stop))
+        act(transfer.stop(failure.stop))
     }
 
-    // MARK: The clock
+    // MARK: The timer
 
     private func watch() {
-        thread.schedule(at: thread.now + Self.look) { [weak self] in
+        thread.schedule(at: thread.now + Self.clockInterval) { [weak self] in
             self?.assumeIsolated { mine in
                 mine.showProgress()
                 mine.giveUpIfStuck()
@@ -338,7 +340,7 @@ actor FileSender {
     }
 
     private func giveUpIfStuck() {
-        // Whoever feeds a pipe may take their time.
+        // A program that writes into a pipe may take any time.
         guard isTooLate, peer != nil, ending == nil, file.isSeekable else { return }
         fail(
             FileFailure(

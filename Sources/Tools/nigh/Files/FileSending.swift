@@ -1,24 +1,25 @@
 import NighCore
 
-/// The sender's side of one conversation about one file, without any input or output: it is told what was heard and what became of
-/// the file, and says what is to be done. A conversation that ends before the file is through is followed by another, with another of these.
+/// The sender's side of one conversation about one file, without I/O. It takes what was received and what happened to
+/// the file, and returns what has to be done. If a conversation ends before the file is complete, another conversation
+/// follows, with a new value of this type.
 struct FileSending {
-    /// What is to be done, in this order.
+    /// What the caller has to do, in this order.
     enum Step: Equatable {
         case say(FileMessage)
-        /// Look whether the file begins with so many bytes of that hash, and tell `compared`.
+        /// Check whether the file begins with `offset` bytes of that hash, then call `compared`.
         case compare(offset: Int, hash: [UInt8])
-        /// Send the file from there on, then call `reachedEnd`.
+        /// Send the file from this offset on, then call `reachedEnd`.
         case stream(from: Int)
-        /// The other side has written so much.
+        /// The other side has written this many bytes.
         case stored(Int)
-        /// Nothing more is to be said.
+        /// The transfer is over; nothing more is sent.
         case over(Ending)
     }
 
-    /// How it ended.
+    /// How a transfer ended.
     enum Ending: Equatable {
-        /// Both have the same.
+        /// Both sides have the same file.
         case delivered
         /// The other side ended it.
         case stopped(FileStop)
@@ -37,34 +38,34 @@ struct FileSending {
 
     private let offer: FileOffer
     private var state = State.new
-    /// Up to where the file was sent, or did not have to be.
+    /// The offset up to which the file was sent, or did not have to be.
     private(set) var position = 0
-    /// How much the other side has said it has.
+    /// The number of bytes that the other side has reported as written.
     private(set) var stored = 0
 
     init(_ offer: FileOffer) { self.offer = offer }
 
-    /// Whether the file's bytes are to be sent now.
+    /// Whether the file's bytes have to be sent now.
     var isStreaming: Bool { state == .streaming }
 
-    /// The conversation has begun.
+    /// Begins the conversation with the offer.
     mutating func begin() -> [Step] {
         guard state == .new else { return [] }
         state = .offering
         return [.say(.offer(offer))]
     }
 
-    /// The other side has said this.
+    /// Handles a message from the other side.
     mutating func heard(_ payload: ByteSlice) -> [Step] {
         guard state != .over else { return [] }
         do throws(FileStop.Breach) {
-            return try took(FileMessage(payload))
+            return try handle(FileMessage(payload))
         } catch {
             return stop(error.stop)
         }
     }
 
-    private mutating func took(_ message: FileMessage) throws(FileStop.Breach) -> [Step] {
+    private mutating func handle(_ message: FileMessage) throws(FileStop.Breach) -> [Step] {
         switch (message, state) {
         case (.stop(let stop), _):
             state = .over
@@ -92,7 +93,7 @@ struct FileSending {
         }
     }
 
-    /// What `compare` asked for.
+    /// Takes the result of `compare`.
     mutating func compared(isSame: Bool) -> [Step] {
         guard case .comparing(let offset) = state else { return [] }
         return stream(from: isSame ? offset : 0)
@@ -105,17 +106,17 @@ struct FileSending {
         return [.say(.begin(offset: offset)), .stream(from: offset)]
     }
 
-    /// So many bytes more were sent.
+    /// Notes that `count` more bytes were sent.
     mutating func sent(_ count: Int) { position += count }
 
-    /// All was sent, and this is the hash of the whole file.
+    /// Notes that the whole file was sent, with its hash.
     mutating func reachedEnd(hash: [UInt8]) -> [Step] {
         guard state == .streaming else { return [] }
         state = .ending(total: position, hash: hash)
         return [.say(.end(total: position, hash: hash))]
     }
 
-    /// This side ends it.
+    /// Ends the transfer from this side.
     mutating func stop(_ stop: FileStop) -> [Step] {
         guard state != .over else { return [] }
         let hasBegun = state != .new

@@ -1,11 +1,12 @@
 import Glibc
 import NighCore
 
-/// A file that is not all there yet: its bytes under `NAME.part`, whose it is under `NAME.part.nigh`. It becomes `NAME` when it is.
+/// A file that is not complete yet: its bytes are in `NAME.part`, and `NAME.part.nigh` says whose it is. It becomes
+/// `NAME` when it is complete.
 ///
-/// It is locked while it is open, so that two programs do not write to the same. No name is followed through a symbolic link, and
-/// nothing is opened that was not made by this user as a file of its own. The names are for resumption alone: what gets the name in the
-/// end is the open file, whatever lies under `NAME.part` by then.
+/// The file is locked while it is open, so that two programs do not write to it. Symbolic links are not followed, and
+/// only a plain file is opened that belongs to this user and has no other name. The names serve only to resume a
+/// transfer: in the end the open file gets the final name, whatever `NAME.part` leads to by then.
 final class PartFile: ReceivedFile {
     private let folder: ReceivingFolder
     private let name: SafeFileName
@@ -15,7 +16,7 @@ final class PartFile: ReceivedFile {
     private let running = RunningHash()
     private(set) var count = 0
     private let replaces: Bool
-    /// Whether what there is has become something else: the file, or nothing.
+    /// Whether the part has become the complete file, or was removed.
     private var isOver = false
 
     init(
@@ -48,7 +49,7 @@ final class PartFile: ReceivedFile {
         return fstat(file.number, &about) == 0 ? Int(about.st_size) : 0
     }
 
-    /// Takes in the next bytes of what is there; false when all of it is taken in.
+    /// Reads and hashes the next bytes of what is there. Returns false when all of it is read.
     func readBack() throws(FileFailure) -> Bool {
         let length = 1 << 20
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: length, alignment: 16)
@@ -60,7 +61,7 @@ final class PartFile: ReceivedFile {
         return read > 0
     }
 
-    /// Forgets what was taken in, for `readBack` to begin at the start.
+    /// Resets the hash and the count, so that `readBack` begins at the start.
     func rewind() {
         running.reset()
         count = 0
@@ -89,7 +90,7 @@ final class PartFile: ReceivedFile {
 
     func discard() { remove() }
 
-    /// Takes the names away that are still this file's.
+    /// Removes the names that still belong to this file.
     private func remove() {
         guard !isOver else { return }
         isOver = true

@@ -1,33 +1,34 @@
 import NighCore
 
-/// Whose files the person is to be asked about, one after the other, without any input or output. Each device has one place at most.
+/// The questions to ask the person, one after the other, without I/O. Each device has at most one question.
 struct QuestionQueue {
     /// A question about one file.
     struct Question: Equatable {
         /// Unique in the program.
         let number: Int
         let words: String
-        /// Whether it is about a file of a paired device, which is asked about before the others.
+        /// Whether it is about a file of a paired device. Those come before the others.
         let isPaired: Bool
     }
 
     private var waiting: [Question] = []
-    /// Before, an answer may have been typed for a question that is not there any more.
+    /// When answers count again. An earlier answer may have been typed for a question that was withdrawn.
     private var answerableAt = Moment(nanoseconds: 0)
 
-    /// For how long the next question takes no answer when the one that was open was withdrawn.
+    /// The time for which the next question takes no answer after the open one was withdrawn.
     static let pause = Moment.Span.seconds(1)
 
-    /// What is being asked, or to be asked next.
+    /// The question that is being asked, or is asked next.
     var open: Question? { waiting.first }
 
-    /// Puts it behind those that are there; of a paired device, before those of others that are not open.
+    /// Adds a question behind the others. One about a paired device goes before those about other devices, except the
+    /// open one.
     mutating func add(_ question: Question) {
         let place = waiting.dropFirst().firstIndex { question.isPaired && !$0.isPaired }
         waiting.insert(question, at: place ?? waiting.endIndex)
     }
 
-    /// Takes it away, since nobody waits for its answer any more; whether it was open.
+    /// Removes a question whose answer nobody needs any more. Returns whether it was open.
     mutating func withdraw(_ number: Int, at now: Moment) -> Bool {
         guard let place = waiting.firstIndex(where: { $0.number == number }) else { return false }
         waiting.remove(at: place)
@@ -35,7 +36,7 @@ struct QuestionQueue {
         return place == 0
     }
 
-    /// Takes the open question away, which was answered; nil where the answer was not for it.
+    /// Removes the open question, which was answered. Returns nil if the answer was not for this question.
     mutating func takeAnswered(at now: Moment) -> Question? {
         guard !waiting.isEmpty, now >= answerableAt else { return nil }
         return waiting.removeFirst()

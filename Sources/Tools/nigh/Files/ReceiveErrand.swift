@@ -6,17 +6,17 @@ import NighCore
 import NighMemory
 import Terminal
 
-/// Whose files are taken.
+/// Whose files are accepted.
 enum AcceptPolicy: String, CaseIterable, Sendable {
-    /// Those that the person at the terminal says yes to.
+    /// The person at the terminal decides about each file.
     case ask
-    /// Everybody's.
+    /// Everybody's files.
     case any
-    /// Those of paired devices.
+    /// The files of paired devices.
     case paired
 }
 
-/// `nigh receive`: takes files from `nigh send`.
+/// `nigh receive`: receives files sent with `nigh send`.
 struct ReceiveErrand: Errand {
     let command = "receive"
     let output: OutputOptions
@@ -54,13 +54,13 @@ struct ReceiveErrand: Errand {
                 "nobody can be asked without a terminal: --accept any takes what everybody sends, --accept paired what paired devices do"
             )
         }
-        // A file that may not grow is an error like any other.
+        // Then writing to a file that may not grow fails with an error like any other.
         signal(SIGXFSZ, SIG_IGN)
         let destination = try destination()
         let session = try CommandSession(
             self.session, role: .server, taking: [.send], results: results
         ) {
-            // One more than is taken, so that a paired device can make itself room.
+            // One more than is accepted, so that a paired device can take the place of another.
             $0.limits.peers = FileReceiver.mostSenders + 1
             $0.timings.linger = .seconds(2)
         }
@@ -73,7 +73,7 @@ struct ReceiveErrand: Errand {
         session.startReading { receiver.took($0) }
         interruption.onRequest { receiver.interrupt() }
         let loss = Task {
-            // A transport may take a moment to say that it does not work.
+            // A transport may take a moment to report that it does not work.
             try await Task.sleep(for: .seconds(1))
             return await session.onLoop { $0.groundlessness }
         }
@@ -96,7 +96,7 @@ struct ReceiveErrand: Errand {
             return FileReceiver.Outcome()
         }
         await session.close()
-        return tell(outcome, results)
+        return report(outcome, results)
     }
 
     private func destination() throws -> FileReceiver.Plan.Destination {
@@ -115,12 +115,12 @@ struct ReceiveErrand: Errand {
         return .file(folder, name)
     }
 
-    /// Only a plain file may be replaced, whatever was asked for.
+    /// Throws if anything but a plain file has the name, even with `--force`.
     private func refuseToReplace(_ file: String) throws(FileFailure) {
         var about = stat()
         guard lstat(file, &about) == 0 else { return }
         let isLink = about.st_mode & S_IFMT == S_IFLNK
-        // What a link leads to tells more, where it leads anywhere.
+        // The target of a link, if there is one, makes a better error.
         if isLink { _ = stat(file, &about) }
         let kind: String
         switch about.st_mode & S_IFMT {
@@ -136,19 +136,20 @@ struct ReceiveErrand: Errand {
             "\(file) is \(kind), and only a plain file is replaced; `-o - > \(file)` writes to it")
     }
 
-    private func tell(_ outcome: FileReceiver.Outcome, _ results: Results) -> ExitStatus {
-        let isShort = plainlyFailed(outcome)
+    private func report(_ outcome: FileReceiver.Outcome, _ results: Results) -> ExitStatus {
+        let hasFailed = failed(outcome)
         var members: [JSON.Member] = [
             .init("received", .integer(outcome.received)), .init("failed", .integer(outcome.failed)),
             .init("received_bytes", .integer(outcome.bytes)),
         ]
         if let error = outcome.error { members.append(.init("error", Results.json(of: error))) }
         results.sumUp(members, words: [])
-        return isShort ? .failed : .well
+        return hasFailed ? .failed : .well
     }
 
-    /// One file was wanted and none came, or one was broken off by the end.
-    private func plainlyFailed(_ outcome: FileReceiver.Outcome) -> Bool {
+    /// Returns whether a failure or an interrupted transfer ended the command, or whether the one file that it waited
+    /// for did not come.
+    private func failed(_ outcome: FileReceiver.Outcome) -> Bool {
         outcome.error != nil || outcome.received == 0 && (options.isOnce || options.file != nil)
     }
 }
@@ -156,7 +157,7 @@ struct ReceiveErrand: Errand {
 /// The options of `nigh receive` itself.
 struct ReceiveOptions: Sendable {
     var folder: String?
-    /// Where the one file goes, if it is to be one.
+    /// The path of the one file; nil unless `--output` names it.
     var file: String?
     var policy: AcceptPolicy
     var mostBytes: Int?

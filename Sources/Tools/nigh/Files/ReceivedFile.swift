@@ -1,37 +1,38 @@
 import Glibc
 import NighCore
 
-/// Where a file that is being received goes: its bytes, and the hash of them. For one thread.
+/// The destination of a file that is being received: takes its bytes and hashes them. Used on one thread.
 protocol ReceivedFile: AnyObject {
-    /// What a person knows it by while it comes.
+    /// The name that a person sees while the file comes.
     var label: String { get }
-    /// How much of it is there.
+    /// The number of bytes that are there.
     var count: Int { get }
-    /// The hash of that.
+    /// The hash of those bytes.
     var hash: [UInt8] { get }
-    /// Whether nobody else can have changed what was written. To be asked from time to time: others may wait for it.
+    /// Whether no other program can have changed what was written. Must be read from time to time: another program that
+    /// opens the file waits for that.
     var isUntouched: Bool { get }
-    /// What stays where it does not come to its end, if anything does.
+    /// The path of what stays if the transfer does not finish; nil if nothing stays.
     var remains: String? { get }
 
-    /// Goes on at `offset`, which is where it stands, or 0.
+    /// Continues at `offset`, which is `count` or 0.
     func resume(at offset: Int) throws(FileFailure)
-    /// Writes what comes next.
+    /// Writes the next bytes.
     func append(_ bytes: ByteSlice) throws(FileFailure)
-    /// Everything is there: gives it its name. Returns its path; nil where it has none.
+    /// Completes the file and gives it its name. Returns its path; nil if it has none.
     func keep() throws(FileFailure) -> String?
-    /// It is worth nothing.
+    /// Drops what was written, if that is possible.
     func discard()
 }
 
-/// The standard output, whose bytes cannot be taken back.
+/// The standard output, where nothing that was written can be taken back.
 final class StandardOutputFile: ReceivedFile {
     let label = "the standard output"
     let isUntouched = true
     let remains: String? = nil
     private(set) var count = 0
     private let running = RunningHash()
-    // A copy: closing it at the end leaves the program's own as it was.
+    // A copy: closing it at the end leaves the program's own descriptor open.
     private let descriptor = OpenDescriptor(dup(STDOUT_FILENO))
 
     var hash: [UInt8] { running.value }

@@ -1,16 +1,16 @@
 import Glibc
 import NighCore
 
-/// The folder that files are received into. All that happens in it happens by names in the folder itself, which is held open:
+/// The folder that files are received into. It is held open, and everything happens by names in the open folder:
 /// nothing is written anywhere else.
 final class ReceivingFolder: Sendable {
-    /// As it was given.
+    /// The path as the user gave it.
     let path: String
     private let folder: OpenDescriptor
-    /// How many numbers are tried for a name that is taken.
+    /// The numbers that are tried for a name that is taken.
     private static let numbers = 1...999
 
-    /// Fails where it is no folder, or cannot be written to.
+    /// Opens the folder. Throws if `path` is no folder, or if it cannot be written to.
     init(_ path: String) throws(FileFailure) {
         self.path = path
         let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -21,12 +21,12 @@ final class ReceivingFolder: Sendable {
         }
     }
 
-    /// Where a file of that name is.
+    /// Returns the path of the file with that name.
     func path(of name: String) -> String {
         path == "." ? name : path.hasSuffix("/") ? "\(path)\(name)" : "\(path)/\(name)"
     }
 
-    /// How many bytes fit; nil where the file system does not say.
+    /// The number of free bytes; nil if the file system does not say.
     var room: Int? {
         var about = statvfs()
         guard fstatvfs(folder.number, &about) == 0, about.f_frsize > 0 else { return nil }
@@ -35,20 +35,21 @@ final class ReceivingFolder: Sendable {
         return isTooMany ? .max : bytes
     }
 
-    /// Whether something has that name, whatever it is.
+    /// Returns whether anything has that name.
     func has(_ name: String) -> Bool {
         var about = stat()
         return fstatat(folder.number, name, &about, AT_SYMLINK_NOFOLLOW) == 0
     }
 
-    /// Whether a file may be put in the place of what has that name: of a plain file, a link or nothing, but of no device, pipe or folder.
+    /// Returns whether a file may replace what has that name: a plain file, a link or nothing, but no device, pipe or
+    /// folder.
     private func isReplaceable(_ name: String) -> Bool {
         var about = stat()
         guard fstatat(folder.number, name, &about, AT_SYMLINK_NOFOLLOW) == 0 else { return true }
         return about.st_mode & S_IFMT == S_IFREG || about.st_mode & S_IFMT == S_IFLNK
     }
 
-    /// Whether that name leads to that open file, and to nothing else that was put there.
+    /// Returns whether that name leads to the open file, and not to something else that was put there.
     func leads(_ name: String, to file: OpenDescriptor) -> Bool {
         var named = stat()
         var opened = stat()
@@ -57,7 +58,7 @@ final class ReceivingFolder: Sendable {
             && named.st_ino == opened.st_ino
     }
 
-    /// Whether its path still leads to the folder.
+    /// Whether the path still leads to the open folder.
     var isInPlace: Bool {
         var named = stat()
         var opened = stat()
@@ -67,8 +68,8 @@ final class ReceivingFolder: Sendable {
 
     // MARK: Parts
 
-    /// The part of a file that `sender` announces: what an earlier program has left of it, or a new one under the first number whose
-    /// name is free. Where it `replaces`, a file that has the name already does not matter.
+    /// Returns the part of a file that `sender` offers: what an earlier program left of it, or a new part under the
+    /// first number whose name is free. With `replacing`, a name is also free if its file may be replaced.
     func part(_ name: SafeFileName, size: Int?, from sender: PeerID, replacing: Bool) throws(FileFailure)
         -> PartFile
     {
@@ -93,7 +94,8 @@ final class ReceivingFolder: Sendable {
         throw FileFailure("\(path(of: name.text)) and all its numbers are taken")
     }
 
-    /// The data of a part, new or as it was left; nil where something else has its name, or another program writes to it.
+    /// Opens the data of a part, new or left from before. Returns nil if something else has its name, or if another
+    /// program writes to it.
     private func openPart(_ name: SafeFileName, _ way: Int32 = 0) -> OpenDescriptor? {
         let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | way
         let number = openat(folder.number, name.part, flags, 0o644)
@@ -106,11 +108,11 @@ final class ReceivingFolder: Sendable {
         return descriptor
     }
 
-    /// Whether that is the note beside a part.
+    /// Returns whether this is the note beside the part of that name.
     func has(_ note: PartNote, of name: SafeFileName) -> Bool { read(name.note) == note.text }
 
-    /// Gives an open part its name, or the first number of it that is free; returns which. It is the open file that gets it, and
-    /// nothing that somebody else has put in its place.
+    /// Gives an open part its name, or the first numbered name that is free. Returns that name. It is the
+    /// open file that gets the name, and not something else that was put in its place.
     func keep(_ file: OpenDescriptor, as name: SafeFileName, replacing: Bool) throws(FileFailure)
         -> SafeFileName
     {
@@ -129,7 +131,8 @@ final class ReceivingFolder: Sendable {
             if link(file, to: candidate.text) { return candidate }
             switch errno {
             case EEXIST: continue
-            // Nothing has two names there, or no process sees its own files: nobody can look and give a name in one step.
+            // The file system has no hard links, or `/proc` is not there: checking a name and giving it cannot be one
+            // step.
             case EPERM, EOPNOTSUPP, ENOENT:
                 guard !has(candidate.text) else { continue }
                 try move(file, from: name, to: candidate.text)
@@ -144,7 +147,7 @@ final class ReceivingFolder: Sendable {
         linkat(AT_FDCWD, "/proc/self/fd/\(file.number)", folder.number, name, AT_SYMLINK_FOLLOW) == 0
     }
 
-    /// Renames the part, and looks before and after whether it is that file.
+    /// Renames the part, and checks before and after that the name leads to that file.
     private func move(_ file: OpenDescriptor, from name: SafeFileName, to final: String) throws(FileFailure) {
         guard leads(name.part, to: file) else { throw lost(name.part) }
         guard renameat(folder.number, name.part, folder.number, final) == 0 else {
@@ -174,7 +177,7 @@ final class ReceivingFolder: Sendable {
         return String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self)
     }
 
-    /// Makes a file of that name; false where there is one.
+    /// Creates a file with that name and text. Returns false if there is one already.
     private func write(_ text: String, to name: String) throws(FileFailure) -> Bool {
         let number = openat(
             folder.number, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
@@ -192,14 +195,13 @@ final class ReceivingFolder: Sendable {
         return true
     }
 
-    /// Takes a name away.
     func remove(_ name: String) { unlinkat(folder.number, name, 0) }
 
-    /// Has the folder's names reach the disk.
+    /// Flushes the folder's names to the disk.
     func sync() { fsync(folder.number) }
 }
 
-/// Whose part it is: what stands in `NAME.part.nigh`.
+/// The content of `NAME.part.nigh`, which says whose part it is.
 struct PartNote {
     let sender: PeerID
     let name: String

@@ -3,28 +3,28 @@ import Nigh
 import NighCore
 import SessionArguments
 
-/// A file that somebody is sending here. Confined to the `FileReceiver`.
+/// A file that a peer is sending here. Confined to the `FileReceiver`.
 final class Reception {
     /// Unique in the program.
     let number: Int
     var peer: Peer
-    /// What the person is to know before they decide.
+    /// The warning that the person sees before deciding.
     let warning: PeerWarning?
     var talk: FileReceiving
-    /// Since when the peer is there.
+    /// When the peer was accepted or, once it is connected, when it connected.
     var since: Moment
-    /// What it is called here.
+    /// The name of the file here.
     var name: SafeFileName?
     var file: (any ReceivedFile)?
-    /// Where it has come to be.
+    /// The path of the received file.
     var path: String?
-    /// When the sender was told that it may come.
+    /// When the sender was told to begin.
     var startedAt: Moment
     var resumedAt = 0
     var meter: TransferMeter?
-    /// Why this side ended it.
+    /// Why this side ended the transfer.
     var error: FileFailure?
-    /// What is to be said of it beside how far it is.
+    /// A remark that is shown beside the progress.
     var remark: String?
     var toldAt: Moment
     var toldCount = -1
@@ -41,11 +41,11 @@ final class Reception {
 
     var label: String { name?.text ?? "a file" }
 
-    /// What comes from a pipe is never sent again from where it stands.
+    /// Drops a file whose sender does not know the size: data from a pipe is never resumed.
     func discardIfUseless() { if talk.offer?.size == nil { file?.discard() } }
 }
 
-/// What is told of files that are received.
+/// The reports about files that are received.
 extension FileReceiver {
     private func members(_ reception: Reception) -> [JSON.Member] {
         [
@@ -119,7 +119,7 @@ extension FileReceiver {
             ], words: [])
     }
 
-    /// What becomes of the link to a sender.
+    /// Reports what happened to the link to a sender.
     func note(_ state: String, _ reception: Reception, _ error: NighError?) {
         reception.remark = state == "lost" ? "the link is cut; waiting for it" : nil
         if results.isInWords {

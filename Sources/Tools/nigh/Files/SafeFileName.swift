@@ -1,23 +1,23 @@
 import Terminal
 
-/// A name under which a stranger's file can be put into a folder: one component, visible, not too long, with nothing in it that
-/// could lead elsewhere or do harm on a terminal.
+/// A safe name in a folder for a file that a peer has named: one component, visible, not too long, and with nothing in
+/// it that could lead elsewhere or do harm on a terminal.
 struct SafeFileName: Hashable {
-    /// As it stands in the folder.
+    /// The name in the folder.
     let text: String
 
-    /// What the file's data lies under until all of it is there.
+    /// The name of the file's data until the file is complete.
     var part: String { "\(text).part" }
-    /// What says whose part that is.
+    /// The name of the note that says whose part that is.
     var note: String { "\(text).part.nigh" }
 
-    /// Leaves room for a number, `.part.nigh` behind it, and the limit of file systems, which is 255.
+    /// Leaves room for a number and `.part.nigh` within the limit of file systems, which is 255 bytes.
     private static let longest = 200
     private static let longestExtension = 32
 
     private init(text: String) { self.text = text }
 
-    /// The nearest to what a stranger calls it.
+    /// Creates the safe name that is closest to what the peer calls the file.
     init(_ announced: String) {
         let last = announced.split(separator: "/").last.map(String.init) ?? ""
         var kept = ""
@@ -30,13 +30,13 @@ struct SafeFileName: Hashable {
         }
         while let first = kept.first, first.isWhitespace { kept.removeFirst() }
         while let last = kept.last, last.isWhitespace { kept.removeLast() }
-        // What begins with a dot is not seen, and may be what a program goes by.
+        // A file that begins with a dot is hidden, and may be the configuration of a program.
         while kept.first == "." { kept.removeFirst() }
         if kept.isEmpty || kept.allSatisfy({ $0 == "_" }) { kept = "unnamed" }
         text = Self.unlikePart(Self.shortened(kept))
     }
 
-    /// What a part or its note is called, no stranger's file is.
+    /// No received file may be named like a part or its note.
     private static func unlikePart(_ text: String) -> String {
         let end = text.lowercased()
         return end.hasSuffix(".part") || end.hasSuffix(".part.nigh") ? "\(text)_" : text
@@ -55,14 +55,14 @@ struct SafeFileName: Hashable {
         return (String(text[..<dot]), String(text[dot...]))
     }
 
-    /// The same with a number before its ending, as in `name (2).txt`; itself for the first.
+    /// Returns the name with a number before its extension, for example `name (2).txt`; unchanged for 1.
     func numbered(_ number: Int) -> SafeFileName {
         guard number > 1 else { return self }
         let (stem, end) = Self.parts(of: text)
         return SafeFileName(text: "\(stem) (\(number))\(end)")
     }
 
-    /// What somebody has chosen at this machine, who may choose what they like: the last component of `path`.
+    /// Creates a name from the last component of `path`, which the user chose. The user may choose any name.
     init?(ofPath path: String) {
         guard let last = path.split(separator: "/", omittingEmptySubsequences: false).last, !last.isEmpty,
             last != ".", last != "..", last.utf8.count <= 240

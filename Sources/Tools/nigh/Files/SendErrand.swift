@@ -4,7 +4,7 @@ import Nigh
 import NighCore
 import NighMemory
 
-/// `nigh send`: hands a file to a `nigh receive`.
+/// `nigh send`: sends a file to a `nigh receive`.
 struct SendErrand: Errand {
     let command = "send"
     let output: OutputOptions
@@ -42,7 +42,7 @@ struct SendErrand: Errand {
         SendErrand(output: output, session: session, peer: peer, path: path, name: name, giveUp: giveUp)
     }
 
-    /// More would only be more to wait for when it is ended early: the receiver lets no more be under way.
+    /// A larger buffer would only take longer to end early: the receiver lets no more be under way.
     static let sendBuffer = 2 << 20
 
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
@@ -61,7 +61,7 @@ struct SendErrand: Errand {
         let outcome = await sender.deliver()
         await session.close()
         if let error = outcome.error {
-            // Before there was anybody there is nothing to sum up.
+            // Before a peer was found there is nothing to sum up.
             guard outcome.peer != nil else { throw error }
             results.sumUp(members(outcome, file) + [.init("error", Results.json(of: error))], words: [])
             if results.isInWords { results.fail(error) } else { results.remark("\(error)") }

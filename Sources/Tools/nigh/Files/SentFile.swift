@@ -1,28 +1,29 @@
 import Glibc
 import NighCore
 
-/// What is sent: a file, or what comes from the standard input or another pipe. Reads block, so it is for a thread that may.
+/// The source of a file that is sent: a file, the standard input or another pipe. Reading blocks, so it runs on a
+/// thread that may block.
 ///
-/// `@unchecked Sendable`: `next` of a stream runs on another thread than the rest, which waits for it.
+/// `@unchecked Sendable`: `next` of a pipe runs on another thread than the other methods, which wait for it.
 final class SentFile: @unchecked Sendable {
-    /// What it is called over there.
+    /// The name that the receiver gets.
     let name: String
-    /// What a person knows it by here.
+    /// The name that a person sees here.
     let label: String
-    /// Nil where only its end will tell.
+    /// Nil if the size is known only at the end.
     let size: Int?
-    /// How much of it was read, or does not have to be.
+    /// The number of bytes that were read, or do not have to be.
     private(set) var position = 0
 
     private let descriptor: OpenDescriptor
     private let running = RunningHash()
     private let before: stat
-    /// Whether it is a pipe with a name, into which nobody may ever write.
+    /// Whether it is a named pipe. Perhaps no program ever writes to it.
     private let isNamedPipe: Bool
 
     static let standardInput = "-"
 
-    /// Opens the file at `path`, or takes the standard input. Fails for what cannot be sent.
+    /// Opens the file at `path`, or the standard input. Throws if it cannot be sent.
     init(_ path: String, as name: String?) throws(FileFailure) {
         let isInput = path == Self.standardInput
         let number = isInput ? dup(STDIN_FILENO) : Self.open(path)
@@ -47,15 +48,16 @@ final class SentFile: @unchecked Sendable {
         }
     }
 
-    /// Opens it without waiting for somebody who writes into a pipe.
+    /// Opens a file without waiting for a writer if it is a pipe.
     private static func open(_ path: String) -> Int32 {
         let flags = O_RDONLY | O_CLOEXEC | O_NOCTTY
         let number = Glibc.open(path, flags | O_NONBLOCK)
-        // Another program has a lease on the file, and gives it up in a moment.
+        // Another program holds a lease on the file, and gives it up in a moment.
         return number < 0 && errno == EWOULDBLOCK ? Glibc.open(path, flags) : number
     }
 
-    /// Whether a file has as many bytes as it says. Those that the kernel makes up while they are read say 0, or a page.
+    /// Returns whether a file has as many bytes as it reports. Files that the kernel generates when they are read
+    /// report 0, or one page.
     private static func ends(
         _ file: OpenDescriptor, at size: Int, _ label: String
     ) throws(FileFailure) -> Bool {
@@ -76,7 +78,7 @@ final class SentFile: @unchecked Sendable {
     /// The hash of what was read.
     var hash: [UInt8] { running.value }
 
-    /// Begins anew. What does not know its size can do so only while nothing was read.
+    /// Starts again at the beginning. Without a known size, this works only while nothing was read.
     func restart() -> Bool {
         guard isSeekable || position == 0 else { return false }
         running.reset()
@@ -84,7 +86,7 @@ final class SentFile: @unchecked Sendable {
         return true
     }
 
-    /// Reads on without sending, towards `offset`; false once there, or where the file has ended before.
+    /// Reads on towards `offset` without sending. Returns false once there, or if the file has ended before.
     func skip(towards offset: Int) throws(FileFailure) -> Bool {
         let length = min(1 << 20, offset - position)
         guard length > 0 else { return false }
@@ -97,7 +99,8 @@ final class SentFile: @unchecked Sendable {
         return count > 0
     }
 
-    /// The next bytes as a message to send; nil at the end. Into a pipe with a name somebody has to have begun to write within `patience`.
+    /// Returns the next bytes as a message to send; nil at the end. For a named pipe, a program must have begun to
+    /// write within `patience`.
     func next(within patience: Duration) throws(FileFailure) -> ByteSlice? {
         let wanted = size.map { min($0 - position, FileMessage.mostData) } ?? FileMessage.mostData
         guard wanted > 0 else { return nil }
@@ -117,7 +120,7 @@ final class SentFile: @unchecked Sendable {
     private func readNext(
         into room: UnsafeMutableRawBufferPointer, within patience: Duration
     ) throws(FileFailure) -> Int {
-        // While nobody has opened a pipe with a name to write, it reads as if it had ended.
+        // A named pipe that no program has opened for writing reads as if it had ended.
         var mayBegin = isNamedPipe && position == 0
         while true {
             let count = descriptor.readNext(into: room)
@@ -129,7 +132,7 @@ final class SentFile: @unchecked Sendable {
             guard count == 0, mayBegin else { return count }
             mayBegin = false
             if waitUntilReadable(milliseconds: Int32(patience.milliseconds)) { continue }
-            // Somebody may have opened it who says nothing yet; that shows as `EAGAIN`.
+            // A program may have opened the pipe without writing yet; that shows as `EAGAIN`.
             let late = descriptor.readNext(into: room)
             guard late != 0 else {
                 throw FileFailure(
@@ -140,13 +143,13 @@ final class SentFile: @unchecked Sendable {
         }
     }
 
-    /// Waits for something to read, or an end; false where neither comes in time.
+    /// Waits for data or the end. Returns false if neither comes in time.
     private func waitUntilReadable(milliseconds: Int32) -> Bool {
         var wanted = pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0)
         return poll(&wanted, 1, milliseconds) != 0
     }
 
-    /// Why what was read is not one and the same file, if it is not.
+    /// Returns why what was read is not one unchanged file; nil if it is.
     func change() -> FileFailure? {
         guard let size else { return nil }
         var after = stat()

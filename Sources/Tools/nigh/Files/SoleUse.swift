@@ -1,34 +1,36 @@
 import Glibc
 
-/// Whether a file is open here and nowhere else, so that nobody else can have changed it.
+/// Tells whether a file is open in this process only, so that no other process can have changed it.
 ///
-/// It is a lease of the kernel's (fcntl(2), `F_SETLEASE`): taken only while nobody else has the file open, and broken by whoever opens it, by
-/// whatever name. That process waits until ``holds()`` has seen it, so it has to be called from time to time, or until the file is closed.
+/// It uses a lease of the kernel (fcntl(2), `F_SETLEASE`). The kernel grants the lease only while no other process has
+/// the file open, and breaks it when a process opens the file, by whatever name. That process waits until ``holds()``
+/// has noticed it, so `holds()` must be called from time to time until the file is closed.
 final class SoleUse {
     private let file: OpenDescriptor
     private var isHeld: Bool
 
-    /// The same for every processor; Glibc's header names them for C alone.
+    /// These numbers are the same for every processor; Glibc's header gives names for them to C only.
     private static let setLease: Int32 = 1_024
     private static let getLease: Int32 = 1_025
 
-    /// The kernel announces whoever opens the file by a signal that would end the program.
+    /// The kernel announces a process that opens the file by a signal, which would end the program.
     private static let ignoreSignal: Void = { _ = signal(SIGIO, SIG_IGN) }()
 
-    /// Begins now. It holds nothing where somebody else has the file open, or the file system has no leases.
+    /// Takes the lease. There is none if another process has the file open, or if the file system has no leases.
     init(of file: OpenDescriptor) {
         self.file = file
         Self.ignoreSignal
         isHeld = fcntl(file.number, Self.setLease, Int32(F_WRLCK)) == 0
     }
 
-    /// Whether nobody else has opened the file since this was made. Lets them do so where they wait for it.
+    /// Returns whether no other process has opened the file since this was created. Lets a process continue that waits
+    /// to open it.
     func holds() -> Bool {
         if isHeld, fcntl(file.number, Self.getLease) != Int32(F_WRLCK) { end() }
         return isHeld
     }
 
-    /// Nobody has to wait any more.
+    /// Gives the lease up, so that no other process has to wait.
     func end() {
         guard isHeld else { return }
         _ = fcntl(file.number, Self.setLease, Int32(F_UNLCK))

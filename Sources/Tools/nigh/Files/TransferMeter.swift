@@ -1,24 +1,24 @@
 import NighCore
 
-/// How fast a file goes, and how long it will still take.
+/// Measures how fast a file is transferred, and how long the rest will take.
 struct TransferMeter {
     private var samples: [(at: Moment, count: Int)] = []
-    /// How much of the file is there.
+    /// The number of bytes that are there.
     private(set) var count: Int
     private let size: Int?
 
-    /// Over which span the rate is taken, and how far apart what it is taken from.
+    /// The time over which the rate is computed, and the time between its samples.
     private static let window = Moment.Span.seconds(5)
     private static let step = Moment.Span.milliseconds(100)
 
-    /// A transfer that goes on from `count`, of `size` bytes where that is known.
+    /// Creates the meter of a transfer that starts at `count`, of `size` bytes if that is known.
     init(from count: Int, size: Int?, at now: Moment) {
         self.count = count
         self.size = size
         samples = [(now, count)]
     }
 
-    /// So much of it is there now.
+    /// Notes that `count` bytes are there now.
     mutating func reached(_ count: Int, at now: Moment) {
         self.count = count
         guard let last = samples.last, now - last.at >= Self.step else { return }
@@ -26,13 +26,13 @@ struct TransferMeter {
         while samples.count > 2, now - samples[1].at >= Self.window { samples.removeFirst() }
     }
 
-    /// Bytes a second over the last seconds; nil before there is anything to go by.
+    /// Bytes per second over the last seconds; nil as long as there is too little data.
     func rate(at now: Moment) -> Double? {
         guard let first = samples.first, count > first.count, now > first.at else { return nil }
         return Double(count - first.count) / (now - first.at).duration.seconds
     }
 
-    /// What a person sees of it, beside what the file is called.
+    /// The line that a person sees: the file's name, the progress, and the rate or `remark`.
     func line(_ name: String, at now: Moment, remark: String? = nil) -> Line {
         var line = Line(name, .strong) + "  "
         if let size {
@@ -66,7 +66,7 @@ struct TransferMeter {
     }
 }
 
-/// A number of bytes as a person reads it.
+/// A number of bytes, formatted for a person.
 struct ByteCount: CustomStringConvertible {
     let count: Int
 
@@ -87,12 +87,12 @@ struct ByteCount: CustomStringConvertible {
     }
 }
 
-/// How many bytes a second those are; nil where none came, or in too short a time for a rate to mean anything.
+/// Returns bytes per second; nil if there are none, or if the time is too short for a meaningful rate.
 func rate(of count: Int, in time: Duration) -> Double? {
     count > 0 && time >= .milliseconds(1) ? Double(count) / time.seconds : nil
 }
 
-/// A span of time as a person reads it who does not count milliseconds.
+/// Formats a duration for a person, without milliseconds from one second on.
 func spoken(_ span: Duration) -> String {
     guard span >= .seconds(1) else { return "\(Moment.Span(span))" }
     let tenths = Int((span.seconds * 10).rounded())
@@ -100,7 +100,7 @@ func spoken(_ span: Duration) -> String {
     return "\(tenths / 600) min \(tenths / 10 % 60) s"
 }
 
-/// How hashes are written for people and programs.
+/// Formats a hash as hexadecimal digits.
 func hexadecimal(_ bytes: [UInt8]) -> String {
     bytes.map { byte in
         let digits = String(byte, radix: 16)

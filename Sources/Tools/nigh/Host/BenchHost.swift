@@ -1,19 +1,19 @@
 import Nigh
 import NighCore
 
-/// The side of a measurement that is asked: takes orders of one guest, within its limits, and ends the conversation with whoever
-/// breaks the protocol or falls silent.
+/// The host's side of a measurement: carries out the orders of one guest, within its limits. Calls `whenFailed` when
+/// the guest breaks the protocol or falls silent.
 ///
-/// Nobody refers to it weakly, as with `BenchEnd`; `stop` lets go of what refers to it.
+/// Nothing holds a weak reference to it, as with `BenchEnd`; `stop` releases the references to it.
 ///
-/// `@unchecked Sendable`: touched on the session's loop alone.
+/// `@unchecked Sendable`: used on the session's loop only.
 final class BenchHost: @unchecked Sendable {
-    /// What was measured in one run.
+    /// The measurements of one run.
     struct Run {
         let order: BenchOrder
-        /// What came here, by this side's clock.
+        /// What arrived here, measured by this side's clock.
         var up: BenchCount?
-        /// What the guest says that has come there.
+        /// What arrived at the guest, as the guest reports it.
         var down: BenchCount?
 
         var isComplete: Bool {
@@ -21,33 +21,33 @@ final class BenchHost: @unchecked Sendable {
         }
     }
 
-    /// A guest who says nothing, and of whom nothing comes, is waited for so long.
-    private static let patience = Moment.Span.seconds(30)
+    /// How long the host waits for a guest that sends no order and makes no progress in a run.
+    private static let timeout = Moment.Span.seconds(30)
     private static let pauseBetweenLooks = Moment.Span.seconds(1)
 
     private let end: BenchEnd
     private var hasGreeted = false
     private var lastRun: UInt16 = 0
     private var running: Run?
-    private var heardAt: Moment
-    private var amountSeen = BenchAmount()
+    private var activeAt: Moment
+    private var lastAmount = BenchAmount()
     private var timer: LoopTimer?
     private let whenMeasured: (Run) -> Void
     private let whenFailed: (any Error) -> Void
 
     private var loop: UVEventLoop { end.loop }
 
-    /// - Parameter whenFailed: called once, when the guest is to go.
+    /// - Parameter whenFailed: called once, when the conversation with the guest should end.
     init(
         _ session: Session, loop: UVEventLoop, guest: PeerID, whenMeasured: @escaping (Run) -> Void,
         whenFailed: @escaping (any Error) -> Void
     ) {
         end = BenchEnd(session, loop: loop, peer: guest)
-        heardAt = loop.now
+        activeAt = loop.now
         self.whenMeasured = whenMeasured
         self.whenFailed = whenFailed
         end.whenMessage = { [unowned self] message in
-            do throws(BenchBreach) { try heard(message) } catch { fail(error) }
+            do throws(BenchBreach) { try handle(message) } catch { fail(error) }
         }
         end.whenComplete = { [unowned self] received, _ in
             running?.up = received
@@ -60,7 +60,7 @@ final class BenchHost: @unchecked Sendable {
     @inline(__always)
     func take(_ bytes: RawSpan, _ origin: MessageOrigin) { end.take(bytes, origin) }
 
-    /// The guest has gone, or is to go.
+    /// Ends the run and the timer, when the guest has left or should leave.
     func stop() {
         end.endRun()
         if let timer { loop.cancel(timer) }
@@ -72,7 +72,7 @@ final class BenchHost: @unchecked Sendable {
         whenFailed(error)
     }
 
-    private func heard(_ message: BenchMessage) throws(BenchBreach) {
+    private func handle(_ message: BenchMessage) throws(BenchBreach) {
         switch message {
         case .hello(let versions, _):
             guard !hasGreeted else { throw BenchBreach("a second hello") }
@@ -80,15 +80,15 @@ final class BenchHost: @unchecked Sendable {
                 return end.say(.refused(run: 0, words: "only version \(BenchMessage.version) is spoken here"))
             }
             hasGreeted = true
-            heardAt = loop.now
+            activeAt = loop.now
             end.say(.welcome(version: BenchMessage.version, limits: .own, software: Software.description))
         case .order(let order): try take(order)
         case .progress(let run, let progress):
             guard run <= lastRun else { throw BenchBreach("news of a run that was not ordered") }
             guard run == running?.order.run else { return }
-            if progress.received != amountSeen {
-                amountSeen = progress.received
-                heardAt = loop.now
+            if progress.received != lastAmount {
+                lastAmount = progress.received
+                activeAt = loop.now
             }
             end.heard(progress)
         case .outcome(let run, let count):
@@ -106,12 +106,12 @@ final class BenchHost: @unchecked Sendable {
         guard hasGreeted, running == nil else { throw BenchBreach("an order at the wrong time") }
         guard order.run == lastRun + 1, order.run < .max else { throw BenchBreach("an order out of turn") }
         lastRun = order.run
-        heardAt = loop.now
+        activeAt = loop.now
         if let words = BenchLimits.own.refusal(of: order) {
             return end.say(.refused(run: order.run, words: words))
         }
         running = Run(order: order)
-        amountSeen = BenchAmount()
+        lastAmount = BenchAmount()
         end.prepare(order, receives: order.direction.goesUp)
         end.say(.ready(run: order.run))
         end.go(sends: order.direction.goesDown)
@@ -119,7 +119,7 @@ final class BenchHost: @unchecked Sendable {
 
     private func completeIfDone() {
         guard let run = running, run.isComplete else { return }
-        heardAt = loop.now
+        activeAt = loop.now
         running = nil
         end.endRun()
         whenMeasured(run)
@@ -128,11 +128,11 @@ final class BenchHost: @unchecked Sendable {
     private func watch() {
         timer = loop.schedule(at: loop.now + Self.pauseBetweenLooks) { [self] in
             let received = end.progress.received
-            if running?.order.direction.goesUp == true, running?.up == nil, received != amountSeen {
-                amountSeen = received
-                heardAt = loop.now
+            if running?.order.direction.goesUp == true, running?.up == nil, received != lastAmount {
+                lastAmount = received
+                activeAt = loop.now
             }
-            guard loop.now < heardAt + Self.patience else { return fail(BenchBreach("nothing for 30 s")) }
+            guard loop.now < activeAt + Self.timeout else { return fail(BenchBreach("nothing for 30 s")) }
             watch()
         }
     }

@@ -3,7 +3,7 @@ import JSONText
 import Nigh
 import NighCore
 
-/// `nigh host`: waits for others who want to measure, and takes part.
+/// `nigh host`: waits for peers that run `nigh ping` or `nigh bench`, and takes part in their measurements.
 struct HostErrand: Errand {
     let command = "host"
     let output: OutputOptions

@@ -3,9 +3,9 @@ import Measuring
 import Nigh
 import NighCore
 
-/// Lets guests in, sees to what they came for, and tells of it.
+/// Accepts guests, answers their measurements, and reports what happens.
 ///
-/// `@unchecked Sendable`: touched on the session's loop alone; `sumUp` is called when that has ended.
+/// `@unchecked Sendable`: used on the session's loop only; `sumUp` is called after the loop has ended.
 final class HostKeeper: @unchecked Sendable {
     static let host = Results.Kind("host", plural: "hosts")
     static let listening = Results.Kind("listening", plural: "listening")
@@ -15,23 +15,24 @@ final class HostKeeper: @unchecked Sendable {
     private struct Guest {
         let peer: Peer
         let purpose: Purpose
-        let cameAt: Moment
+        let joinedAt: Moment
         var runs = 0
     }
 
-    /// So many items are told as one object of JSON, which has to be kept until the end; more are not told there.
-    private static let mostItemsKept = 1_000
-    /// How long whoever is told to come later is asked to wait.
+    /// The maximum number of items in one JSON object, whose items are kept until the end. Further items are only
+    /// counted.
+    private static let maximumItems = 1_000
+    /// The retry delay for a guest that is declined because the host is busy.
     private static let pauseWhenBusy = Duration.seconds(5)
-    /// For how long transports may be down before it is believed that none will work.
-    private static let patienceWithGround = Moment.Span.seconds(1)
+    /// The time after which transports that are down are expected to stay down.
+    private static let downTimeout = Moment.Span.seconds(1)
 
     private let mine: CommandSession
     private let isOnce: Bool
     private let results: Results
     private var expected: [PeerID: Purpose] = [:]
     private var guests: [PeerID: Guest] = [:]
-    // Looked at for each message, and not checked for overlapping access then.
+    // Read for every message, so the runtime check for overlapping access is off.
     @exclusivity(unchecked) private var bench: (guest: PeerID, host: BenchHost)?
     private var counts: [Purpose: Int] = [:]
     private var runCount = 0
@@ -49,13 +50,13 @@ final class HostKeeper: @unchecked Sendable {
         self.results = results
     }
 
-    /// Waits until it is over; returns why, where that is a fault.
+    /// Waits until the command is over. Returns the error that ended it, if one did.
     func untilDone() async -> (any Error)? {
         await withCheckedContinuation { continuation in
             loop.execute { [self] in
                 if isDone { return continuation.resume() }
                 whenDone = { continuation.resume() }
-                loop.schedule(at: loop.now + Self.patienceWithGround) { [self] in
+                loop.schedule(at: loop.now + Self.downTimeout) { [self] in
                     if let groundlessness = mine.groundlessness { end(groundlessness) }
                 }
             }
@@ -63,14 +64,14 @@ final class HostKeeper: @unchecked Sendable {
         return await mine.onLoop { [self] _ in fault }
     }
 
-    /// Ends it in good order. From any thread.
+    /// Ends the command in good order. Callable from any thread.
     func finish() { loop.execute { [self] in end(nil) } }
 
     private func end(_ fault: (any Error)?) {
         guard !isDone else { return }
         isDone = true
         self.fault = fault
-        for guest in guests.keys.sorted() { leave(guest, cause: nil) }
+        for guest in guests.keys.sorted() { remove(guest, cause: nil) }
         whenDone?()
         whenDone = nil
     }
@@ -80,15 +81,15 @@ final class HostKeeper: @unchecked Sendable {
     func took(_ event: SessionEvent) {
         guard !isDone else { return }
         switch event {
-        case .listening(let scheme, let addresses): tellAddresses(scheme, addresses)
+        case .listening(let scheme, let addresses): reportAddresses(scheme, addresses)
         case .invited(let invitation): answer(invitation)
         case .invitationEnded(let invitation, _): expected[invitation.peer.id] = nil
         case .stateChanged(let peer, let before, let cause):
             switch peer.state {
-            case .connected where before == .connecting: come(peer)
-            case .connected: tell(peer.id, "reconnected", words: "is back, over \(peer.transport ?? "?")")
-            case .reconnecting: tell(peer.id, "reconnecting", cause: cause, words: "has lost its link")
-            case .disconnected: leave(peer.id, cause: cause)
+            case .connected where before == .connecting: admit(peer)
+            case .connected: report(peer.id, "reconnected", words: "is back, over \(peer.transport ?? "?")")
+            case .reconnecting: report(peer.id, "reconnecting", cause: cause, words: "has lost its link")
+            case .disconnected: remove(peer.id, cause: cause)
             case .available, .unavailable: expected[peer.id] = nil
             default: break
             }
@@ -103,13 +104,13 @@ final class HostKeeper: @unchecked Sendable {
         refuse(origin.peer)
     }
 
-    /// Who came to ping has nothing to say.
+    /// Dismisses a guest that came to ping and sent a message.
     private func refuse(_ peer: PeerID) {
         guard guests[peer] != nil, !isDone else { return }
         dismiss(peer, BenchBreach("a message of somebody who came to ping"))
     }
 
-    private func tellAddresses(_ scheme: String, _ addresses: [TransportAddress]) {
+    private func reportAddresses(_ scheme: String, _ addresses: [TransportAddress]) {
         guard !addresses.isEmpty else { return }
         keep(
             Self.listening,
@@ -124,7 +125,7 @@ final class HostKeeper: @unchecked Sendable {
         if purpose == .bench, let busy = bench?.guest ?? expected.first(where: { $0.value == .bench })?.key,
             busy != invitation.peer.id
         {
-            // Whoever has lost their link may never come back, and must not keep others waiting.
+            // A guest that has lost its link may never come back, and must not keep others waiting.
             if guests[busy] != nil, mine.peers[busy]?.state != .connected {
                 dismiss(busy, BenchBreach("somebody else wants to measure, and its link is lost"))
             } else {
@@ -138,13 +139,13 @@ final class HostKeeper: @unchecked Sendable {
         mine.session.accept(invitation)
     }
 
-    private func come(_ peer: Peer) {
+    private func admit(_ peer: Peer) {
         guard let purpose = expected.removeValue(forKey: peer.id) else {
             return mine.session.disconnect(peer.id)
         }
-        guests[peer.id] = Guest(peer: peer, purpose: purpose, cameAt: loop.now)
+        guests[peer.id] = Guest(peer: peer, purpose: purpose, joinedAt: loop.now)
         counts[purpose, default: 0] += 1
-        tell(peer.id, "came", words: "is here for \(purpose.counterpart), over \(peer.transport ?? "?")")
+        report(peer.id, "came", words: "is here for \(purpose.counterpart), over \(peer.transport ?? "?")")
         guard purpose == .bench else { return }
         bench?.host.stop()
         let host = BenchHost(
@@ -154,31 +155,31 @@ final class HostKeeper: @unchecked Sendable {
         bench = (peer.id, host)
     }
 
-    /// Ends the conversation with somebody who cannot be dealt with.
+    /// Ends the conversation with a guest because of `error`.
     private func dismiss(_ peer: PeerID, _ error: any Error) {
         if let guest = guests[peer] {
             results.remark("\(guest.peer.name) (\(peer.short)) is sent away: \(error)")
         }
-        leave(peer, cause: nil, why: "sent away: \(error)")
+        remove(peer, cause: nil, why: "sent away: \(error)")
         mine.session.disconnect(peer)
     }
 
-    private func leave(_ id: PeerID, cause: NighError?, why: String? = nil) {
+    private func remove(_ id: PeerID, cause: NighError?, why: String? = nil) {
         guard let guest = guests[id] else { return }
         if bench?.guest == id {
             bench?.host.stop()
             bench = nil
         }
-        let stay = loop.now - guest.cameAt
-        let deed = guest.purpose == .bench ? "\(guest.runs) runs measured" : "came to ping"
+        let stay = loop.now - guest.joinedAt
+        let activity = guest.purpose == .bench ? "\(guest.runs) runs measured" : "came to ping"
         let reason = why ?? cause.map { "\($0.cause)" }
-        tell(
+        report(
             id, "left", cause: cause,
             more: [
                 .init("stayed_seconds", .number(stay.milliseconds / 1_000)),
                 .init("runs", .integer(guest.runs)),
             ],
-            words: "has left after \(Figures.span(nanoseconds: Double(stay.nanoseconds))): \(deed)"
+            words: "has left after \(Figures.span(nanoseconds: Double(stay.nanoseconds))): \(activity)"
                 + (reason.map { " (\($0))" } ?? ""))
         guests[id] = nil
         if isOnce { end(nil) }
@@ -206,9 +207,9 @@ final class HostKeeper: @unchecked Sendable {
             ])
     }
 
-    // MARK: Telling
+    // MARK: Reporting
 
-    private func tell(
+    private func report(
         _ id: PeerID, _ change: String, cause: NighError? = nil, more: [JSON.Member] = [], words: String
     ) {
         guard let guest = guests[id] else { return }
@@ -225,13 +226,13 @@ final class HostKeeper: @unchecked Sendable {
 
     private func keep(_ kind: Results.Kind, _ members: [JSON.Member], words: [Line]) {
         if results.form == .json {
-            guard itemsKept < Self.mostItemsKept else { return itemsLeftOut += 1 }
+            guard itemsKept < Self.maximumItems else { return itemsLeftOut += 1 }
             itemsKept += 1
         }
         results.tell(kind, members, words: words)
     }
 
-    /// Tells how it all came out.
+    /// Reports the summary.
     func sumUp() -> ExitStatus {
         let (pings, benches) = (counts[.ping] ?? 0, counts[.bench] ?? 0)
         results.sumUp(
@@ -245,7 +246,6 @@ final class HostKeeper: @unchecked Sendable {
 }
 
 extension BenchCount {
-    /// As it is told.
     var json: JSON {
         [
             "messages": .integer(Int(clamping: amount.messages)),

@@ -4,9 +4,9 @@ import NighCore
 import SessionArguments
 import Terminal
 
-/// `nigh identity`: who this user is to others, on this device.
+/// `nigh identity`: shows or changes the user's identity on this device.
 struct IdentityErrand: Errand {
-    /// What is to be done with it.
+    /// What the command does with the identity.
     enum Deed: Sendable {
         case show
         case rename(DisplayName)
@@ -17,7 +17,7 @@ struct IdentityErrand: Errand {
     let command = "identity"
     let output: OutputOptions
     let deed: Deed
-    /// Nil for the user's own.
+    /// Nil means the user's own identity file.
     let file: IdentityFile?
 
     static let description = Command<any Errand>(

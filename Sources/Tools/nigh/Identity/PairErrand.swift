@@ -3,12 +3,12 @@ import JSONText
 import Nigh
 import NighCore
 
-/// `nigh pair`: two people make sure that nobody is between their devices.
+/// `nigh pair`: two people compare digits to make sure that nobody is between their devices.
 struct PairErrand: Errand {
     let command = "pair"
     let output: OutputOptions
     let session: SessionOptions
-    /// Nil for waiting to be asked.
+    /// Nil means that this side waits for a peer that asks.
     let peer: PeerChoice?
     let patience: Duration
 
@@ -64,7 +64,8 @@ struct PairErrand: Errand {
         }
     }
 
-    /// The session keeps what it has learnt by itself, soon; here it is the purpose of all.
+    /// Saves the trust store and returns the error if that fails. The session saves it by itself a little later, but
+    /// this command exists for it, so a failure must be reported.
     private static func savingProblem(_ trust: TrustStore) -> NighError? {
         do throws(NighError) {
             try trust.save()

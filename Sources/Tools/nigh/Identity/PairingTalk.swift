@@ -3,15 +3,15 @@ import JSONText
 import Nigh
 import NighCore
 
-/// A pairing as it goes: finds the other, shows the digits, asks the person.
+/// One pairing: finds the other peer, shows the digits, and asks the person.
 ///
-/// `@unchecked Sendable`: what changes is confined to the session's loop.
+/// `@unchecked Sendable`: all mutable state is confined to the session's loop.
 final class PairingTalk: @unchecked Sendable {
     private let mine: CommandSession
     private let results: Results
     private var waiting: CheckedContinuation<Peer, any Error>?
     private var outcome: Result<Peer, any Error>?
-    /// This side is asking somebody.
+    /// The task in which this side asks the other for a pairing.
     private var asking: Task<Void, Never>?
 
     static let digitsKind = Results.Kind("digits", plural: "digits")
@@ -21,11 +21,11 @@ final class PairingTalk: @unchecked Sendable {
         self.results = results
     }
 
-    /// Pairs with `choice`, or with whoever asks; returns who that is.
+    /// Pairs with the peer that `choice` names, or with a peer that asks if `choice` is nil. Returns that peer.
     func run(with choice: PeerChoice?, within patience: Duration, _ interruption: Interruption) async throws
         -> Peer
     {
-        mine.start(onEvent: { [self] in took($0) })
+        mine.start(onEvent: { [self] in handle($0) })
         interruption.onRequest { [self] in
             mine.loop.execute { [self] in end(.failure(Interrupted())) }
         }
@@ -33,7 +33,7 @@ final class PairingTalk: @unchecked Sendable {
             mine.loop.execute { [self] in
                 asking = Task {
                     do { try await ask(choice, within: patience) } catch {
-                        // After the digits are shown, the outcome comes as an event.
+                        // Once the digits are shown, the outcome arrives as an event.
                         mine.loop.execute { [self] in if !isBusy { end(.failure(error)) } }
                     }
                 }
@@ -61,7 +61,7 @@ final class PairingTalk: @unchecked Sendable {
     private static let advice =
         "start `nigh pair` on the other device, too, and let both look at the same network"
 
-    /// Whether two people are at it, who have time of their own.
+    /// Whether two people are comparing the digits. The command's timeout does not apply then.
     private var isBusy = false
 
     private func ask(_ choice: PeerChoice, within patience: Duration) async throws {
@@ -70,7 +70,7 @@ final class PairingTalk: @unchecked Sendable {
             switch target {
             case .peer(let id): try await session.pair(id)
             case .address(let address):
-                // Who is there is known once there is a conversation.
+                // The peer at an address is known only once there is a conversation.
                 let id = try await session.invite(
                     at: address, context: Purpose.pair.context, timeout: timeout)
                 try await session.pair(id)
@@ -86,12 +86,12 @@ final class PairingTalk: @unchecked Sendable {
         waiting = nil
     }
 
-    private func took(_ event: SessionEvent) {
+    private func handle(_ event: SessionEvent) {
         switch event {
         case .pairing(let peer, let code): show(code, of: peer)
         case .paired(let peer): end(.success(peer))
         case .pairingEnded(let peer, let cause):
-            // Nobody has seen anything of it: this side may ask again, or tells by itself why it does not.
+            // No digits were shown yet: this side may ask again, or reports by itself why it does not.
             guard isBusy || asking == nil else { return }
             isBusy = false
             results.remark("no pairing with \(peer.name): \(cause)")
@@ -103,7 +103,7 @@ final class PairingTalk: @unchecked Sendable {
 
     private func show(_ code: PairingCode, of peer: Peer) {
         isBusy = true
-        // Asked for a second time, neither of the two would go on.
+        // If this side asked a second time, neither pairing would go on.
         asking?.cancel()
         results.live.show([])
         results.tell(
@@ -114,7 +114,8 @@ final class PairingTalk: @unchecked Sendable {
                 "    " + Line(code.description, .strong),
             ])
         if !results.isInWords { results.remark("\(peer.name) (\(peer.id.short)) should show \(code)") }
-        // A person takes their time, and nobody may wait for them on the loop. Nothing ends this thread but the program's end.
+        // A person may take long, so the answer must not be awaited on the loop. Without an answer, this thread ends
+        // only with the program.
         let mine = mine
         let results = results
         BlockingTask.run {

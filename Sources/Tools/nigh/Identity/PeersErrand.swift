@@ -2,9 +2,9 @@ import Arguments
 import JSONText
 import NighCore
 
-/// `nigh peers`: whom this user's programs know, and whom to forget.
+/// `nigh peers`: shows the peers that this user's programs know, and forgets them.
 struct PeersErrand: Errand {
-    /// What is to be done with them.
+    /// What the command does with the known peers.
     enum Deed: Sendable {
         case show(onlyPaired: Bool)
         case unpair(String)
@@ -46,13 +46,13 @@ struct PeersErrand: Errand {
         switch deed {
         case .show(let onlyPaired): show(store.peers.filter { $0.isPaired || !onlyPaired }, results)
         case .unpair(let text):
-            let peer = try meant(by: text, in: store)
+            let peer = try find(text, in: store)
             store.unpair(peer.id)
             try store.save()
             results.sumUp(
                 Self.members(of: peer, isPaired: false), words: ["\(named(peer)) is not paired any more."])
         case .forget(let text):
-            let peer = try meant(by: text, in: store)
+            let peer = try find(text, in: store)
             store.forget(peer.id)
             try store.save()
             results.sumUp(Self.members(of: peer, isPaired: false), words: ["\(named(peer)) is forgotten."])
@@ -89,7 +89,7 @@ struct PeersErrand: Errand {
         ]
     }
 
-    private func meant(by text: String, in store: TrustStore) throws(NighError) -> TrustedPeer {
+    private func find(_ text: String, in store: TrustStore) throws(NighError) -> TrustedPeer {
         let all = store.peers
         let found = all.filter { PeerChoice.means(text, $0.id, $0.name) }
         guard let peer = found.first else {

@@ -12,9 +12,9 @@ struct InjectErrand: Errand {
     let command = "inject"
     let output: OutputOptions
     let faults: FaultPlan
-    /// Whom connections are passed on to.
+    /// The address to which connections are passed on.
     let target: TransportAddress
-    /// Where to listen, and how.
+    /// Where to listen, and with which options.
     let listen: TransportSpec
     let service: ServiceName
     let plugins: PluginChoice
@@ -80,7 +80,7 @@ struct InjectErrand: Errand {
     static let replyKind = Results.Kind("reply", plural: "replies")
     static let kinds = [listeningKind, connectionKind, replyKind]
 
-    /// Anything that there is to show or to do.
+    /// What the command has to show or to do next.
     private enum Occurrence: Sendable {
         case relay(Relay.Event)
         case typed(String)
@@ -92,7 +92,7 @@ struct InjectErrand: Errand {
         let registry = try plugins.registry(with: [listen.scheme, target.scheme], for: "--listen and --to")
         let listener = try registry.make(withoutDiscovery(listen))
         let dialler = FaultyTransport(try registry.make(wayToTarget), plan: faults)
-        // What is shown may be held up, and the loop may not; what nobody has seen for so long is left out.
+        // Showing an event may block, and must not block the loop. If too many events wait, the oldest are dropped.
         let (occurrences, source) = AsyncStream.makeStream(
             of: Occurrence.self, bufferingPolicy: .bufferingNewest(4_096))
         let relay = Relay(from: listener, through: dialler, to: target, on: loop) { source.yield(.relay($0)) }
@@ -142,7 +142,8 @@ struct InjectErrand: Errand {
         return TransportSpec(scheme: spec.scheme, options: spec.options.merging(["mdns": "off"]) { $1 })
     }
 
-    /// As it listens, where that is the same transport: over the same interface, say.
+    /// The spec for dialling the target. If both use the same transport, it has the options of `listen` except the
+    /// port: for example the same interface.
     private var wayToTarget: TransportSpec {
         guard listen.scheme == target.scheme else {
             return withoutDiscovery(TransportSpec(scheme: target.scheme))
@@ -151,7 +152,7 @@ struct InjectErrand: Errand {
             TransportSpec(scheme: listen.scheme, options: listen.options.filter { $0.key != "port" }))
     }
 
-    // MARK: What is shown
+    // MARK: Showing events
 
     private func show(_ event: Relay.Event, _ ledger: inout RelayLedger, _ results: Results) {
         ledger.count(event)
@@ -163,16 +164,16 @@ struct InjectErrand: Errand {
                 Self.listeningKind, [.init("addresses", .list(list.map(JSON.text)))],
                 words: [Line("listens at \(list.joined(separator: ", "))")])
         case .opened(let number, let origin):
-            tell(
+            report(
                 results, number, "opened", [.init("from", JSON(origin))],
                 "comes from \(origin ?? "somewhere")")
-        case .connected(let number): tell(results, number, "connected", [], "is passed on to \(target)")
+        case .connected(let number): report(results, number, "connected", [], "is passed on to \(target)")
         case .failed(let number, let error):
-            tell(
+            report(
                 results, number, "failed", [.init("error", Results.json(of: error))],
                 "could not be passed on: \(error)")
         case .closed(let number, let toll, let words):
-            tell(
+            report(
                 results, number, "closed",
                 [
                     .init("bytes_out", .integer(toll.bytesOut)), .init("bytes_in", .integer(toll.bytesIn)),
@@ -186,7 +187,7 @@ struct InjectErrand: Errand {
         }
     }
 
-    private func tell(
+    private func report(
         _ results: Results, _ number: Int, _ event: String, _ members: [JSON.Member], _ words: String
     ) {
         results.tell(
@@ -195,9 +196,9 @@ struct InjectErrand: Errand {
             words: [Line("connection \(number) ", .strong) + Line(words)])
     }
 
-    // MARK: What is typed
+    // MARK: Typed commands
 
-    /// Does what somebody has typed; whether that is to be the end.
+    /// Carries out a typed command. Returns whether the command ends the program.
     private func carryOut(
         _ line: String, on relay: Relay, _ loop: UVEventLoop, _ results: Results
     ) async -> Bool {
@@ -228,7 +229,7 @@ struct InjectErrand: Errand {
             ], words: lines.map { Line($0, isWell ? .plain : .bad) })
     }
 
-    /// On the loop; nil where the connection that is meant is not there.
+    /// Loop only. Returns nil if the command names a connection that is not there.
     private static func carryOut(_ command: RelayCommand, on relay: Relay) -> [String]? {
         let control = relay.control
         switch command {
@@ -267,14 +268,14 @@ struct InjectErrand: Errand {
 }
 
 extension Notation where Value == FaultPlan {
-    /// What is done to a link, or none.
+    /// Faults on the command line, or `none`.
     fileprivate static var faultsOrNone: Notation {
         Notation("FAULTS") { text in text == "none" ? FaultPlan.none : try FaultPlan(parsing: text) }
     }
 }
 
 extension Notation where Value == TransportSpec {
-    /// One transport with its options.
+    /// One transport with its options, on the command line.
     fileprivate static var listener: Notation {
         Notation("TRANSPORT", write: { "\($0)" }) { text in try TransportSpec(parsing: text) }
     }

@@ -2,28 +2,28 @@ import Nigh
 import NighCore
 import NighMemory
 
-/// Passes on whatever comes between those who connect here and one address, through faults. It understands nothing of it: TLS goes
-/// through untouched, and both ends still prove their keys to each other.
+/// Passes on all bytes between those that connect here and one address, through faults. It does not interpret the
+/// bytes: TLS passes through unchanged, and both ends still prove their keys to each other.
 ///
-/// What one side sends faster than the other takes is not read: at most one read and what the faults hold is in memory for a direction. All
-/// faults are on the side of the target, so that "out" is towards it.
+/// If one side sends faster than the other accepts, nothing more is read from it: for each direction, at most one read
+/// and what the faults hold is in memory. All faults are on the side of the target, so that "out" is towards it.
 ///
-/// Loop only. `@unchecked Sendable` for the timers and transports that hold it.
+/// Loop only. `@unchecked Sendable`, because timers and transports hold it.
 final class Relay: TransportEvents, @unchecked Sendable {
-    /// What happens, for whoever shows it.
+    /// What happens in the relay, for the code that shows it.
     enum Event: Sendable {
         case listening([TransportAddress])
         case down(NighError)
         case trouble(NighError)
-        /// Somebody has connected; nobody over there has answered yet.
+        /// A caller has connected; the target has not answered yet.
         case opened(Int, from: String?)
         /// The target has answered.
         case connected(Int)
         /// The target could not be reached.
         case failed(Int, NighError)
-        /// Both sides are over.
+        /// Both sides of the connection are closed.
         case closed(Int, Toll, words: String)
-        /// There are as many as there may be, and one more was turned away.
+        /// One more caller was turned away, because there are as many connections as allowed.
         case turnedAway(from: String?)
     }
 
@@ -34,9 +34,9 @@ final class Relay: TransportEvents, @unchecked Sendable {
         var lasted = Moment.Span.zero
     }
 
-    /// More connections are turned away.
+    /// The maximum number of connections; more are turned away.
     static let connectionLimit = 256
-    /// For how long the target may take to answer.
+    /// How long the target may take to answer.
     static let patience = Duration.seconds(10)
 
     let control: FaultControl
@@ -49,9 +49,9 @@ final class Relay: TransportEvents, @unchecked Sendable {
     private var count = 0
     private var hasStopped = false
     private var isDown = false
-    private static let patienceWithGround = Moment.Span.milliseconds(250)
+    private static let downDelay = Moment.Span.milliseconds(250)
 
-    /// Both transports belong to the relay from here on.
+    /// Both transports belong to the relay from now on.
     init(
         from listener: any Transport, through dialler: FaultyTransport, to target: TransportAddress,
         on loop: any EventLoop, tell: @escaping (Event) -> Void
@@ -64,7 +64,7 @@ final class Relay: TransportEvents, @unchecked Sendable {
         control = dialler.control
     }
 
-    /// Listens. Once.
+    /// Starts listening. Called once.
     func start(service: ServiceName) {
         listener.start(on: loop, events: self)
         dialler.start(on: loop, events: self)
@@ -73,7 +73,7 @@ final class Relay: TransportEvents, @unchecked Sendable {
                 service: service, peer: Identity.ephemeral().peerID, name: .init(fitting: "nigh inject")))
     }
 
-    /// Closes everything; what is still to be told is told before it returns.
+    /// Closes everything. All remaining events are reported before it returns.
     func stop() {
         guard !hasStopped else { return }
         for connection in connections.values.sorted(by: { $0.number < $1.number }) {
@@ -84,14 +84,15 @@ final class Relay: TransportEvents, @unchecked Sendable {
         dialler.shutdown()
     }
 
-    /// The connections there are, the oldest first: number, where they come from, and what has passed.
+    /// The open connections, the oldest first: number, origin, what has passed, and whether the target has answered.
     var open: [(number: Int, from: String?, toll: Toll, isConnected: Bool)] {
         connections.values.sorted { $0.number < $1.number }.map {
             ($0.number, $0.origin, $0.toll(at: loop.now), $0.isConnected)
         }
     }
 
-    /// Whom a fault is for: the connection of that number, or all. Nil where there is none of that number.
+    /// Returns what a fault applies to: the connection with that number, or all. Returns nil if there is no such
+    /// connection, or if its target has not answered yet.
     func target(of number: Int?) -> FaultControl.Target? {
         guard let number else { return .all }
         return connections[number]?.faultNumber.map(FaultControl.Target.pipe)
@@ -103,13 +104,13 @@ final class Relay: TransportEvents, @unchecked Sendable {
         tell(.closed(connection.number, connection.toll(at: loop.now), words: words))
     }
 
-    // MARK: What the transports tell
+    // MARK: Transport events
 
     func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
         guard !hasStopped else { return pipe.close(.now) }
         if let dial {
             guard let connection = connections[Int(dial.number)] else { return pipe.close(.now) }
-            // The faulty transport has just numbered it, so it is the last one.
+            // The faulty transport has just numbered this pipe, so it is the last one.
             connection.connected(to: pipe, faultNumber: control.pipes.last?.number)
             tell(.connected(connection.number))
             return
@@ -137,9 +138,10 @@ final class Relay: TransportEvents, @unchecked Sendable {
         if transport === listener { tell(.listening(addresses)) }
     }
 
-    /// A transport that lacks its ground tells that as well, sooner or later: the better reason, and what is told then alone.
+    /// A transport that cannot work at all reports that as well, at once or a little later. That is the better reason,
+    /// and is then reported alone.
     func advertisingFailed(_ error: NighError, by transport: any Transport) {
-        loop.schedule(at: loop.now + Self.patienceWithGround) { [self] in
+        loop.schedule(at: loop.now + Self.downDelay) { [self] in
             if !isDown, !hasStopped { tell(.trouble(error)) }
         }
     }
@@ -158,12 +160,12 @@ final class Relay: TransportEvents, @unchecked Sendable {
     func browsingFailed(_ error: NighError, by transport: any Transport) {}
 }
 
-/// One who has connected to a relay, and the pipe to the target that belongs to it. Loop only.
+/// One connection of a caller to the relay, with the pipe to the target. Loop only.
 final class RelayedConnection {
     let number: Int
-    /// Where it comes from, where the transport can say.
+    /// Where the caller comes from, if the transport can say.
     let origin: String?
-    /// The number that the faults know it by.
+    /// The number of the pipe to the target in `FaultControl`.
     private(set) var faultNumber: Int?
     private let client: Side
     private var target: Side?
@@ -186,13 +188,13 @@ final class RelayedConnection {
             bytesOut: client.bytesReceived, bytesIn: target?.bytesReceived ?? 0, lasted: moment - openedAt)
     }
 
-    /// Begins with the client alone, of whom nothing is read before the target is there.
+    /// Starts the pipe of the caller. Nothing is read from it before the target has answered.
     func start() {
         client.pipe.start(handler: client)
         client.pause()
     }
 
-    /// The target has answered.
+    /// Connects both sides after the target has answered.
     func connected(to pipe: any Pipe, faultNumber: Int?) {
         self.faultNumber = faultNumber
         let target = Side(pipe)
@@ -204,13 +206,14 @@ final class RelayedConnection {
         client.passOnWhatWaits()
     }
 
-    /// One side has finished: so does the other, once it has been sent what is still on its way.
+    /// Ends the connection because one side has finished. The other side is closed after it was sent what is still on
+    /// its way.
     func end(_ words: String, _ manner: PipeCloseManner = .afterWriting) {
         relay.over(self, words: words)
         abandon(manner)
     }
 
-    /// Closes both sides and says nothing.
+    /// Closes both sides and reports nothing.
     func abandon(_ manner: PipeCloseManner = .now) {
         for side in [client, target] {
             side?.pipe.close(manner)
@@ -219,12 +222,12 @@ final class RelayedConnection {
         }
     }
 
-    /// One end of a connection: what comes here goes out at the other.
+    /// One end of a connection: what arrives here is sent at the other end.
     final class Side: PipeHandler {
         let pipe: any Pipe
         /// Nil once the connection is over.
         var connection: RelayedConnection?
-        /// Nil as long as there is none.
+        /// Nil until both sides are connected, and after the end.
         var other: Side?
         private(set) var bytesReceived = 0
         private var waiting = ByteQueue()
@@ -238,7 +241,7 @@ final class RelayedConnection {
             pipe.pauseReading()
         }
 
-        /// Sends on what has come, and reads again unless the other side is backed up.
+        /// Sends on what has arrived, and reads on unless the other side is backed up.
         func passOnWhatWaits() {
             guard let other else { return }
             if !waiting.isEmpty { other.pipe.write(&waiting) }

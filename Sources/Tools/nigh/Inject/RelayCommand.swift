@@ -2,7 +2,7 @@ import Arguments
 import Nigh
 import NighMemory
 
-/// What can be typed while `nigh inject` runs.
+/// A command that can be typed while `nigh inject` runs.
 enum RelayCommand: Equatable, Sendable {
     case cut(Int?)
     case stall(FaultPlan.Direction, Int?)
@@ -14,7 +14,7 @@ enum RelayCommand: Equatable, Sendable {
     case help
     case quit
 
-    /// Reads a line; nil for an empty one.
+    /// Parses a line; returns nil for an empty one.
     static func parse(_ line: String) throws(Misuse) -> RelayCommand? {
         var words = line.split(whereSeparator: \.isWhitespace).map(String.init)
         guard !words.isEmpty else { return nil }

@@ -1,6 +1,6 @@
 import JSONText
 
-/// What a relay has seen in all.
+/// The totals of a relay.
 struct RelayLedger {
     private var opened = 0
     private var failed = 0

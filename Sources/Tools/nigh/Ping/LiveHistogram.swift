@@ -1,11 +1,11 @@
 import Measuring
 
-/// Round trips as bars of text, for the last lines of a terminal.
+/// Draws round trips as bars of text, for the last lines of a terminal.
 enum LiveHistogram {
     private static let rows = 10
     private static let columns = 40
 
-    /// A row for each bar, the shortest round trips first.
+    /// One row per bar, the shortest round trips first.
     static func lines(of histogram: LogLinearHistogram) -> [Line] {
         let bars = histogram.bars(atMost: rows)
         let most = bars.map(\.count).max() ?? 1

@@ -1,9 +1,9 @@
-/// How often each span of time was measured, in a room that does not grow: every octave is cut into the same number of equal
-/// steps, so that a span is known to a thirty-second of itself. What is told of the least, the greatest and the mean is exact.
+/// Counts how often each duration was measured, in constant memory. Every octave is divided into the same number of
+/// equal steps, so a duration is known to 1/32 of itself. Minimum, maximum and mean are exact.
 struct LogLinearHistogram: Hashable, Sendable {
-    /// How many steps an octave has; a power of two.
+    /// The number of steps per octave; a power of two.
     static let stepsPerOctave = 32
-    /// What is longer counts as this long where steps are concerned: more than an hour.
+    /// Longer durations are counted in the step of this one, which is more than an hour.
     static let longest: Int64 = 1 << 42 - 1
 
     private static let stepBits = stepsPerOctave.trailingZeroBitCount
@@ -11,12 +11,12 @@ struct LogLinearHistogram: Hashable, Sendable {
 
     private var counts: [Int] = []
     private(set) var count = 0
-    /// In nanoseconds; nil where nothing was counted.
+    /// In nanoseconds; nil if nothing was counted.
     private(set) var least: Int64?
     private(set) var greatest: Int64?
     private var total = 0.0
 
-    /// Counts one span; one that is negative counts as none.
+    /// Counts one duration; a negative one counts as zero.
     mutating func add(nanoseconds: Int64) {
         let span = max(nanoseconds, 0)
         if counts.isEmpty { counts = [Int](repeating: 0, count: Self.stepCount) }
@@ -27,11 +27,11 @@ struct LogLinearHistogram: Hashable, Sendable {
         greatest = max(greatest ?? span, span)
     }
 
-    /// In nanoseconds; nil where nothing was counted.
+    /// In nanoseconds; nil if nothing was counted.
     var mean: Double? { count > 0 ? total / Double(count) : nil }
 
-    /// The shortest span than which no more than `1 - share` of all were longer (the nearest rank), as the middle of its step;
-    /// nil where nothing was counted.
+    /// Returns a percentile by nearest rank: the shortest duration such that at most `1 - share` of all are longer, as
+    /// the middle of its step. Nil if nothing was counted.
     func percentile(_ share: Double) -> Int64? {
         guard let least, let greatest else { return nil }
         let rank = min(max(Int((share * Double(count)).rounded(.up)), 1), count)
@@ -47,14 +47,15 @@ struct LogLinearHistogram: Hashable, Sendable {
         return greatest
     }
 
-    /// A few neighbouring steps together.
+    /// Several neighboring steps together.
     struct Bar: Hashable, Sendable {
-        /// In nanoseconds, from the shortest that belongs to it to the longest.
+        /// In nanoseconds, from the shortest duration in the bar to the longest.
         let range: ClosedRange<Int64>
         let count: Int
     }
 
-    /// All that was counted, from the shortest to the longest, in at most `limit` bars of equally many steps.
+    /// Everything that was counted, from the shortest to the longest, in at most `limit` bars of the same number of
+    /// steps.
     func bars(atMost limit: Int) -> [Bar] {
         guard let least, let greatest, limit > 0 else { return [] }
         let first = Self.step(of: min(least, Self.longest))
@@ -68,7 +69,7 @@ struct LogLinearHistogram: Hashable, Sendable {
         }
     }
 
-    /// Below two octaves of steps each span has a step of its own.
+    /// Durations below `2 * stepsPerOctave` nanoseconds have a step of their own.
     private static func step(of span: Int64) -> Int {
         guard span >= 2 * Int64(stepsPerOctave) else { return Int(span) }
         let shift = Int64.bitWidth - 1 - span.leadingZeroBitCount - stepBits

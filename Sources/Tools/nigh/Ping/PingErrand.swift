@@ -3,7 +3,7 @@ import JSONText
 import Nigh
 import NighCore
 
-/// `nigh ping`: asks one peer again and again whether it is there, and tells how long that takes.
+/// `nigh ping`: pings one peer repeatedly, and reports how long each round trip takes.
 struct PingErrand: Errand {
     let command = "ping"
     let output: OutputOptions
@@ -11,7 +11,7 @@ struct PingErrand: Errand {
     let choice: PeerChoice
     let plan: PingPlan
     let thresholds: PingThresholds
-    /// For how long the peer is looked for and called; nil for as long as it takes.
+    /// How long the peer is looked for and called; nil means without limit.
     let patience: Duration?
 
     static let description = Command<any Errand>(
@@ -86,7 +86,7 @@ struct PingErrand: Errand {
 
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
         let mine = try CommandSession(session, role: .client, results: results) {
-            // As many as a session takes: a short interval and a stalled link are what this command is there for.
+            // The maximum that a session allows: this command must also work with a short interval on a stalled link.
             $0.limits.pendingPings = 192
         }
         let pinger = Pinger(mine, choice: choice, plan: plan, results: results)
@@ -101,7 +101,7 @@ struct PingErrand: Errand {
             await mine.close()
             throw interruption.isRequested ? CancellationError() : error
         }
-        tellPeer(peer, results)
+        reportPeer(peer, results)
         interruption.onRequest { pinger.finish() }
         let tally = await pinger.run(with: peer)
         let leftOut = await mine.onLoop { _ in pinger.itemsLeftOut }
@@ -112,7 +112,7 @@ struct PingErrand: Errand {
     static let peerKind = Results.Kind("peer", plural: "peers")
     static let kinds = [peerKind] + Pinger.kinds
 
-    private func tellPeer(_ peer: Peer, _ results: Results) {
+    private func reportPeer(_ peer: Peer, _ results: Results) {
         results.tell(
             Self.peerKind, Self.members(of: peer),
             words: [

@@ -2,29 +2,29 @@ import Arguments
 import Measuring
 import NighCore
 
-/// What `nigh ping` is to do once it has found the peer.
+/// What `nigh ping` does once it has found the peer.
 struct PingPlan: Sendable {
-    /// How many are sent; nil until somebody interrupts.
+    /// The number of pings; nil means until an interruption.
     var count: Int?
-    /// From one to the next; zero where the next goes out as soon as the one before is answered.
+    /// The time from one ping to the next. Zero means that the next one is sent as soon as the one before is answered.
     var interval: Duration
-    /// Bytes of its payload.
+    /// The size of the payload in bytes.
     var size: Int
-    /// For how long an answer is waited for.
+    /// How long an answer is waited for.
     var timeout: Duration
-    /// Whether the first reply is the end of it.
+    /// Whether the command ends with the first reply.
     var endsWithReply: Bool
     /// Whether single replies are left out.
     var isQuiet: Bool
 }
 
-/// What a link must be like for the status to be 0.
+/// The thresholds that a link must meet for exit status 0.
 struct PingThresholds: Sendable {
     var p99: Duration?
-    /// Of all that were sent, 0 to 1.
+    /// The largest share of lost pings, 0 to 1, among those that were answered or lost.
     var loss: Double?
 
-    /// Those that `tally` misses, in words.
+    /// Describes the thresholds that `tally` misses.
     func missed(by tally: PingTally) -> [String] {
         var missed: [String] = []
         if let p99, let measured = tally.roundTrips.histogram.percentile(0.99),
@@ -43,7 +43,7 @@ struct PingThresholds: Sendable {
 }
 
 extension Notation where Value == Double {
-    /// A share of all, as in `5%`; what it comes to is between 0 and 1.
+    /// A percentage, for example `5%`; its value is between 0 and 1.
     static var percent: Notation {
         Notation("PERCENT", write: { Figures.percent($0) }) { text in
             let digits = text.hasSuffix("%") ? String(text.dropLast()) : text

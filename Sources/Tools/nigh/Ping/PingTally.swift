@@ -2,19 +2,19 @@ import JSONText
 import Measuring
 import Nigh
 
-/// What came of the pings so far. A value that does not grow with their number.
+/// The counts and round trips of all pings so far, in constant memory.
 struct PingTally: Sendable {
     /// Why a ping counts as lost.
     enum Loss: String, Sendable, CaseIterable {
         /// No answer within the timeout.
         case timeout
-        /// The link broke while it was under way.
+        /// The link broke while the ping was under way.
         case linkLost = "link_lost"
-        /// When its turn came there was no link: another was being looked for.
+        /// There was no link when the ping fell due: the session was looking for another.
         case noLink = "no_link"
-        /// When its turn came there was no conversation: the peer is gone.
+        /// There was no conversation when the ping fell due: the peer is gone.
         case noPeer = "no_peer"
-        /// Too many were under way already.
+        /// Too many pings were under way already.
         case tooMany = "too_many"
 
         var words: String {
@@ -31,20 +31,20 @@ struct PingTally: Sendable {
     private(set) var sent = 0
     private(set) var received = 0
     private(set) var losses: [Loss: Int] = [:]
-    /// Of those lost, the ones whose answer came after all.
+    /// The number of lost pings whose answer came after the timeout.
     private(set) var late = 0
-    /// How often the conversation went on over another link.
+    /// How often the conversation continued over another link.
     var reconnects = 0
-    /// How often the conversation ended, and another began.
+    /// How often the conversation ended and another began.
     var rejoins = 0
     private(set) var roundTrips = RoundTripRecord()
-    /// How many replies came over each transport.
+    /// The number of replies over each transport.
     private(set) var paths: [String: Int] = [:]
 
     var lost: Int { losses.values.reduce(0, +) }
-    /// Those whose fate is not known yet.
+    /// The number of pings that are neither answered nor lost yet.
     var underWay: Int { sent - received - lost }
-    /// The share of those lost, of all whose fate is known.
+    /// The share of lost pings among those that were answered or lost.
     var loss: Double { received + lost > 0 ? Double(lost) / Double(received + lost) : 0 }
 
     mutating func send() { sent += 1 }
@@ -59,7 +59,7 @@ struct PingTally: Sendable {
 
     mutating func receiveLate() { late += 1 }
 
-    /// Those under way were never sent, as far as anybody is told.
+    /// Counts the pings under way as not sent.
     mutating func forgetWhatIsUnderWay() { sent -= underWay }
 
     var json: [JSON.Member] {
@@ -82,7 +82,7 @@ struct PingTally: Sendable {
         ]
     }
 
-    /// One line about numbers, then what is known of round trips and ways.
+    /// One line with the counts, then the round trips and the transports.
     func words(about peer: Peer) -> [Line] {
         var lines = [
             Line("\(peer.name) (\(peer.id.short))", .strong)

@@ -3,22 +3,23 @@ import Measuring
 import Nigh
 import NighCore
 
-/// Pings one peer, tells of each reply and loss, and comes back to a peer whose conversation has ended.
+/// Pings one peer, reports each reply and loss, and starts a new conversation when the current one has ended.
 ///
-/// Everything happens on the session's loop. `@unchecked Sendable`: what changes is touched there alone.
+/// `@unchecked Sendable`: all mutable state is used on the session's loop only.
 final class Pinger: @unchecked Sendable {
     static let reply = Results.Kind("reply", plural: "replies")
     static let loss = Results.Kind("loss", plural: "losses_told")
     static let change = Results.Kind("change", plural: "changes")
     static let kinds = [reply, loss, change]
 
-    /// So many items are told as one object of JSON, which has to be kept until the end; more are not told there.
+    /// The maximum number of items in one JSON object, whose items are kept until the end. Further items are only
+    /// counted.
     static let mostItemsKept = 1_000
-    /// What is shown at a terminal is drawn no more often.
+    /// The minimum time between two drawings on a terminal.
     private static let pauseBetweenDrawings = Moment.Span.milliseconds(100)
-    /// Before the next ping, where one follows the other and one was lost.
+    /// The pause after a lost ping if the interval is zero.
     private static let pauseAfterFailure = Moment.Span.milliseconds(250)
-    private static let patienceWithInvitation = Duration.seconds(10)
+    private static let invitationTimeout = Duration.seconds(10)
 
     private let mine: CommandSession
     private let choice: PeerChoice
@@ -35,9 +36,9 @@ final class Pinger: @unchecked Sendable {
     private(set) var itemsLeftOut = 0
     private var drawnAt: Moment?
     private var isRejoining = false
-    /// When a peer that is gone is called again.
+    /// Decides when a peer that is gone is called again.
     private var calls = RepeatedCall(from: .never, until: .never)
-    /// Until then it is not.
+    /// The timer of the next call.
     private var callTimer: LoopTimer?
     private var isFinished = false
     private var whenDone: (@Sendable (PingTally) -> Void)?
@@ -52,13 +53,14 @@ final class Pinger: @unchecked Sendable {
         payload = (0..<plan.size).map { UInt8(truncatingIfNeeded: $0) }
     }
 
-    /// Pings `peer`, with whom there is a conversation, until all that was planned is answered or lost, or `finish` is called.
+    /// Pings `peer`, with which there is a conversation. Returns when all planned pings are answered or lost, or after
+    /// `finish`.
     func run(with peer: Peer) async -> PingTally {
         await withCheckedContinuation { continuation in
             loop.execute { [self] in
                 guard !isFinished else { return continuation.resume(returning: tally) }
                 whenDone = { continuation.resume(returning: $0) }
-                // What has happened since it was found is in the session's own list.
+                // The session's own list has what has happened since the peer was found.
                 self.peer = mine.peers[peer.id] ?? peer
                 nextAt = loop.now
                 sendNext()
@@ -66,7 +68,7 @@ final class Pinger: @unchecked Sendable {
         }
     }
 
-    /// Ends it; what is under way counts as not sent. From any thread.
+    /// Ends the measurement; pings under way count as not sent. Callable from any thread.
     func finish() { loop.execute { [self] in finishNow() } }
 
     private func finishNow() {
@@ -77,14 +79,14 @@ final class Pinger: @unchecked Sendable {
         whenDone = nil
     }
 
-    // MARK: Asking
+    // MARK: Pings
 
     private func sendNext() {
         guard !isFinished, tally.sent < plan.count ?? .max else { return }
         tally.send()
         let number = tally.sent
         if plan.interval > .zero {
-            // Where the loop was held up, what was missed is not made up for all at once.
+            // If the loop was held up, the missed pings are not sent all at once.
             nextAt = max(nextAt + Moment.Span(plan.interval), loop.now)
             if number < plan.count ?? .max { loop.schedule(at: nextAt) { [self] in sendNext() } }
         }
@@ -113,7 +115,7 @@ final class Pinger: @unchecked Sendable {
         let transport = peer?.transport ?? "?"
         tally.receive(after: roundTrip, over: transport)
         if !plan.isQuiet {
-            tell(
+            report(
                 Self.reply,
                 [
                     .init("number", .integer(number)),
@@ -135,7 +137,7 @@ final class Pinger: @unchecked Sendable {
         guard !isFinished else { return }
         tally.lose(by: loss)
         if !plan.isQuiet {
-            tell(
+            report(
                 Self.loss, [.init("number", .integer(number)), .init("reason", .text(loss.rawValue))],
                 Line("#\(number)  ", .faint) + Line("lost: \(loss.words)", .bad))
         }
@@ -154,39 +156,39 @@ final class Pinger: @unchecked Sendable {
         }
     }
 
-    // MARK: What happens to the conversation
+    // MARK: The conversation
 
-    /// An event of the session; on its loop.
+    /// Handles an event of the session. Loop only.
     func took(_ event: SessionEvent) {
         switch event {
         case .stateChanged(let peer, let before, let cause) where peer.id == self.peer?.id:
             self.peer = peer
             guard !isFinished else { return }
-            moved(peer, from: before, cause: cause)
+            stateChanged(peer, from: before, cause: cause)
             rejoinSooner()
         case .peerChanged(let peer) where peer.id == self.peer?.id:
             let before = self.peer?.transport
             self.peer = peer
             if !isFinished, peer.state == .connected, let transport = peer.transport, transport != before {
-                tellChange("moved", to: peer, words: "it goes on over \(transport)")
+                noteChange("moved", to: peer, words: "it goes on over \(transport)")
             }
             rejoinSooner()
         default: break
         }
     }
 
-    private func moved(_ peer: Peer, from before: PeerState, cause: NighError?) {
+    private func stateChanged(_ peer: Peer, from before: PeerState, cause: NighError?) {
         switch peer.state {
         case .reconnecting:
-            tellChange(
+            noteChange(
                 "reconnecting", to: peer, cause: cause,
                 words: "the link is lost\(reason(cause)); another is looked for")
         case .connected where before == .reconnecting:
             tally.reconnects += 1
             isAfterReconnect = true
-            tellChange("reconnected", to: peer, words: "there is a link again, over \(peer.transport ?? "?")")
+            noteChange("reconnected", to: peer, words: "there is a link again, over \(peer.transport ?? "?")")
         case .disconnected:
-            tellChange("gone", to: peer, cause: cause, words: "the conversation is over\(reason(cause))")
+            noteChange("gone", to: peer, cause: cause, words: "the conversation is over\(reason(cause))")
             calls = RepeatedCall(from: loop.now, until: .never)
             rejoin()
         default: break
@@ -195,31 +197,32 @@ final class Pinger: @unchecked Sendable {
 
     private func reason(_ cause: NighError?) -> String { cause.map { " (\($0.cause))" } ?? "" }
 
-    /// Asks for another conversation until there is one.
+    /// Invites the peer again. After a failure, `rejoined` schedules the next invitation.
     private func rejoin() {
         guard !isRejoining, !isFinished, let peer else { return }
         isRejoining = true
         calls.begins(along: addresses(of: peer), at: loop.now)
         let done: @Sendable (Result<PeerID, NighError>) -> Void = { [self] in rejoined($0) }
         let context = Purpose.ping.context
-        // After what is going on now: the session is just telling that the one before has ended.
+        // In a later turn: the session is still reporting the end of the previous conversation.
         loop.execute { [self] in
             if case .address(let address) = choice {
                 mine.session.invite(
-                    at: address, context: context, timeout: Self.patienceWithInvitation, whenDone: done)
+                    at: address, context: context, timeout: Self.invitationTimeout, whenDone: done)
             } else {
                 mine.session.invite(
-                    peer.id, context: context, timeout: Self.patienceWithInvitation, whenDone: done)
+                    peer.id, context: context, timeout: Self.invitationTimeout, whenDone: done)
             }
         }
     }
 
-    /// The routes that discovery shows to a named peer. Empty for an address, which is called itself.
+    /// The routes that discovery sees to a peer that was chosen by name. Empty for an address, which is dialled
+    /// directly.
     private func addresses(of peer: Peer) -> [TransportAddress] {
         if case .address = choice { [] } else { peer.routes.map(\.address) }
     }
 
-    /// Waits no longer where there is another way to the peer.
+    /// Calls earlier if discovery sees another route to the peer.
     private func rejoinSooner() {
         guard let peer, let sooner = calls.nextCall(along: addresses(of: peer), at: loop.now),
             callTimer != nil
@@ -241,21 +244,21 @@ final class Pinger: @unchecked Sendable {
         guard case .success(let id) = result, let peer = mine.peers[id] else {
             var next: Moment?
             if case .failure(let error) = result { next = calls.nextCall(after: error, at: loop.now) }
-            // Also after a no: whoever says it may be somebody else by then.
+            // Call again even after a refusal: another peer may answer by then.
             return rejoin(at: next ?? loop.now + calls.pause())
         }
         self.peer = peer
         tally.rejoins += 1
         isAfterReconnect = true
-        tellChange(
+        noteChange(
             "rejoined", to: peer,
             words: "\(peer.name) is back, over \(peer.transport ?? "?"): another conversation has begun")
     }
 
-    // MARK: Telling
+    // MARK: Reporting
 
-    private func tellChange(_ change: String, to peer: Peer, cause: NighError? = nil, words: String) {
-        tell(
+    private func noteChange(_ change: String, to peer: Peer, cause: NighError? = nil, words: String) {
+        report(
             Self.change,
             [
                 .init("change", .text(change)), .init("transport", JSON(peer.transport)),
@@ -263,7 +266,7 @@ final class Pinger: @unchecked Sendable {
             ], Line(words, .doubtful))
     }
 
-    private func tell(_ kind: Results.Kind, _ members: [JSON.Member], _ words: Line) {
+    private func report(_ kind: Results.Kind, _ members: [JSON.Member], _ words: Line) {
         if results.form == .json {
             guard itemsKept < Self.mostItemsKept else { return itemsLeftOut += 1 }
             itemsKept += 1
@@ -281,7 +284,7 @@ final class Pinger: @unchecked Sendable {
 }
 
 extension PingTally.Loss {
-    /// Why the session has no answer to a ping.
+    /// Creates the reason for a loss from the cause with which the session failed the ping.
     init(_ cause: NighError.Cause) {
         switch cause {
         case .notConnected: self = .noLink

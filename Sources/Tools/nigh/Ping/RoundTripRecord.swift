@@ -2,14 +2,14 @@ import JSONText
 import Measuring
 import NighCore
 
-/// All round trips of one measurement, in a room that does not grow.
+/// All round trips of one measurement, in constant memory.
 struct RoundTripRecord: Hashable, Sendable {
     private(set) var histogram = LogLinearHistogram()
     private var last: Int64?
     private var differences = 0.0
     private var differenceCount = 0
 
-    /// Takes one in, in the order in which they were asked for.
+    /// Adds one round trip. The caller adds them in the order in which the pings were sent.
     mutating func add(_ roundTrip: Duration) {
         let span = Moment.Span(roundTrip).nanoseconds
         histogram.add(nanoseconds: span)
@@ -20,10 +20,10 @@ struct RoundTripRecord: Hashable, Sendable {
         last = span
     }
 
-    /// The mean of how much each round trip differs from the one before, in nanoseconds; 0 where there are not two.
+    /// The mean difference between each round trip and the one before, in nanoseconds; 0 if there are fewer than two.
     var jitter: Double { differenceCount > 0 ? differences / Double(differenceCount) : 0 }
 
-    /// What is told of them; null where there is none.
+    /// The statistics as JSON; null if there are no round trips.
     var json: JSON {
         let spans = histogram
         guard let least = spans.least, let greatest = spans.greatest, let mean = spans.mean else {
@@ -41,12 +41,12 @@ struct RoundTripRecord: Hashable, Sendable {
         histogram.percentile(share).map { Figures.json(nanoseconds: Double($0)) } ?? .null
     }
 
-    /// One percentile in words; nil where there is none.
+    /// One percentile in words; nil if there are no round trips.
     func percentileInWords(_ share: Double) -> String? {
         histogram.percentile(share).map { Figures.span(nanoseconds: Double($0)) }
     }
 
-    /// All of them in words.
+    /// The statistics in words.
     var words: [String] {
         let spans = histogram
         guard let least = spans.least, let greatest = spans.greatest, let mean = spans.mean else { return [] }
@@ -62,6 +62,6 @@ struct RoundTripRecord: Hashable, Sendable {
 }
 
 extension Figures {
-    /// Nanoseconds as a number of milliseconds, to the tenth of a microsecond.
+    /// Nanoseconds as a number of milliseconds, to a tenth of a microsecond.
     static func json(nanoseconds: Double) -> JSON { .number((nanoseconds / 100).rounded() / 10_000) }
 }

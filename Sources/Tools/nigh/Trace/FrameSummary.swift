@@ -6,18 +6,18 @@ import NighRecord
 struct FrameSummary {
     var words: String
     var details: [JSON.Member] = []
-    /// Why it is none that may be sent.
+    /// How the frame breaks the protocol; nil if it does not.
     var fault: String?
-    /// The lane it belongs to, where it belongs to one.
+    /// The lane that the frame belongs to, if any.
     var lane: Lane?
-    /// The number of the message it is or belongs to, where that is known.
+    /// The number of the message that the frame is or belongs to, if it is known.
     var message: UInt64?
-    /// From a ping to its pong, for a pong whose ping was seen.
+    /// For a pong whose ping was seen: the time since the ping.
     var roundTrip: Moment.Span?
 
     init(words: String) { self.words = words }
 
-    /// Reads `frame`, and takes it into `state`, the link's.
+    /// Reads `frame`, and updates `state`, the state of its link.
     init(of frame: RecordedFrame, at time: Int64, in state: inout LinkState) {
         words = ""
         if let known = FrameType(rawValue: frame.type), readSize(of: known, frame, &state) { return }
@@ -39,7 +39,8 @@ struct FrameSummary {
         }
     }
 
-    /// Those of which the size alone is told, so that it does not matter how much was recorded.
+    /// Reads a frame of which only the size is reported, so that it does not matter how much of it was recorded.
+    /// Returns false for all other frames.
     private mutating func readSize(
         of type: FrameType, _ frame: RecordedFrame, _ state: inout LinkState
     ) -> Bool {
@@ -120,7 +121,7 @@ struct FrameSummary {
             words = "\(lane)\(message.map { " \($0)" } ?? ""), \(size) bytes follow"
             details = [.init("message_bytes", .integer(size))]
         case .unknown: words = "of a later version, and skipped"
-        // Those were read by their size.
+        // `readSize` has read those.
         case .message, .piece, .unreliable: break
         }
     }

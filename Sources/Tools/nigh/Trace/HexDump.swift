@@ -1,8 +1,8 @@
-/// Bytes as people look at them: sixteen a line, as digits and as what they would be as text.
+/// Formats bytes for people: sixteen per line, as hexadecimal digits and as text.
 enum HexDump {
     private static let columns = 16
 
-    /// The lines, each behind where it begins.
+    /// The lines, each beginning with its offset.
     static func lines(of bytes: [UInt8]) -> [String] {
         stride(from: 0, to: bytes.count, by: columns).map { start in
             let row = bytes[start..<min(start + columns, bytes.count)]
@@ -16,7 +16,7 @@ enum HexDump {
         }
     }
 
-    /// All of them in one word.
+    /// All bytes as one string of digits.
     static func digits(of bytes: [UInt8]) -> String { bytes.map(hex).joined() }
 
     private static func hex(_ byte: UInt8) -> String { (byte < 16 ? "0" : "") + String(byte, radix: 16) }

@@ -1,7 +1,7 @@
 import NighCore
 import NighRecord
 
-/// What is known of a link from what has passed on it so far.
+/// What is known of a link from the entries about it so far.
 struct LinkState {
     /// A ping that waits for its pong.
     struct Ping: Hashable {
@@ -9,7 +9,7 @@ struct LinkState {
         let token: UInt64
     }
 
-    /// A message that is coming in pieces.
+    /// A message that is sent in pieces.
     private struct Pieces {
         let number: UInt64?
         let size: Int
@@ -24,28 +24,28 @@ struct LinkState {
     var opening: LinkOpening?
     var provenPeer: PeerID?
     var greeting: LinkGreeting?
-    /// When pings were seen that have no pong yet.
+    /// The times of the pings that have no pong yet.
     var pings: [Ping: Int64] = [:] {
         didSet { if pings.count > Self.pingLimit { pings.removeAll() } }
     }
-    /// The number of the next message, where a request or an answer has told it.
+    /// The number of the next message, if a request or an answer has stated it.
     private var next: [Row: UInt64] = [:]
     private var pieces: [Row: Pieces] = [:]
 
-    /// More pings than any link waits for at once.
+    /// More than the number of pings that any link waits for at once.
     private static let pingLimit = 1_024
 
-    /// Who is at the other end, as far as that is known.
+    /// The peer at the other end, as far as it is known.
     var peer: PeerID? { greeting?.peer ?? provenPeer }
 
-    /// How the other end is called in a line.
+    /// The name of the other end in a line.
     var label: String {
         if let greeting { return "\(greeting.name) (\(greeting.peer.short))" }
         if let provenPeer { return provenPeer.short }
         return opening?.remoteAddress?.description ?? "?"
     }
 
-    /// One side has said what it has: so is known how the other goes on counting.
+    /// One side has stated how many messages it has received, so the number of the other side's next message is known.
     mutating func begin(numberedBy standing: Standing, said direction: PacketDirection) {
         let other: PacketDirection = direction == .incoming ? .outgoing : .incoming
         for lane in Lane.allCases {
@@ -54,7 +54,7 @@ struct LinkState {
         }
     }
 
-    /// Counts one more message.
+    /// Counts a message, and returns its number if that is known.
     mutating func numberOfNext(_ direction: PacketDirection, _ lane: Lane) -> UInt64? {
         let row = Row(direction: direction, lane: lane)
         guard let number = next[row] else { return nil }
@@ -66,7 +66,8 @@ struct LinkState {
         pieces[Row(direction: direction, lane: lane)] = Pieces(number: number, size: size)
     }
 
-    /// How far a message has come with a piece of `count` bytes; nil where its beginning was not seen.
+    /// Adds a piece of `count` bytes to a message, and returns how far the message has come. Returns nil if its
+    /// beginning was not seen.
     mutating func piece(
         of count: Int, _ direction: PacketDirection, _ lane: Lane
     ) -> (number: UInt64?, done: Int, size: Int)? {
@@ -76,7 +77,7 @@ struct LinkState {
         pieces[row] = known.done < known.size ? known : nil
         return (known.number, known.done, known.size)
     }
-    /// After a gap nothing is known of what is counted.
+    /// Forgets all counts, which a gap in the record makes unknown.
     mutating func lostTrack() {
         next = [:]
         pieces = [:]

@@ -4,15 +4,15 @@ import Nigh
 import NighCore
 import NighRecord
 
-/// A session whose own links are traced while they pass. What is seen on the session's loop goes through a recorder into a pipe, so that a
-/// slow terminal holds up this command and never the session.
+/// Traces the links of a session of its own. What is seen on the session's loop goes through a recorder into a socket
+/// pair, so that a slow terminal holds up this command and never the session.
 struct LiveTrace: Sendable {
     let errand: TraceErrand
     let results: Results
     let interruption: Interruption
 
-    /// For how long somebody is looked for and called.
-    private static let patience = Duration.seconds(30)
+    /// How long the peer is looked for and called.
+    private static let callTimeout = Duration.seconds(30)
 
     func run() async throws -> ExitStatus {
         var ends: [Int32] = [-1, -1]
@@ -40,36 +40,36 @@ struct LiveTrace: Sendable {
         }
         let errand = errand
         let results = results
-        // To the end, whatever was asked for: the recorder must get rid of what it has.
+        // Read to the end in any case: the recorder must be able to write everything that it has.
         let shown = Task.detached {
             errand.show(
                 RecordSource(descriptor: near, follows: false, isRequestedToEnd: { false }), results)
         }
-        let failure = await talk(over: session)
+        let failure = await runSession(over: session)
         await session.close()
         let end = Task.detached { recorder.finish() }
         var seen = await shown.value
         _ = await end.value
-        // Why there was no conversation is more than why nothing of it could be read.
+        // Why there was no conversation says more than why nothing of it could be read.
         seen.fault = failure ?? seen.fault
         errand.sumUp(seen, results)
         guard let fault = seen.fault else { return .well }
         return fault is TransportsUnavailable ? .unavailable : .failed
     }
 
-    /// Until it is to end; why it did before.
-    private func talk(over session: CommandSession) async -> (any Error)? {
-        session.start(onEvent: { event in took(event, session) })
+    /// Runs until the trace should end. Returns the error if it ends before.
+    private func runSession(over session: CommandSession) async -> (any Error)? {
+        session.start(onEvent: { event in handle(event, session) })
         let (peer, duration) = (errand.manner.peer, errand.manner.duration)
         do {
             try await interruption.cancels {
                 if let peer {
-                    _ = try await session.connect(to: peer, for: .ping, .init(span: Self.patience))
+                    _ = try await session.connect(to: peer, for: .ping, .init(span: Self.callTimeout))
                 }
                 if let duration {
                     try await Task.sleep(for: duration)
                 } else {
-                    // Nobody finishes it but the interruption.
+                    // Only an interruption ends this.
                     while true { try await Task.sleep(for: .seconds(3_600)) }
                 }
             }
@@ -79,13 +79,13 @@ struct LiveTrace: Sendable {
         }
     }
 
-    /// On the session's loop.
-    private func took(_ event: SessionEvent, _ session: CommandSession) {
+    /// Called on the session's loop.
+    private func handle(_ event: SessionEvent, _ session: CommandSession) {
         switch event {
         case .invited(let invitation): session.session.accept(invitation)
         case .listening(let scheme, let addresses) where !addresses.isEmpty:
             let results = results
-            // What is written may be held up, and the loop may not.
+            // Writing may block, and must not block the loop.
             Task.detached {
                 let list = addresses.map(\.description)
                 results.tell(

@@ -2,27 +2,28 @@ import Glibc
 import NighCore
 import NighRecord
 
-/// Where a record is read from: a file, the standard input, or a pipe that a running session's recorder writes to. It may block, so it is
-/// for a command's own thread; it looks at whether the command is to end at least every tenth of a second.
+/// The source of a record: a file, the standard input, or a socket that a running session's recorder writes to. Reading
+/// may block, so it is done on a command's own thread. It checks at least every tenth of a second whether the command
+/// should end.
 final class RecordSource {
-    /// What the record says and is; to be looked at between reads.
+    /// The reader, which knows what the record is. It may be looked at between reads.
     private(set) var reader = RecordReader()
     private let descriptor: Int32
     private let follows: Bool
     private let isRequestedToEnd: () -> Bool
 
     private static let readByteCount = 1 << 18
-    private static let patience: Int32 = 100
+    private static let pollTimeout: Int32 = 100
 
-    /// Opens a file, or takes the standard input for `-`.
+    /// Opens a file, or the standard input for `-`.
     ///
     /// - Parameters:
-    ///   - follows: at the end waits for more.
+    ///   - follows: waits for more at the end.
     ///   - isRequestedToEnd: whether to stop before the end.
     convenience init(
         path: String, follows: Bool, isRequestedToEnd: @escaping () -> Bool
     ) throws(NighError) {
-        // Not blocking, or a pipe into which nobody writes would hold up the end that was asked for.
+        // Do not block: a pipe that nobody writes to would hold up the end of the command.
         let descriptor =
             path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else {
@@ -34,7 +35,7 @@ final class RecordSource {
         self.init(descriptor: descriptor, follows: follows, isRequestedToEnd: isRequestedToEnd)
     }
 
-    /// Reads what is open already, and closes it in the end.
+    /// Reads from a descriptor that is open already, and closes it in the end.
     init(descriptor: Int32, follows: Bool, isRequestedToEnd: @escaping () -> Bool) {
         self.descriptor = descriptor
         self.follows = follows
@@ -43,7 +44,7 @@ final class RecordSource {
 
     deinit { close(descriptor) }
 
-    /// The next entry; nil at the end. Throws where what comes is no record, or one no longer.
+    /// Returns the next entry; nil at the end. Throws if the bytes are no record, or are no record from some point on.
     func next() throws -> RecordEntry? {
         while true {
             if let entry = try reader.next() { return entry }
@@ -55,7 +56,7 @@ final class RecordSource {
         var buffer = [UInt8](repeating: 0, count: Self.readByteCount)
         while !isRequestedToEnd() {
             var waited = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            guard poll(&waited, 1, Self.patience) > 0 else { continue }
+            guard poll(&waited, 1, Self.pollTimeout) > 0 else { continue }
             let count = read(descriptor, &buffer, buffer.count)
             if count > 0 {
                 reader.feed(buffer[..<count])
@@ -68,8 +69,8 @@ final class RecordSource {
                     .configuring, .system(number, "reading the record: \(String(cString: strerror(number)))"))
             }
             guard follows else { return false }
-            // A file always has something to read, if only its end.
-            poll(nil, 0, Self.patience)
+            // `poll` always reports a file as readable, even at its end.
+            poll(nil, 0, Self.pollTimeout)
         }
         return false
     }

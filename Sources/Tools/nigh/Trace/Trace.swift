@@ -3,9 +3,10 @@ import JSONText
 import NighCore
 import NighRecord
 
-/// Makes lines of the entries of a record: follows each link, so that a frame is told with its peer, its number and its round trip.
+/// Makes lines from the entries of a record. It follows each link, so that a frame is reported with its peer, its
+/// number and its round trip.
 struct Trace {
-    /// What is to be told of one entry.
+    /// What is reported of one entry.
     struct Item {
         let kind: Results.Kind
         let members: [JSON.Member]
@@ -20,13 +21,14 @@ struct Trace {
     private let filter: TraceFilter
     private let dumpsPayloads: Bool
     private var links: [UInt64: LinkState] = [:]
-    /// What is told once it is known who is at the other end of its link.
+    /// Items that wait until the peer at the other end of their link is known.
     private var held: [UInt64: [Item]] = [:]
-    /// When the record begins; the first entry where nobody said.
+    /// When the record begins. If the record does not say, this is the time of its first entry.
     var startTime: Int64?
     private(set) var totals = TraceTotals()
 
-    /// So much can pass before both hellos have, and more is not kept.
+    /// The maximum number of items that wait for the hello of one link. It is enough for what can pass before both
+    /// hellos; more are dropped.
     private static let heldLimit = 64
 
     init(_ filter: TraceFilter, dumpsPayloads: Bool) {
@@ -34,7 +36,7 @@ struct Trace {
         self.dumpsPayloads = dumpsPayloads
     }
 
-    /// What there is to tell with one more entry.
+    /// Takes one more entry, and returns what there is to report.
     mutating func take(_ entry: RecordEntry) -> [Item] {
         let start = startTime ?? entry.time
         startTime = start
@@ -50,13 +52,13 @@ struct Trace {
         var isOver = false
         if case .ended = entry.content { isOver = true }
         defer { if isOver { links[entry.link] = nil } }
-        let items = told(item, of: entry.link, state, isOver: isOver)
+        let items = ready(item, of: entry.link, state, isOver: isOver)
         for item in items { totals.count(item.tally) }
         return items
     }
 
-    /// What of `item` is told now: nothing where it is not known yet whether its peer is meant.
-    private mutating func told(_ item: Item?, of link: UInt64, _ state: LinkState, isOver: Bool) -> [Item] {
+    /// Returns the items to report now: none as long as it is not known whether the filter matches the peer.
+    private mutating func ready(_ item: Item?, of link: UInt64, _ state: LinkState, isOver: Bool) -> [Item] {
         guard filter.peer != nil else { return item.map { [$0] } ?? [] }
         guard state.greeting != nil || isOver else {
             if let item, held[link, default: []].count < Self.heldLimit {
@@ -219,9 +221,9 @@ struct Trace {
     }
 }
 
-/// Moments as people and programs read them.
+/// Formats times for people and programs.
 enum ClockTime {
-    /// The time of day here, to the microsecond.
+    /// The local time of day, to the microsecond.
     static func ofDay(_ nanoseconds: Int64) -> String {
         var (seconds, rest) = split(nanoseconds)
         var parts = tm()
@@ -230,7 +232,7 @@ enum ClockTime {
         return "\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec)).\(digits(rest, 6))"
     }
 
-    /// Day and time in UTC, to the nanosecond.
+    /// The date and time in UTC, to the nanosecond.
     static func full(_ nanoseconds: Int64) -> String {
         var (seconds, rest) = split(nanoseconds)
         var parts = tm()

@@ -5,27 +5,26 @@ import Nigh
 import NighCore
 import NighRecord
 
-/// `nigh trace`: what passes on links, frame by frame, from a record or as it happens.
+/// `nigh trace`: shows what passes on links, frame by frame, from a record or live.
 struct TraceErrand: Errand {
     let command = "trace"
     let output: OutputOptions
-    /// The record to read; nil for a session of its own.
+    /// The record to read; nil means a live session.
     let file: String?
     let filter: TraceFilter
-    /// How it is told, and from where it comes.
     let manner: Manner
     let session: SessionOptions
 
-    /// How a trace is told, and from where it comes.
+    /// How a trace is shown, and where it comes from.
     struct Manner: Sendable {
         var dumpsPayloads: Bool
         var follows: Bool
-        /// Where a capture is written instead.
+        /// The file to which a capture is written, instead of showing the trace.
         var capture: String?
-        /// Whom to invite; nil for waiting.
+        /// The peer to invite; nil means waiting for others.
         var peer: PeerChoice?
         var accepts: Bool
-        /// After how long a live trace ends by itself.
+        /// The time after which a live trace ends by itself.
         var duration: Duration?
 
         static let options = OptionGroup(
@@ -95,15 +94,15 @@ struct TraceErrand: Errand {
         return shown.fault == nil ? .well : .failed
     }
 
-    /// What was read of a record.
+    /// The result of reading a record.
     struct Shown: Sendable {
         let totals: TraceTotals
         let reader: RecordReader
-        /// Why it was not read to its end.
+        /// Why the record was not read to its end.
         var fault: (any Error)?
     }
 
-    /// Shows all that comes from `source`.
+    /// Shows everything that comes from `source`.
     func show(_ source: RecordSource, _ results: Results) -> Shown {
         var trace = Trace(filter, dumpsPayloads: manner.dumpsPayloads)
         var fault: (any Error)?
@@ -119,7 +118,7 @@ struct TraceErrand: Errand {
         return Shown(totals: trace.totals, reader: source.reader, fault: fault)
     }
 
-    /// Sums up what was shown, and says what is wrong with it.
+    /// Reports the summary, and what is wrong with the record.
     func sumUp(_ shown: Shown, _ results: Results) {
         if let fault = shown.fault {
             results.remark("\(fault)")
@@ -147,7 +146,7 @@ struct TraceErrand: Errand {
     }
 
     private func write(_ source: RecordSource, to path: String, _ results: Results) throws -> ExitStatus {
-        // A record that is none leaves no file behind.
+        // Read before the file is created, so that an input that is no record leaves no file behind.
         var entry = try source.next()
         if source.reader.startTime == nil { throw RecordReader.Fault.noRecord }
         let file = try CaptureFile(path)
@@ -180,7 +179,7 @@ struct TraceErrand: Errand {
     }
 }
 
-/// A file that a capture is written to: new, and readable by its owner alone, since it holds what was said.
+/// A file that a capture is written to. It is new, and only its owner can read it, because it holds what was said.
 final class CaptureFile {
     private let descriptor: Int32
     private let path: String

@@ -2,14 +2,14 @@ import Arguments
 import NighCore
 import NighRecord
 
-/// Which of all that a trace could show is shown.
+/// Selects what a trace shows.
 struct TraceFilter: Sendable {
     var peer: String?
     var link: UInt64?
-    /// Names of frame types; empty for all, and for what is no frame.
+    /// The names of frame types. Empty means all frames, and also what is no frame.
     var types: Set<String> = []
     var direction: PacketDirection?
-    /// From the beginning of the record.
+    /// Counted from the beginning of the record.
     var since: Duration?
     var until: Duration?
 
@@ -36,22 +36,22 @@ struct TraceFilter: Sendable {
 
     static let typeNames = ["preface"] + FrameType.allCases.map { FrameType.name(of: $0.rawValue) }
 
-    /// Whether it is about frames alone.
+    /// Whether only frames are shown.
     var isAboutFrames: Bool { !types.isEmpty || direction != nil }
 
-    /// Whether frames like that are shown, whoever is at the other end.
+    /// Returns whether frames of that direction and type are shown, regardless of the peer.
     func lets(_ direction: PacketDirection, _ type: String) -> Bool {
         (self.direction == nil || self.direction == direction) && (types.isEmpty || types.contains(type))
     }
 
-    /// Whether what happens then is shown.
+    /// Returns whether entries at that time are shown.
     func lets(elapsed: Moment.Span) -> Bool {
         if let since, elapsed < Moment.Span(since) { return false }
         if let until, elapsed > Moment.Span(until) { return false }
         return true
     }
 
-    /// Whether the peer is meant.
+    /// Returns whether the filter matches the peer of that link.
     func means(_ state: LinkState) -> Bool {
         guard let peer else { return true }
         if let greeting = state.greeting, greeting.name.description == peer { return true }

@@ -1,14 +1,14 @@
 import JSONText
 import NighRecord
 
-/// How much of what has passed in a trace.
+/// How much of each kind has passed in a trace.
 struct TraceTotals {
     private struct Count {
         var frames = [0, 0]
         var bytes = [0, 0]
     }
 
-    /// What one thing that was told adds to them.
+    /// What one reported item adds to the totals.
     enum Tally {
         case nothing
         case link

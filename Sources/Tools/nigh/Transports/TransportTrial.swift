@@ -1,10 +1,10 @@
 import Nigh
 import NighCore
 
-/// A transport that is started to see whether it works, without a session. It advertises, browses and dials where it is told to,
-/// and takes nobody in.
+/// Runs a transport without a session, to see whether it works. It advertises, browses and dials as it is told, and
+/// accepts no pipe from others.
 ///
-/// `@unchecked Sendable`: what changes is confined to the loop.
+/// `@unchecked Sendable`: all mutable state is confined to the loop.
 final class TransportTrial: TransportEvents, @unchecked Sendable {
     let transport: any Transport
     let loop: UVEventLoop
@@ -16,11 +16,11 @@ final class TransportTrial: TransportEvents, @unchecked Sendable {
     private var dials: [DialID: (startedAt: Moment, opened: Opened, waiting: Waiting)] = [:]
     private var dialCount: UInt64 = 0
 
-    /// Told of a pipe in the turn in which it has opened, on the loop.
+    /// Called on the loop with a pipe, in the turn in which the pipe has opened.
     typealias Opened = @Sendable (any Pipe) -> Void
     private typealias Waiting = CheckedContinuation<Result<Moment.Span, NighError>, Never>
 
-    /// Starts it.
+    /// Starts the transport.
     init(of transport: any Transport) throws(NighError) {
         self.transport = transport
         loop = try UVEventLoop.make()
@@ -28,7 +28,8 @@ final class TransportTrial: TransportEvents, @unchecked Sendable {
         loop.execute { [self] in transport.start(on: loop, events: self) }
     }
 
-    /// Whether it works: as soon as it says that it does not, or when it has said nothing like it for `patience` from its start on.
+    /// Returns whether the transport works: as soon as it reports that it does not, or when it has not reported that
+    /// within `patience` after its start.
     func condition(within patience: Moment.Span) async -> TransportCondition {
         await withCheckedContinuation { continuation in
             loop.execute { [self] in
@@ -46,28 +47,29 @@ final class TransportTrial: TransportEvents, @unchecked Sendable {
         waiting = nil
     }
 
-    /// What it says about itself.
+    /// Returns what the transport reports about itself.
     func diagnose() async -> [Diagnosis] { await onLoop { $0.transport.diagnose() } }
 
-    /// Listens, and lets others find it under `advertisement`.
+    /// Listens, and lets others find the transport under `advertisement`.
     func advertise(_ advertisement: Advertisement) {
         loop.execute { [self] in if !hasEnded { transport.advertise(advertisement) } }
     }
 
-    /// Looks for whoever offers `service`.
+    /// Looks for peers that offer `service`.
     func browse(_ service: ServiceName) {
         loop.execute { [self] in if !hasEnded { transport.browse(service) } }
     }
 
-    /// Who is seen now.
+    /// Returns the current sightings.
     func seen() async -> [Sighting] {
         await onLoop { $0.sightings.values.sorted { $0.address.description < $1.address.description } }
     }
 
-    /// Where it listens now.
+    /// Returns the addresses at which the transport listens now.
     func listeningAddresses() async -> [TransportAddress] { await onLoop { $0.listening } }
 
-    /// Where it listens, as soon as it does; nil when it does not within `patience`, or cannot work.
+    /// Returns the first address at which the transport listens, as soon as there is one. Returns nil if there is none
+    /// within `patience`, or if the transport cannot work.
     func firstListeningAddress(within patience: Moment.Span) async -> TransportAddress? {
         await withCheckedContinuation { continuation in
             loop.execute { [self] in
@@ -81,7 +83,7 @@ final class TransportTrial: TransportEvents, @unchecked Sendable {
 
     private let whenListening = Once<TransportAddress?>()
 
-    /// What a dial of `address` would try.
+    /// Returns the addresses that a dial of `address` would try.
     func places(behind address: TransportAddress, within patience: Duration) async throws
         -> [TransportAddress]
     {
@@ -99,7 +101,8 @@ final class TransportTrial: TransportEvents, @unchecked Sendable {
         }.get()
     }
 
-    /// Opens a pipe to `address`; `opened` is given it, and must start or close it there. Returns how long that took.
+    /// Opens a pipe to `address` and passes it to `opened`, which must start or close it there. Returns how long the
+    /// dial took.
     func dial(
         _ address: TransportAddress, timeout: Duration, opened: @escaping Opened
     ) async -> Result<Moment.Span, NighError> {
@@ -116,7 +119,7 @@ final class TransportTrial: TransportEvents, @unchecked Sendable {
         }
     }
 
-    /// Takes it down.
+    /// Shuts the transport and the loop down.
     func end() async {
         await onLoop { trial in
             if !trial.hasEnded { trial.transport.shutdown() }
@@ -136,7 +139,7 @@ final class TransportTrial: TransportEvents, @unchecked Sendable {
         }
     }
 
-    // MARK: What happens
+    // MARK: Transport events
 
     func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
         self.condition = condition
@@ -177,14 +180,14 @@ final class TransportTrial: TransportEvents, @unchecked Sendable {
     func browsingFailed(_ error: NighError, by transport: any Transport) {}
 }
 
-/// An answer that may be given by several, and counts once.
+/// A callback that may be given several answers, of which only the first counts.
 ///
-/// `@unchecked Sendable`: what changes is guarded by the lock.
+/// `@unchecked Sendable`: the lock guards all mutable state.
 final class Once<Value: Sendable>: @unchecked Sendable {
     private let lock = Lock()
     private var receiver: (@Sendable (Value) -> Void)?
 
-    /// Who gets the first answer; to be set before any is given.
+    /// Sets the callback. Must be called before any answer is given.
     func set(_ receiver: @escaping @Sendable (Value) -> Void) { lock.withLock { self.receiver = receiver } }
 
     /// Gives an answer; only the first counts.

@@ -4,11 +4,12 @@ import Nigh
 import NighCore
 import SessionArguments
 
-/// `nigh transports`: what is built in or lies in plugins, what it offers and takes, and whether it works here.
+/// `nigh transports`: shows the transports that are built in or in plugins, what they offer and accept, and whether
+/// they work here.
 struct TransportsErrand: Errand {
     let command = "transports"
     let output: OutputOptions
-    /// As `TransportRegistry.makeAll` reads it; nil for all.
+    /// The list of transports, as for `TransportRegistry.makeAll`; nil means all.
     let transports: String?
     let plugins: PluginChoice
 
@@ -28,17 +29,17 @@ struct TransportsErrand: Errand {
     static let refusalKind = Results.Kind("refusal", plural: "refusals")
     var kinds: [Results.Kind] { [Self.kind, Self.refusalKind] }
 
-    /// For how long a transport may find out that it does not work.
-    private static let patience = Moment.Span.seconds(1)
+    /// The time in which a transport may find out that it does not work.
+    private static let timeout = Moment.Span.seconds(1)
 
-    /// A transport to look at.
+    /// A transport to check.
     private struct Subject {
         let entry: TransportRegistry.Entry
-        /// Where it comes from; nil for one that is built in.
+        /// The plugin that the transport comes from; nil if it is built in.
         let plugin: LoadedPlugin?
         let transport: Result<any Transport, NighError>
 
-        /// As it is made without any options, which some cannot be.
+        /// Makes the transport without any options, which fails for some transports.
         init(_ entry: TransportRegistry.Entry, _ plugin: LoadedPlugin? = nil) {
             self.init(
                 entry, plugin,
@@ -67,20 +68,21 @@ struct TransportsErrand: Errand {
             let condition: TransportCondition
             switch trial {
             case .success(let trial):
-                condition = await trial.condition(within: Self.patience)
+                condition = await trial.condition(within: Self.timeout)
                 await trial.end()
             case .failure(let error): condition = .down(error)
             }
             if condition == .up { works += 1 }
-            tell(subject, try? trial.get().transport.capabilities, condition, results)
+            report(subject, try? trial.get().transport.capabilities, condition, results)
         }
-        for refusal in refusals { tell(refusal, results) }
+        for refusal in refusals { report(refusal, results) }
         results.sumUp(
             [.init("works", .integer(works)), .init("exists", .integer(subjects.count))], words: [])
         return works > 0 ? .well : .unavailable
     }
 
-    /// What was asked for; without that, all that is built in or lies on the shelf, and what is refused of it.
+    /// Returns the transports that were asked for. Without a list, returns all that are built in or in plugins, and the
+    /// plugins that were refused.
     private func subjects() throws -> ([Subject], [(path: String, error: NighError)]) {
         let shelf = try plugins.shelf()
         let standard = TransportRegistry.standard
@@ -102,7 +104,7 @@ struct TransportsErrand: Errand {
             for plugin in loaded { try registry.register(plugin.entry) }
             var subjects: [Subject] = []
             for spec in specs {
-                // Misspelt options are a misuse, and are told before anything is tried.
+                // Misspelt options are a misuse, which is reported before any transport is tried.
                 let transport = try registry.make(spec)
                 guard let entry = registry.entries.first(where: { $0.scheme == spec.scheme }) else {
                     continue
@@ -116,7 +118,7 @@ struct TransportsErrand: Errand {
         }
     }
 
-    private func tell(_ refusal: (path: String, error: NighError), _ results: Results) {
+    private func report(_ refusal: (path: String, error: NighError), _ results: Results) {
         var words = [
             Line(refusal.path, .strong), "  " + Line("not taken: ", .bad) + Line("\(refusal.error.cause)"),
         ]
@@ -127,7 +129,7 @@ struct TransportsErrand: Errand {
             words: words + [""])
     }
 
-    private func tell(
+    private func report(
         _ subject: Subject, _ capabilities: TransportCapabilities?, _ condition: TransportCondition,
         _ results: Results
     ) {

@@ -3,18 +3,20 @@ import Glibc
 import NighCore
 import NighUV
 
-/// bluetoothd, as far as this transport stands on it: whether it is there, the adapter in use, the devices that one has seen.
+/// Follows bluetoothd: whether it runs, the adapter in use, and the devices that this adapter has seen.
 ///
-/// It follows bluetoothd through stops and starts, and adapters as they are plugged in, switched on and off. What changes is told
-/// by `BlueZEvents`, in a turn of its own. Confined to its loop; hence `@unchecked Sendable`.
+/// It follows bluetoothd through stops and starts, and adapters as they are plugged in, switched on and off. It reports
+/// changes to its `BlueZEvents`.
+///
+/// `@unchecked Sendable`: confined to its loop.
 final class BlueZ: @unchecked Sendable {
-    /// What the transport stands on.
+    /// Whether the transport can work.
     enum Ground: Equatable {
-        /// It is being looked at.
+        /// It is not known yet.
         case unknown
-        /// Something is missing.
+        /// It cannot, because something is missing.
         case missing(BluetoothFault)
-        /// This adapter is there and switched on.
+        /// It can, over this adapter, which is present and switched on.
         case adapter(BlueZObjects.Adapter)
 
         var adapter: BlueZObjects.Adapter? { if case .adapter(let adapter) = self { adapter } else { nil } }
@@ -22,7 +24,7 @@ final class BlueZ: @unchecked Sendable {
     }
 
     private static let service = "org.bluez"
-    /// How long until the bus is looked for again.
+    /// The pause before the next attempt to connect to the bus.
     private static let busRetry = Moment.Span.seconds(3)
 
     private let loop: UVEventLoop
@@ -32,15 +34,16 @@ final class BlueZ: @unchecked Sendable {
     private var bus: SystemBus?
     private var retryTimer: LoopTimer?
     private var isStopped = false
-    /// Nil while bluetoothd is not there, or has not said what there is.
+    /// Nil while bluetoothd is not running, or has not listed its objects yet.
     private(set) var objects: BlueZObjects?
     private(set) var ground = Ground.unknown
-    /// Counts the lives of bluetoothd: what was registered with one is unknown to the next.
+    /// Increases when bluetoothd starts or stops and when the bus is lost. What was registered in an earlier generation
+    /// is unknown to bluetoothd.
     private(set) var generation = 0
 
     /// - Parameters:
-    ///   - adapter: the one to use, such as `hci1`; nil for the first that is switched on.
-    ///   - bus: where bluetoothd is asked; nil for the system's bus, in a kernel that has Bluetooth.
+    ///   - adapter: the adapter to use, such as `hci1`; nil for the first that is switched on.
+    ///   - bus: the bus on which bluetoothd is asked; nil for the system bus, if the kernel has Bluetooth.
     init(on loop: UVEventLoop, adapter: String?, bus address: String? = nil, events: any BlueZEvents) {
         self.loop = loop
         wantedAdapter = adapter
@@ -61,7 +64,7 @@ final class BlueZ: @unchecked Sendable {
         return true
     }
 
-    /// Ends it; nothing is told any more.
+    /// Stops following bluetoothd; no event comes afterwards.
     func stop() {
         isStopped = true
         if let retryTimer { loop.cancel(retryTimer) }
@@ -88,7 +91,8 @@ final class BlueZ: @unchecked Sendable {
         guard !isStopped else { return }
         bus = nil
         objects = nil
-        // bluetoothd drops what came over a connection when that ends, and may be back before this side is.
+        // When a connection to the bus ends, bluetoothd drops what was registered over it, and may be back before this
+        // side is.
         generation += 1
         setGround(.missing(.noBus(fault)))
         retryTimer = loop.schedule(at: loop.now + Self.busRetry) { [weak self] in self?.connect() }
@@ -141,22 +145,22 @@ final class BlueZ: @unchecked Sendable {
     private func objectsChanged(_ signal: SystemBus.Signal) {
         guard objects != nil, signal.values.count == 2, let path = signal.values[0].text else { return }
         switch signal.member {
-        case "InterfacesAdded": tell(objects?.added(path, signal.values[1].entries ?? [:]))
+        case "InterfacesAdded": report(objects?.added(path, signal.values[1].entries ?? [:]))
         case "InterfacesRemoved":
-            tell(objects?.removed(path, (signal.values[1].list ?? []).compactMap(\.text)))
+            report(objects?.removed(path, (signal.values[1].list ?? []).compactMap(\.text)))
         default: break
         }
     }
 
     private func propertiesChanged(_ signal: SystemBus.Signal) {
         guard objects != nil, signal.values.count == 3, let interface = signal.values[0].text else { return }
-        tell(
+        report(
             objects?.changed(
                 signal.path, interface, signal.values[1].entries ?? [:],
                 without: (signal.values[2].list ?? []).compactMap(\.text)))
     }
 
-    private func tell(_ changes: [BlueZObjects.Change]?) {
+    private func report(_ changes: [BlueZObjects.Change]?) {
         for change in changes ?? [] {
             switch change {
             case .adapters: chooseAdapter()
@@ -170,7 +174,8 @@ final class BlueZ: @unchecked Sendable {
 
     // MARK: The adapter
 
-    /// The adapter that was asked for, or else the one in use as long as it is switched on, or else the first that is.
+    /// Chooses the adapter that the options name. Without one, it keeps the adapter in use while that is switched on,
+    /// and else takes the first that is switched on.
     private func chooseAdapter() {
         guard let objects else { return }
         let all = objects.adaptersInOrder
@@ -199,7 +204,7 @@ final class BlueZ: @unchecked Sendable {
         }
     }
 
-    // MARK: What can be asked for
+    // MARK: Requests
 
     /// Calls a method of bluetoothd.
     func call(
@@ -228,18 +233,18 @@ final class BlueZ: @unchecked Sendable {
             [.text(BlueZObjects.adapterInterface), .text(property), .variant([value])], then: answered)
     }
 
-    /// Offers an object of ours on the bus.
+    /// Exports an object on the bus; nil while there is no bus.
     func serve(_ path: String, _ called: @escaping (BusRequest) -> Void) -> BusObject? {
         bus?.serve(path, called)
     }
 }
 
-/// Who is told what becomes of bluetoothd and its adapters. All on the loop, none from inside a call.
+/// Receives changes of bluetoothd and its adapters. All calls come on the loop, never from inside a call to `BlueZ`.
 protocol BlueZEvents: AnyObject {
-    /// `BlueZ.ground` is another now; what an adapter that came into use sees already stands in `BlueZ.objects`.
+    /// `BlueZ.ground` has changed. If an adapter came into use, `BlueZ.objects` already has the devices it sees.
     func groundChanged(from old: BlueZ.Ground)
-    /// The adapter in use sees that device, or sees it otherwise than before.
+    /// The adapter in use sees that device, or something about the device has changed.
     func deviceSeen(_ device: BlueZObjects.Device)
-    /// bluetoothd has forgotten that device.
+    /// bluetoothd has removed that device.
     func deviceGone(_ device: BlueZObjects.Device)
 }

@@ -1,8 +1,8 @@
-/// What bluetoothd has told of adapters and devices so far. A value; whoever hears bluetoothd's signals hands them on.
+/// The adapters and devices that bluetoothd has reported so far. A value; `BlueZ` passes bluetoothd's signals to it.
 struct BlueZObjects {
     /// An adapter of this machine.
     struct Adapter: Hashable {
-        /// bluetoothd's path to it: `/org/bluez/hci0`.
+        /// bluetoothd's object path: `/org/bluez/hci0`.
         let path: String
         let address: BluetoothAddress
         var isPowered = false
@@ -21,16 +21,16 @@ struct BlueZObjects {
         let address: BluetoothAddress
         var services: Set<String> = []
         var isPaired = false
-        /// Whether keys for it are kept; nil where bluetoothd does not say.
+        /// Whether keys for it are stored; nil if bluetoothd does not say.
         var isBonded: Bool?
         var isConnected = false
-        /// How loud it is here, in decibels below a milliwatt; nil while it is not being seen.
+        /// The strength of the received signal in dBm; nil while the device is not seen.
         var signal: Int64?
-        /// What kind of device it says it is: the class that inquiry tells.
+        /// The class of device that the inquiry reported: what kind of device it says it is.
         var kind: Int64?
     }
 
-    /// What has become different.
+    /// A change to the adapters or devices.
     enum Change: Hashable {
         case adapters
         case device(Device)
@@ -44,22 +44,22 @@ struct BlueZObjects {
     private(set) var adapters: [String: Adapter] = [:]
     private(set) var devices: [String: Device] = [:]
 
-    /// The adapters in the order of their numbers.
+    /// The adapters, ordered by number.
     var adaptersInOrder: [Adapter] {
         adapters.values.sorted { ($0.index ?? .max, $0.path) < ($1.index ?? .max, $1.path) }
     }
 
-    /// The devices that an adapter has seen.
+    /// The devices that an adapter has seen, ordered by address.
     func devices(of adapter: Adapter) -> [Device] {
         devices.values.filter { $0.adapter == adapter.path }.sorted { $0.address < $1.address }
     }
 
-    /// That device, as seen by that adapter.
+    /// The device with that address, as that adapter has seen it.
     func device(_ address: BluetoothAddress, of adapter: Adapter) -> Device? {
         devices.values.first { $0.address == address && $0.adapter == adapter.path }
     }
 
-    /// There is, or still is, an object with these interfaces and their properties.
+    /// Adds an object with these interfaces and their properties, or replaces what is known of it.
     mutating func added(_ path: String, _ interfaces: [String: BusValue]) -> [Change] {
         var changes: [Change] = []
         if let properties = interfaces[Self.adapterInterface]?.entries,
@@ -80,7 +80,7 @@ struct BlueZObjects {
         return changes
     }
 
-    /// The object has lost these interfaces.
+    /// Removes these interfaces of the object.
     mutating func removed(_ path: String, _ interfaces: [String]) -> [Change] {
         var changes: [Change] = []
         if interfaces.contains(Self.adapterInterface), adapters.removeValue(forKey: path) != nil {
@@ -92,7 +92,8 @@ struct BlueZObjects {
         return changes
     }
 
-    /// Properties of one interface of the object are different now, and some are not known any more.
+    /// Applies changed properties of one interface of the object. `gone` lists properties whose value is no longer
+    /// known.
     mutating func changed(
         _ path: String, _ interface: String, _ properties: [String: BusValue], without gone: [String]
     ) -> [Change] {

@@ -2,17 +2,17 @@ import CBluetooth
 import Glibc
 import NighCore
 
-/// A device's address on the air: 48 bits, written as `00:AA:01:00:00:42`.
+/// A device's Bluetooth address: 48 bits, written as `00:AA:01:00:00:42`.
 package struct BluetoothAddress: Hashable, Comparable, Sendable, CustomStringConvertible,
     LosslessStringConvertible
 {
-    /// The first of the six bytes is the highest.
+    /// The address as a number: the first of the six bytes is the most significant.
     package let number: UInt64
 
-    /// The address whose bytes are those of `number`; what does not fit into 48 bits is left out.
+    /// Creates an address from the lower 48 bits of `number`.
     package init(number: UInt64) { self.number = number & 0xFFFF_FFFF_FFFF }
 
-    /// Reads what `description` writes, in upper or lower case; nil for anything else.
+    /// Parses what `description` writes, in upper or lower case; nil for anything else.
     package init?(_ description: String) {
         let parts = description.utf8.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
         guard parts.count == 6 else { return nil }
@@ -26,7 +26,7 @@ package struct BluetoothAddress: Hashable, Comparable, Sendable, CustomStringCon
         self.number = number
     }
 
-    /// Six numbers of base 16.
+    /// Six bytes in hexadecimal, separated by colons.
     package var description: String {
         stride(from: 40, through: 0, by: -8).map { shift in
             let text = String(number >> UInt64(shift) & 0xFF, radix: 16, uppercase: true)
@@ -38,7 +38,7 @@ package struct BluetoothAddress: Hashable, Comparable, Sendable, CustomStringCon
 }
 
 extension BluetoothAddress {
-    /// As the kernel has it: the lowest byte first.
+    /// Converts an address from the kernel's form, which has the least significant byte first.
     package init(_ raw: bdaddr_t) {
         let bytes = [raw.b.5, raw.b.4, raw.b.3, raw.b.2, raw.b.1, raw.b.0]
         self.init(number: bytes.reduce(0) { $0 << 8 | UInt64($1) })
@@ -50,13 +50,13 @@ extension BluetoothAddress {
     }
 }
 
-/// Where a pipe can be opened: a device, and the channel of RFCOMM on which the program there listens.
+/// Where a pipe can be opened: a device, and the RFCOMM channel on which the program there listens.
 package struct BluetoothDestination: Hashable, Sendable, CustomStringConvertible {
     /// The channels that RFCOMM has.
     package static let channels: ClosedRange<UInt8> = 1...30
 
     package var device: BluetoothAddress
-    /// Nil where the device has to be asked for it.
+    /// The channel; nil if the device has to be asked for it.
     package var channel: UInt8?
 
     package init(_ device: BluetoothAddress, channel: UInt8?) {
@@ -64,7 +64,7 @@ package struct BluetoothDestination: Hashable, Sendable, CustomStringConvertible
         self.channel = channel
     }
 
-    /// Reads `00:AA:01:00:00:42/3`, or without the channel.
+    /// Parses `00:AA:01:00:00:42/3`, or an address without the channel.
     package init(_ address: TransportAddress) throws(NighError) {
         guard address.scheme == BluetoothTransport.schemeName else {
             throw Self.invalid(address, "it is none of Bluetooth")
@@ -75,7 +75,7 @@ package struct BluetoothDestination: Hashable, Sendable, CustomStringConvertible
         }
         self.device = device
         guard parts.count == 2 else { return }
-        // Written in one way only, so that two addresses of one place are equal.
+        // Only one spelling is accepted, so that two addresses of one place are equal.
         guard let channel = UInt8(parts[1]), Self.channels.contains(channel), "\(channel)" == parts[1] else {
             throw Self.invalid(address, "a channel is a number from 1 to 30")
         }

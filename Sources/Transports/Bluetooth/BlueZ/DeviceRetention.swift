@@ -1,25 +1,26 @@
 import NighCore
 import NighUV
 
-/// Has bluetoothd keep the devices that pipes lead to.
+/// Makes bluetoothd keep the devices that pipes lead to.
 ///
-/// bluetoothd calls a device that is not bonded temporary: 30 seconds (`TemporaryTimeout` in its main.conf) after an inquiry saw
-/// the device last, it removes it and ends every connection to it. A socket of a program's own does not hold that up. Once a
-/// program has asked to connect to the device through bluetoothd, the device is temporary no longer. So this asks, for a
-/// profile that no device has: bluetoothd looks for it, answers that there is none, and connects nothing.
+/// bluetoothd treats a device that is not bonded as temporary: 30 seconds (`TemporaryTimeout` in its main.conf) after
+/// an inquiry last saw the device, it removes the device and ends every connection to it. A program's own socket does
+/// not prevent that. Once a program has asked bluetoothd to connect to the device, the device is no longer temporary.
+/// So this type asks bluetoothd to connect to a profile that no device has. bluetoothd looks for the profile, answers
+/// that there is none, and connects nothing.
 ///
-/// Confined to its loop; hence `@unchecked Sendable`.
+/// `@unchecked Sendable`: confined to its loop.
 final class DeviceRetention: @unchecked Sendable {
-    /// How long until a device is asked for again that bluetoothd was busy with.
+    /// The pause before a request is repeated for which bluetoothd was too busy.
     private static let retry = Moment.Span.seconds(1)
-    /// bluetoothd is doing something with the device or the adapter, and has not looked at what was asked.
-    private static let passing: Set = ["org.bluez.Error.InProgress", "org.bluez.Error.NotReady"]
+    /// The errors that mean that bluetoothd is busy with the device or the adapter, and has not looked at the request.
+    private static let temporaryErrors: Set = ["org.bluez.Error.InProgress", "org.bluez.Error.NotReady"]
 
     private let bluez: BlueZ
     private let loop: UVEventLoop
-    /// How many pipes lead to each device.
+    /// The number of pipes to each device.
     private var pipeCounts: [BluetoothAddress: Int] = [:]
-    /// bluetoothd's paths to the devices that it keeps, or was asked to.
+    /// bluetoothd's paths of the devices that it keeps or was asked to keep.
     private var kept: Set<String> = []
     private var generation = 0
 
@@ -38,12 +39,12 @@ final class DeviceRetention: @unchecked Sendable {
         pipeCounts[address] = count > 1 ? count - 1 : nil
     }
 
-    /// A pipe may be accepted before bluetoothd has told of the device it comes from.
+    /// A pipe may be accepted before bluetoothd has reported the device it comes from.
     func deviceSeen(_ device: BlueZObjects.Device) { keep(device.address) }
 
     func deviceGone(_ device: BlueZObjects.Device) { kept.remove(device.path) }
 
-    /// The adapter or bluetoothd may be another.
+    /// The adapter or bluetoothd may have changed.
     func groundChanged() { for address in pipeCounts.keys { keep(address) } }
 
     private func keep(_ address: BluetoothAddress) {
@@ -58,7 +59,7 @@ final class DeviceRetention: @unchecked Sendable {
             device.path, BlueZObjects.deviceInterface, "ConnectProfile",
             [.text(BluetoothUUID.random().description)]
         ) { [weak self] result in
-            guard case .failure(let fault) = result, Self.passing.contains(fault.name) else { return }
+            guard case .failure(let fault) = result, Self.temporaryErrors.contains(fault.name) else { return }
             self?.keepLater(device, in: generation)
         }
     }

@@ -1,18 +1,20 @@
 import NighCore
 import NighUV
 
-/// Keeps the adapter discoverable while that is wanted, and leaves it as it was found.
+/// Keeps the adapter discoverable while that is wanted, and restores its earlier state afterwards.
 ///
-/// bluetoothd switches it off again by itself after some minutes, or when it starts anew; then it is switched on again, but not
-/// against a person who does so. Confined to its loop; hence `@unchecked Sendable`.
+/// bluetoothd switches discoverability off by itself after some minutes, and when it restarts. This type then switches
+/// it on again, but not if a person has switched it off.
+///
+/// `@unchecked Sendable`: confined to its loop.
 final class Discoverability: @unchecked Sendable {
-    /// Sooner than this after it was switched on, who switches it off means it.
-    private static let shortest = Moment.Span.seconds(20)
+    /// If discoverability is switched off sooner than this after it was switched on, a person has done it.
+    private static let shortestAutomaticTimeout = Moment.Span.seconds(20)
 
     private let bluez: BlueZ
     private let loop: UVEventLoop
     private var isWanted = false
-    /// The adapter that was switched on, when, and in which life of bluetoothd.
+    /// The adapter that was switched on, when, and in which generation of bluetoothd.
     private var switched: (path: String, at: Moment, generation: Int)?
     private var wasSeenOn = false
     private(set) var refusal: BusFault?
@@ -33,15 +35,15 @@ final class Discoverability: @unchecked Sendable {
         bluez.set("Discoverable", .boolean(false))
     }
 
-    /// The adapter is another, or says something else of itself.
+    /// Called when the adapter or one of its properties has changed.
     func groundChanged() { proceed() }
 
     private func proceed() {
         guard isWanted, let adapter = bluez.ground.adapter else { return }
         guard !adapter.isDiscoverable else { return wasSeenOn = true }
         if let switched, switched.path == adapter.path, switched.generation == bluez.generation {
-            // Not on yet, or switched off by somebody.
-            guard wasSeenOn, loop.now - switched.at >= Self.shortest else { return }
+            // It is not on yet, or a person has switched it off.
+            guard wasSeenOn, loop.now - switched.at >= Self.shortestAutomaticTimeout else { return }
         }
         switched = (adapter.path, loop.now, bluez.generation)
         wasSeenOn = false

@@ -1,8 +1,10 @@
 import NighCore
 import NighUV
 
-/// Answers for this program when a device wants to be paired: bluetoothd's agent. There is one only where the program asked for it.
-/// Confined to its loop; hence `@unchecked Sendable`.
+/// bluetoothd's agent for this program: it answers when a device wants to pair. It exists only if the program asked for
+/// it.
+///
+/// `@unchecked Sendable`: confined to its loop.
 final class PairingAgent: @unchecked Sendable {
     private static let path = "/nigh/agent"
     private static let manager = "org.bluez.AgentManager1"
@@ -12,7 +14,7 @@ final class PairingAgent: @unchecked Sendable {
     private let pairing: BluetoothPairing
     private var object: BusObject?
     private var generation: Int?
-    /// What a person is being asked.
+    /// The request that a person is being asked about.
     private var pending: (number: Int, request: BusRequest)?
     private var count = 0
 
@@ -22,7 +24,7 @@ final class PairingAgent: @unchecked Sendable {
         self.loop = loop
     }
 
-    /// bluetoothd may be another one, or there at last.
+    /// Registers the agent when bluetoothd has restarted or has become available.
     func groundChanged() {
         guard bluez.ground.adapter != nil, generation != bluez.generation else { return }
         object = bluez.serve(Self.path) { [weak self] in self?.called($0) }
@@ -33,7 +35,7 @@ final class PairingAgent: @unchecked Sendable {
         bluez.call("/org/bluez", Self.manager, "RequestDefaultAgent", [.path(Self.path)])
     }
 
-    /// Answers nobody any more.
+    /// Stops answering requests.
     func stop() {
         pending = nil
         object = nil

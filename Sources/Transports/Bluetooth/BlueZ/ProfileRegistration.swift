@@ -1,11 +1,13 @@
 import NighCore
 import NighUV
 
-/// Keeps a record in the machine's service discovery, through bluetoothd, for as long as it is wanted.
+/// Keeps a service record registered with bluetoothd for as long as it is wanted.
 ///
-/// Each registration is under a UUID of its own, since bluetoothd takes one profile for each; what others find is the class in the
-/// record, and any number of programs may have that in common. A record is changed by a new registration, and the old one ends
-/// when the new one stands, so that nobody who asks meanwhile finds nothing. Confined to its loop; hence `@unchecked Sendable`.
+/// Each registration has a UUID of its own, because bluetoothd takes one profile per UUID. Other devices look for the
+/// service class in the record, which any number of programs may share. A changed record is registered anew. The old
+/// registration ends only when the new one is complete, so a device that asks in between always finds a record.
+///
+/// `@unchecked Sendable`: confined to its loop.
 final class ProfileRegistration: @unchecked Sendable {
     private static let manager = "org.bluez.ProfileManager1"
     private static let retry = Moment.Span.seconds(3)
@@ -30,18 +32,18 @@ final class ProfileRegistration: @unchecked Sendable {
     private var wanted: SessionRecord?
     private var current: Profile?
     private var timer: LoopTimer?
-    /// The record that is being registered, and in which life of bluetoothd.
+    /// The record that is being registered, and with which generation of bluetoothd.
     private var underway: (record: SessionRecord, generation: Int)?
-    private var standing: SessionRecord?
-    /// Why what is wanted was refused last; nil where it was not.
+    private var offered: SessionRecord?
+    /// Why bluetoothd refused the wanted record last; nil if it did not.
     private(set) var failure: NighError?
 
-    /// Whether others can read what is wanted.
-    var isStanding: Bool { wanted != nil && standing == wanted }
+    /// Whether others can read the wanted record.
+    var isStanding: Bool { wanted != nil && offered == wanted }
 
     /// - Parameters:
-    ///   - registered: hears that the record stands, or a new one instead of it.
-    ///   - failed: hears why it does not; it is tried again.
+    ///   - registered: called when a record is registered, the first one or a new one in its place.
+    ///   - failed: called with the reason when a registration fails; it is tried again.
     init(
         _ bluez: BlueZ, on loop: UVEventLoop, registered: @escaping () -> Void,
         failed: @escaping (NighError) -> Void
@@ -52,7 +54,7 @@ final class ProfileRegistration: @unchecked Sendable {
         self.failed = failed
     }
 
-    /// Has this record there, or none.
+    /// Registers this record in place of the current one; nil removes the record.
     func want(_ record: SessionRecord?) {
         wanted = record
         if let timer { loop.cancel(timer) }
@@ -60,22 +62,22 @@ final class ProfileRegistration: @unchecked Sendable {
         proceed()
     }
 
-    /// bluetoothd may be another one now, and know nothing of what was registered.
+    /// Registers again if bluetoothd has restarted, because it has then lost all registrations.
     func groundChanged() { proceed() }
 
     private func proceed() {
         if current?.generation != bluez.generation {
             current = nil
-            standing = nil
+            offered = nil
         }
         guard let wanted else {
             end(current)
             current = nil
-            standing = nil
+            offered = nil
             failure = nil
             return
         }
-        guard bluez.ground.adapter != nil, underway?.generation != bluez.generation, standing != wanted else {
+        guard bluez.ground.adapter != nil, underway?.generation != bluez.generation, offered != wanted else {
             return
         }
         register(wanted)
@@ -88,7 +90,7 @@ final class ProfileRegistration: @unchecked Sendable {
         guard let object = bluez.serve(path, Self.called) else { return }
         let profile = Profile(path: path, object: object, generation: generation)
         underway = (record, generation)
-        // In words, since an authorization that is not refused in words is asked for, and nobody answers.
+        // Explicitly false: otherwise bluetoothd asks for authorization, and nobody answers.
         let options = BusArgument.options([
             ("Name", .text("Nigh")), ("Role", .text("server")), ("ServiceRecord", .text(record.xml)),
             ("RequireAuthentication", .boolean(false)), ("RequireAuthorization", .boolean(false)),
@@ -100,16 +102,16 @@ final class ProfileRegistration: @unchecked Sendable {
             guard let self, generation == bluez.generation else { return }
             underway = nil
             switch result {
-            case .success: stands(profile, record)
+            case .success: completed(profile, record)
             case .failure(let fault): refused(fault)
             }
         }
     }
 
-    private func stands(_ profile: Profile, _ record: SessionRecord) {
+    private func completed(_ profile: Profile, _ record: SessionRecord) {
         end(current)
         current = profile
-        standing = record
+        offered = record
         failure = nil
         if wanted == record { registered() }
         proceed()
@@ -128,13 +130,13 @@ final class ProfileRegistration: @unchecked Sendable {
 
     private func end(_ profile: Profile?) {
         guard let profile, profile.generation == bluez.generation else { return }
-        // The object must be there until bluetoothd has let go of it.
+        // The object must exist until bluetoothd has removed the profile.
         bluez.call("/org/bluez", Self.manager, "UnregisterProfile", [.path(profile.path)]) { _ in
             withExtendedLifetime(profile) {}
         }
     }
 
-    /// bluetoothd listens for nobody here, so all it has to say is that it goes.
+    /// bluetoothd does not listen for this profile, so the only call it makes is `Release`.
     private static func called(_ request: BusRequest) {
         guard request.interface == "org.bluez.Profile1", request.member == "Release" else { return }
         request.answer()

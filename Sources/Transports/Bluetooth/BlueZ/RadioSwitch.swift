@@ -1,9 +1,9 @@
 import CBluetooth
 import Glibc
 
-/// What the kernel says of an adapter's radio, at once and without asking bluetoothd.
+/// Reads the state of an adapter's radio from the kernel, at once and without asking bluetoothd.
 enum RadioSwitch {
-    /// Whether the adapter is held off by a switch, be it a key, a setting or airplane mode: rfkill.
+    /// Whether rfkill blocks the adapter, be it by a key, a setting or airplane mode.
     static func isBlocked(_ adapter: String) -> Bool {
         let folder = "/sys/class/bluetooth/\(adapter)"
         guard let directory = opendir(folder) else { return false }
@@ -13,12 +13,12 @@ enum RadioSwitch {
                 $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
             guard name.hasPrefix("rfkill") else { continue }
-            if ["soft", "hard"].contains(where: { holdsOne("\(folder)/\(name)/\($0)") }) { return true }
+            if ["soft", "hard"].contains(where: { isSet("\(folder)/\(name)/\($0)") }) { return true }
         }
         return false
     }
 
-    private static func holdsOne(_ path: String) -> Bool {
+    private static func isSet(_ path: String) -> Bool {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
@@ -26,7 +26,7 @@ enum RadioSwitch {
         return read(descriptor, &byte, 1) == 1 && byte == UInt8(ascii: "1")
     }
 
-    /// Whether the adapter of that number is there and running.
+    /// Whether the adapter with that number exists and is up.
     static func isUp(_ index: UInt16) -> Bool {
         let descriptor = socket(
             AF_BLUETOOTH, Int32(SOCK_RAW.rawValue) | Int32(SOCK_CLOEXEC.rawValue), BTPROTO_HCI)

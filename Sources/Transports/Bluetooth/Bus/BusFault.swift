@@ -2,11 +2,12 @@ import CSystemBus
 import Glibc
 import NighCore
 
-/// Why a call over D-Bus failed, in D-Bus's own terms; what it means for a person is told by ``BluetoothFault``.
+/// Why a call over D-Bus failed, in D-Bus's own terms. ``BluetoothFault`` says what it means for a person.
 struct BusFault: Error, Hashable {
-    /// Such as `org.bluez.Error.NotReady`; for what never left this program, a name of sd-bus's making.
+    /// The D-Bus error name, such as `org.bluez.Error.NotReady`. For a call that never left this program, sd-bus
+    /// chooses the name.
     let name: String
-    /// The other side's words.
+    /// The message of the other side.
     let words: String
 
     init(name: String, words: String) {
@@ -19,7 +20,7 @@ struct BusFault: Error, Hashable {
         words = error.message.map { String(cString: $0) } ?? ""
     }
 
-    /// The bus itself cannot be had.
+    /// The fault for an `errno` of sd-bus: the bus itself failed.
     init(errno number: Int32) {
         var error = sd_bus_error()
         sd_bus_error_set_errno(&error, number)

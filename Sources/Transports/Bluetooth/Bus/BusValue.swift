@@ -1,6 +1,7 @@
 import CSystemBus
 
-/// What came in a D-Bus message, as far as anybody here needs it: all whole numbers are one, a variant is what is in it.
+/// A value received in a D-Bus message, as far as it is needed here: all integer types are one, and a variant is its
+/// content.
 enum BusValue: Hashable {
     case boolean(Bool)
     case integer(Int64)
@@ -9,7 +10,7 @@ enum BusValue: Hashable {
     case list([BusValue])
     /// A dictionary whose keys are text.
     case entries([String: BusValue])
-    /// Anything else; it is passed over.
+    /// Anything else, which is skipped.
     case other
 
     var text: String? { if case .text(let text) = self { text } else { nil } }
@@ -18,14 +19,14 @@ enum BusValue: Hashable {
     var list: [BusValue]? { if case .list(let values) = self { values } else { nil } }
     var entries: [String: BusValue]? { if case .entries(let entries) = self { entries } else { nil } }
 
-    /// All values of a message; those from the first that cannot be read are missing.
+    /// Reads all values of a message. If one cannot be read, that one and those after it are missing.
     static func all(in message: OpaquePointer) -> [BusValue] {
         var values: [BusValue] = []
         while let value = next(in: message) { values.append(value) }
         return values
     }
 
-    /// The next value, or nil at the end of the message or of the container that was entered.
+    /// Reads the next value; nil at the end of the message or of the container that was entered.
     private static func next(in message: OpaquePointer) -> BusValue? {
         var type: CChar = 0
         var contents: UnsafePointer<CChar>?
@@ -60,7 +61,7 @@ enum BusValue: Hashable {
         return .text(String(cString: text))
     }
 
-    /// Whether the contents of an array are entries with text for their keys.
+    /// Whether an array holds dictionary entries whose keys are text.
     private static func holdsText(_ contents: UnsafePointer<CChar>) -> Bool {
         contents[0] == CChar(UInt8(ascii: "{")) && "sog".utf8.contains { CChar($0) == contents[1] }
     }
@@ -85,19 +86,19 @@ enum BusValue: Hashable {
     }
 }
 
-/// What is sent in a D-Bus message.
+/// A value to send in a D-Bus message.
 enum BusArgument {
     case text(String)
     case path(String)
     case boolean(Bool)
     case number16(UInt16)
     case number32(UInt32)
-    /// A value whose type travels with it.
+    /// A value that is sent with its type.
     case variant([BusArgument])
     /// Named options, each a variant.
     case options([(String, BusArgument)])
 
-    /// Adds it to the end of `message`.
+    /// Appends the value to `message`.
     func append(to message: OpaquePointer) {
         switch self {
         case .text(let text): _ = text.withCString { sd_bus_message_append_basic(message, type("s"), $0) }

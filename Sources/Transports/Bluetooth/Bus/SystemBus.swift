@@ -3,12 +3,14 @@ import Glibc
 import NighCore
 import NighUV
 
-/// A connection of this program's own to the system's D-Bus, by sd-bus on the event loop.
+/// This program's own connection to the D-Bus system bus: sd-bus on the event loop.
 ///
-/// Whoever made it hears of its end once, by `lost`, and then makes another. Nothing is told from inside a call to it, and
-/// nothing at all after `close`. Confined to its loop; hence `@unchecked Sendable`.
+/// When the connection ends, it calls `lost` once, and the owner makes another connection. It calls no handler from
+/// inside a call to it, and none after `close`.
+///
+/// `@unchecked Sendable`: confined to its loop.
 final class SystemBus: @unchecked Sendable {
-    /// A method somebody else offers.
+    /// A method that another process offers.
     struct Method {
         var destination: String
         var path: String
@@ -16,7 +18,7 @@ final class SystemBus: @unchecked Sendable {
         var member: String
     }
 
-    /// A signal somebody sent.
+    /// A signal that another process sent.
     struct Signal {
         var path: String
         var interface: String
@@ -24,25 +26,25 @@ final class SystemBus: @unchecked Sendable {
         var values: [BusValue]
     }
 
-    /// So many messages are taken in before others have their turn.
-    private static let share = 64
+    /// The most messages that are processed before the loop's other work gets its turn.
+    private static let messagesPerTurn = 64
 
     private let loop: UVEventLoop
-    /// What can be given up without being heard of any more: nil once the bus is closed.
+    /// The connection; nil once it is closed.
     private(set) var bus: OpaquePointer?
     private var watch: DescriptorWatch?
     private var timer: LoopTimer?
     private let lost: (BusFault) -> Void
     private var isArmedLater = false
 
-    /// Who is called back, kept alive by sd-bus until it has done so or given it up.
+    /// A callback. Its slot in sd-bus keeps it alive.
     private final class Handler {
         let call: (OpaquePointer) -> Void
         init(_ call: @escaping (OpaquePointer) -> Void) { self.call = call }
     }
 
-    /// Begins to connect, to the system's bus or to the one at `address`. Fails where there is no bus; a bus that does not take us
-    /// is told by `lost`.
+    /// Begins to connect, to the system bus or to the bus at `address`. It throws if there is no bus, and calls `lost`
+    /// if the bus then rejects the connection.
     init(on loop: UVEventLoop, at address: String? = nil, lost: @escaping (BusFault) -> Void) throws(BusFault)
     {
         self.loop = loop
@@ -76,7 +78,7 @@ final class SystemBus: @unchecked Sendable {
         if let bus { sd_bus_close_unref(bus) }
     }
 
-    /// Ends the connection: nothing is told any more, calls that wait are given up.
+    /// Ends the connection. No handler is called any more, and calls that wait are dropped.
     func close() {
         guard let bus else { return }
         self.bus = nil
@@ -84,11 +86,11 @@ final class SystemBus: @unchecked Sendable {
         watch = nil
         if let timer { loop.cancel(timer) }
         timer = nil
-        // What is not on its way yet is dropped: to wait for it could hold up the loop.
+        // Messages that have not been sent yet are dropped, because waiting for them could block the loop.
         sd_bus_close_unref(bus)
     }
 
-    /// Calls a method and tells the answer.
+    /// Calls a method, and calls `answered` with the result.
     func call(
         _ method: Method, _ arguments: [BusArgument] = [], seconds: UInt64 = 25,
         then answered: @escaping @Sendable (Result<[BusValue], BusFault>) -> Void = { _ in }
@@ -99,7 +101,7 @@ final class SystemBus: @unchecked Sendable {
             bus, &message, method.destination, method.path, method.interface, method.member)
         guard status >= 0, let message else { return fail(answered, -status) }
         defer { sd_bus_message_unref(message) }
-        // Whoever has stopped bluetoothd does not want it started again by a game.
+        // A user who has stopped bluetoothd does not want a game to start it again.
         sd_bus_message_set_auto_start(message, 0)
         for argument in arguments { argument.append(to: message) }
         let handler = Handler { reply in
@@ -115,7 +117,7 @@ final class SystemBus: @unchecked Sendable {
         armLater()
     }
 
-    /// Tells each signal that fits `rule`, as D-Bus writes such rules.
+    /// Calls `heard` with each signal that matches `rule`, which is a D-Bus match rule.
     func listen(_ rule: String, _ heard: @escaping (Signal) -> Void) {
         guard let bus else { return }
         let handler = Handler { message in
@@ -130,7 +132,7 @@ final class SystemBus: @unchecked Sendable {
         armLater()
     }
 
-    /// Offers an object at `path`; each call to it is told, to be answered once.
+    /// Exports an object at `path`. `called` gets each call to it, which must be answered once.
     func serve(_ path: String, _ called: @escaping (BusRequest) -> Void) -> BusObject? {
         guard let bus else { return nil }
         var slot: OpaquePointer?
@@ -139,7 +141,7 @@ final class SystemBus: @unchecked Sendable {
             handler.release()
             return nil
         }
-        sd_bus_slot_set_destroy_callback(slot, Self.letGo)
+        sd_bus_slot_set_destroy_callback(slot, Self.releaseHandler)
         return BusObject(slot)
     }
 
@@ -157,7 +159,7 @@ final class SystemBus: @unchecked Sendable {
         pointer.map { String(cString: $0) } ?? ""
     }
 
-    /// Hands `handler` to what `add` registers, for as long as the bus keeps that.
+    /// Keeps `handler` alive for as long as the bus keeps what `add` registers.
     private func keep(
         _ handler: Handler,
         _ add: (UnsafeMutablePointer<OpaquePointer?>, UnsafeMutableRawPointer) -> Int32
@@ -169,14 +171,14 @@ final class SystemBus: @unchecked Sendable {
             kept.release()
             return status
         }
-        sd_bus_slot_set_destroy_callback(slot, Self.letGo)
-        // From here the bus keeps the slot, until it has been used up.
+        sd_bus_slot_set_destroy_callback(slot, Self.releaseHandler)
+        // From here on the bus owns the slot, until the slot has been used up.
         sd_bus_slot_set_floating(slot, 1)
         sd_bus_slot_unref(slot)
         return status
     }
 
-    private static let letGo: @convention(c) (UnsafeMutableRawPointer?) -> Void = { data in
+    private static let releaseHandler: @convention(c) (UnsafeMutableRawPointer?) -> Void = { data in
         if let data { Unmanaged<Handler>.fromOpaque(data).release() }
     }
 
@@ -185,14 +187,14 @@ final class SystemBus: @unchecked Sendable {
         return 0
     }
 
-    /// Calls to an object of ours: whoever is called answers, now or later.
+    /// Handles calls to an exported object, which answers them now or later.
     private static let handleCall: sd_bus_message_handler_t = { message, data, _ in
         if let message, let data { Unmanaged<Handler>.fromOpaque(data).takeUnretainedValue().call(message) }
         return 1
     }
 
     private func process() {
-        for _ in 0..<Self.share {
+        for _ in 0..<Self.messagesPerTurn {
             guard let bus else { return }
             let status = sd_bus_process(bus, nil)
             guard status >= 0 else { return lose(-status) }
@@ -207,7 +209,7 @@ final class SystemBus: @unchecked Sendable {
         lost(BusFault(errno: number))
     }
 
-    /// What was handed over in this turn is looked after in the next, once.
+    /// Processes in the next turn of the loop, once, what was queued in this turn.
     private func armLater() {
         guard !isArmedLater else { return }
         isArmedLater = true
@@ -217,7 +219,7 @@ final class SystemBus: @unchecked Sendable {
         }
     }
 
-    /// Waits for what sd-bus waits for.
+    /// Waits for the events and the deadline that sd-bus wants.
     private func arm() {
         guard let bus else { return }
         let wanted = sd_bus_get_events(bus)
@@ -228,13 +230,13 @@ final class SystemBus: @unchecked Sendable {
         timer = nil
         var deadline = UInt64.max
         guard sd_bus_get_timeout(bus, &deadline) >= 0, deadline != .max else { return }
-        // Microseconds of the clock that the loop has, too.
+        // The deadline is in microseconds of the loop's own clock.
         let moment = Moment(nanoseconds: Int64(clamping: deadline) &* 1_000)
         timer = loop.schedule(at: moment) { [weak self] in self?.process() }
     }
 }
 
-/// An object of ours on the bus; gone when it is let go of.
+/// An object exported on the bus. It disappears from the bus when this is released.
 final class BusObject {
     private let slot: OpaquePointer
 
@@ -243,7 +245,7 @@ final class BusObject {
     deinit { sd_bus_slot_unref(slot) }
 }
 
-/// A call to an object of ours. Answered once, now or later; let go of without, it is refused.
+/// A call to an exported object. It is answered once, now or later. If it is released without an answer, it is refused.
 final class BusRequest {
     let interface: String
     let member: String
@@ -263,7 +265,7 @@ final class BusRequest {
         sd_bus_message_unref(message)
     }
 
-    /// It has been done.
+    /// Answers that the call succeeded.
     func answer(_ arguments: [BusArgument] = []) {
         guard !isAnswered else { return }
         isAnswered = true
@@ -274,7 +276,7 @@ final class BusRequest {
         sd_bus_message_unref(reply)
     }
 
-    /// It has not, for the reason with that name.
+    /// Answers that the call failed with the D-Bus error `name`.
     func refuse(_ name: String, _ words: String) {
         guard !isAnswered else { return }
         isAnswered = true

@@ -3,14 +3,14 @@ import Glibc
 import NighCore
 import NighUV
 
-/// A socket of the kernel's Bluetooth, non-blocking; closed when it is let go of, or before.
+/// A non-blocking socket of the kernel's Bluetooth. It is closed when it is released, or before.
 final class BluetoothSocket {
     let descriptor: Int32
     private var isOpen = true
 
     init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-    /// A stream of RFCOMM that leaves by `adapter`.
+    /// Makes an RFCOMM stream socket that is bound to `adapter`.
     static func stream(on adapter: BluetoothAddress, channel: UInt8 = 0) throws(SocketFault)
         -> BluetoothSocket
     {
@@ -21,8 +21,8 @@ final class BluetoothSocket {
         return socket
     }
 
-    /// A channel to the service discovery of a device, leaving by `adapter`. The kernel lets this one be without pairing and
-    /// encryption.
+    /// Makes a socket for the service discovery of a device, bound to `adapter`. The kernel allows it without pairing
+    /// and encryption.
     static func serviceDiscovery(on adapter: BluetoothAddress) throws(SocketFault) -> BluetoothSocket {
         let socket = try make(SOCK_SEQPACKET, BTPROTO_L2CAP)
         var address = sockaddr_l2()
@@ -56,7 +56,7 @@ final class BluetoothSocket {
 
     deinit { close() }
 
-    /// Has somebody else close it, who has taken over its descriptor.
+    /// Gives up the descriptor: another object has taken it over and closes it.
     func giveAway() { isOpen = false }
 
     func close() {
@@ -65,14 +65,14 @@ final class BluetoothSocket {
         Glibc.close(descriptor)
     }
 
-    /// Begins to connect to a channel of RFCOMM there.
+    /// Begins to connect to an RFCOMM channel of `device`.
     func connect(to device: BluetoothAddress, channel: UInt8) throws(SocketFault) {
         var address = sockaddr_rc(
             rc_family: sa_family_t(AF_BLUETOOTH), rc_bdaddr: device.raw, rc_channel: channel)
         try Self.begin(Self.call(Glibc.connect, self, &address))
     }
 
-    /// Begins to connect to the service discovery there.
+    /// Begins to connect to the service discovery of `device`.
     func connectToServiceDiscovery(of device: BluetoothAddress) throws(SocketFault) {
         var address = sockaddr_l2()
         address.l2_family = sa_family_t(AF_BLUETOOTH)
@@ -86,16 +86,16 @@ final class BluetoothSocket {
         throw SocketFault(errno)
     }
 
-    /// The channel and adapter of this end, of a stream.
+    /// The adapter and channel of this end of a stream.
     var ownEnd: BluetoothDestination? { end(getsockname) }
 
-    /// The other end of a stream; nil, with `errno`, where it is not connected.
+    /// The other end of a stream; nil, with `errno` set, if it is not connected.
     var otherEnd: BluetoothDestination? { end(getpeername) }
 
     private func end(
         _ function: (Int32, UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>?) -> Int32
     ) -> BluetoothDestination? {
-        // As large as the addresses of both kinds of sockets; both begin with the same fields but for order.
+        // Streams only: the address of an L2CAP socket is longer and has another layout.
         var address = sockaddr_rc()
         var size = socklen_t(MemoryLayout<sockaddr_rc>.size)
         let status = withUnsafeMutablePointer(to: &address) { pointer in
@@ -105,10 +105,11 @@ final class BluetoothSocket {
         return BluetoothDestination(BluetoothAddress(address.rc_bdaddr), channel: address.rc_channel)
     }
 
-    /// Listens; on a channel that the kernel chooses, where none was bound to.
+    /// Listens on the channel that the socket is bound to, or else on one that the kernel chooses.
     func listen(backlog: Int32) throws(SocketFault) { try Self.check(Glibc.listen(descriptor, backlog)) }
 
-    /// How many bytes of memory the kernel has left for what is sent: as many as at first once all has gone out.
+    /// The number of bytes that the kernel has left for sending. It is back at its first value once everything has been
+    /// sent.
     var sendRoom: Int {
         var room: Int32 = 0
         return bluetooth_send_room(descriptor, &room) == 0 ? Int(room) : 0

@@ -2,22 +2,25 @@ import Glibc
 import NighCore
 import NighUV
 
-/// The dials of Bluetooth: what is known to pass (a channel whose last connection is still being closed, keys that one side has
-/// forgotten) is tried again. Confined to its loop; hence `@unchecked Sendable`.
+/// Runs the dials of Bluetooth. It retries after failures that are known to be temporary: a channel whose last
+/// connection is still being closed, or keys that one side has forgotten.
+///
+/// `@unchecked Sendable`: confined to its loop.
 final class Dialler: @unchecked Sendable {
-    /// How long until a dial that met something passing is tried again; twice as long each time.
+    /// The pause before a dial is retried after a temporary failure; it doubles each time.
     private static let firstRetry = Moment.Span.milliseconds(50)
-    /// The same where this machine's own kernel has the last connection still to close: to ask it costs the radio nothing.
+    /// The same pause while this machine's own kernel still has to close the last connection. It is shorter, because
+    /// asking the kernel costs no radio time.
     private static let firstRetryWhenBusy = Moment.Span.milliseconds(5)
     private static let longestRetry = Moment.Span.milliseconds(800)
-    /// How often a refusal is taken for something passing: right after a connection was closed it may be.
+    /// How many refusals of a dial count as temporary. Right after a connection was closed, a refusal may be.
     private static let refusalLimit = 2
 
     /// `@unchecked Sendable`: confined to the loop.
     private final class Attempt: @unchecked Sendable {
         let id: DialID
         let target: String
-        /// Gives up what is under way for it now.
+        /// Cancels what is in progress for this dial.
         var stop: (() -> Void)?
         var hasRadio = false
         var failures = 0
@@ -36,12 +39,12 @@ final class Dialler: @unchecked Sendable {
     private let loop: UVEventLoop
     private let service: () -> ServiceName?
     private let dials: Dials<BluetoothSocket>
-    /// Those that wait until it is known whether there is an adapter.
+    /// The dials that wait until it is known whether there is an adapter.
     private var waiting: [(Attempt, to: BluetoothDestination)] = []
 
     /// - Parameters:
-    ///   - service: what a device without a channel in its address is asked for.
-    ///   - ended: hears each outcome, never from inside a call.
+    ///   - service: the service to ask a device for if the address has no channel.
+    ///   - ended: called with each outcome, never from inside a call.
     init(
         _ bluez: BlueZ, _ search: PeerSearch, on loop: UVEventLoop, service: @escaping () -> ServiceName?,
         ended: @escaping (DialID, Result<BluetoothSocket, NighError>) -> Void
@@ -53,7 +56,7 @@ final class Dialler: @unchecked Sendable {
         dials = Dials(scheme: BluetoothTransport.schemeName, on: loop, ended: ended)
     }
 
-    /// Begins; the outcome comes within `timeout`.
+    /// Starts a dial; its outcome comes within `timeout`.
     func dial(_ address: TransportAddress, as id: DialID, timeout: Duration) {
         let target = address.description
         do throws(NighError) {
@@ -75,7 +78,7 @@ final class Dialler: @unchecked Sendable {
         }
     }
 
-    /// Whether there is an adapter is known now, or known otherwise: for that the first dials wait.
+    /// Called when the adapter has changed. The first dials wait until it is known whether there is one.
     func groundChanged() {
         let fault = bluez.ground.fault
         guard fault != nil || bluez.ground.adapter != nil else { return }
@@ -88,21 +91,21 @@ final class Dialler: @unchecked Sendable {
 
     private func takeRadio(_ attempt: Attempt, to destination: BluetoothDestination) {
         attempt.hasRadio = true
-        search.dialBegins { [weak self] in self?.go(attempt, to: destination) }
+        search.dialBegins { [weak self] in self?.dial(attempt, to: destination) }
     }
 
-    /// Gives a dial up; nothing is told.
+    /// Cancels a dial; nothing is reported.
     func cancel(_ id: DialID) { dials.cancel(id) }
 
-    /// Gives all up; nothing is told.
+    /// Cancels all dials; nothing is reported.
     func stop() { dials.cancelAll() }
 
-    private func go(_ attempt: Attempt, to destination: BluetoothDestination) {
+    private func dial(_ attempt: Attempt, to destination: BluetoothDestination) {
         guard dials.isUnderWay(attempt.id) else { return }
         guard let adapter = bluez.ground.adapter else {
             return fail(attempt, bluez.ground.fault ?? .noDaemon)
         }
-        // No adapter hears itself.
+        // No adapter receives its own signal.
         guard destination.device != adapter.address else {
             let error = NighError(
                 .connecting, .selfDial, peer: attempt.target, transport: BluetoothTransport.schemeName,
@@ -129,7 +132,7 @@ final class Dialler: @unchecked Sendable {
         }
     }
 
-    /// Which channel is it there?
+    /// Asks the device for its channel.
     private func ask(_ attempt: Attempt, _ device: BluetoothAddress, by adapter: BlueZObjects.Adapter) {
         guard let service = service() else {
             let error = NighError(
@@ -149,7 +152,7 @@ final class Dialler: @unchecked Sendable {
                 guard let record = records.first(where: { $0.adapter == device }) else {
                     return failed(attempt, destination, .notOffered)
                 }
-                go(attempt, to: BluetoothDestination(device, channel: record.channel))
+                dial(attempt, to: BluetoothDestination(device, channel: record.channel))
             }
         }
         attempt.stop = inquiry.stop
@@ -159,7 +162,7 @@ final class Dialler: @unchecked Sendable {
         guard dials.isUnderWay(attempt.id) else { return }
         attempt.stop?()
         attempt.lastFault = fault
-        guard isPassing(fault, attempt, destination) else {
+        guard isTemporary(fault, attempt, destination) else {
             search.doubt(destination.device)
             return fail(attempt, fault)
         }
@@ -167,29 +170,29 @@ final class Dialler: @unchecked Sendable {
         let pause = first.nanoseconds << Int64(min(attempt.failures, 16))
         attempt.failures += 1
         let span = min(Moment.Span(nanoseconds: pause), Self.longestRetry)
-        let timer = loop.schedule(at: loop.now + span) { [weak self] in self?.go(attempt, to: destination) }
+        let timer = loop.schedule(at: loop.now + span) { [weak self] in self?.dial(attempt, to: destination) }
         attempt.stop = { [loop] in loop.cancel(timer) }
     }
 
-    private func isPassing(
+    private func isTemporary(
         _ fault: BluetoothFault, _ attempt: Attempt, _ destination: BluetoothDestination
     ) -> Bool {
         guard case .socket(let number) = fault else { return false }
         switch number {
-        // The last connection to that channel is not quite closed yet.
+        // The last connection to that channel is still being closed.
         case EBUSY, ECONNRESET, ECONNABORTED, EAGAIN: return true
         case ECONNREFUSED:
             attempt.refusals += 1
             if attempt.refusals <= Self.refusalLimit { return true }
-            // It also means keys that the other side has forgotten, and somebody is seen to listen there.
+            // It can also mean that the other side has forgotten keys, if discovery sees a session on that channel.
             return search.survey.sees(destination) && forgetKeys(attempt, destination.device)
         case EACCES: return forgetKeys(attempt, destination.device)
         default: return false
         }
     }
 
-    /// Has bluetoothd forget a device, once a dial, unless a person has paired with it: after an adapter was off, one side may have
-    /// keys that the other has no more.
+    /// Makes bluetoothd forget a device, once per dial, unless a person has paired it: after an adapter was off, one
+    /// side may have keys that the other has lost. Returns whether to dial again.
     private func forgetKeys(_ attempt: Attempt, _ address: BluetoothAddress) -> Bool {
         guard !attempt.hasForgotten, let adapter = bluez.ground.adapter else { return false }
         attempt.hasForgotten = true

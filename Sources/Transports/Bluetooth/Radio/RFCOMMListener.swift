@@ -2,20 +2,24 @@ import Glibc
 import NighCore
 import NighUV
 
-/// Where pipes come in: a socket of our own on one adapter. Confined to its loop; hence `@unchecked Sendable`.
+/// Accepts connections on a socket of its own, on one adapter.
 ///
-/// Its channel is drawn. The kernel would give the lowest that nobody listens on; but two devices have one connection at most on a
-/// channel, so who listens anew on the old one could not be reached by those with pipes from before, and a route from an
-/// earlier life of this program would lead to whoever has the channel now.
+/// It listens on a random channel. The kernel would choose the lowest free one. But two devices have at most one
+/// connection on a channel, so a program that listens again on its old channel could not be reached by devices that
+/// still have pipes to it. And a route from an earlier run of this program would lead to whichever program has the
+/// channel now.
+///
+/// `@unchecked Sendable`: confined to its loop.
 final class RFCOMMListener: @unchecked Sendable {
-    /// So many may wait to be accepted.
+    /// The most connections that may wait to be accepted.
     private static let backlog: Int32 = 8
 
     let adapter: BluetoothAddress
     let channel: UInt8
     private let listener: SocketListener
 
-    /// Begins to listen. `accepted` is told each connection, `failed` when no more can be taken in; the listener is to be closed then.
+    /// Begins to listen. `accepted` gets each connection. `failed` is called when no more can be accepted; the listener
+    /// must then be closed.
     init(
         on adapter: BluetoothAddress, loop: UVEventLoop, accepted: @escaping (BluetoothSocket) -> Void,
         failed: @escaping (BluetoothFault) -> Void
@@ -51,6 +55,6 @@ final class RFCOMMListener: @unchecked Sendable {
         throw taken
     }
 
-    /// Listens no more; pipes that came in stay.
+    /// Stops listening; accepted pipes stay open.
     func close() { listener.close() }
 }

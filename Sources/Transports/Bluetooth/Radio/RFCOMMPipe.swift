@@ -5,36 +5,38 @@ import NighUV
 
 /// A pipe over one RFCOMM connection.
 ///
-/// What is written goes to the socket in pieces that the kernel takes without holding anybody up; the rest waits here and
-/// follows as the radio makes room. RFCOMM has no half-close, and its end comes as an error, once: so what the other side had said
-/// is read before the end is told, and a pipe closed with `.afterWriting` stays until the kernel has sent everything, for a
-/// bounded time.
+/// Written bytes go to the socket in pieces that the kernel takes without blocking. The rest waits here and follows as
+/// the radio makes room. RFCOMM has no half-close, and reports the end of a connection as an error, once. So the pipe
+/// reads what the other side has sent before it reports the end. A pipe that is closed with `.afterWriting` stays until
+/// the kernel has sent everything, for a bounded time.
 ///
-/// Confined to its loop; hence `@unchecked Sendable`.
+/// `@unchecked Sendable`: confined to its loop.
 final class RFCOMMPipe: @unchecked Sendable {
     private enum Phase {
         case open
-        /// The connection has ended, and why will show.
+        /// The connection has ended, and the reason is still being determined.
         case ending
-        /// Closed here: what waits is sent, and gone, before the socket is closed.
+        /// Closed by this side. The socket is closed once everything that waits has been sent.
         case lingering
         case over
     }
 
-    /// As much may wait as a good radio sends in a second. At once the kernel is handed little: it makes frames of it all before it sends
-    /// the first, and from about 23,000 bytes on has no memory for that.
+    /// The limit for waiting bytes is what a good radio sends in one second. The pieces for the kernel are small,
+    /// because it turns a whole piece into frames before it sends the first one, and from about 23,000 bytes on it has
+    /// no memory for that.
     private static let measures = SocketStream.Measures(
         highWaterMark: 256 * 1024, pieceSize: 8 * 1024, share: 16)
-    /// For how long a closed pipe goes on sending.
+    /// How long a closed pipe goes on sending.
     static let lingerTime = Moment.Span.seconds(10)
-    /// How often a lingering pipe looks whether all has been sent: the kernel does not tell.
-    private static let lingerLook = Moment.Span.milliseconds(20)
-    /// How often one wake reads before others have their turn.
-    private static let share = 16
-    /// An adapter that is switched off ends its connections first, and is off a third of a millisecond later.
-    private static let adapterTime = Moment.Span.milliseconds(10)
-    /// How often a broken pipe is read for what is still there.
-    private static let lastReads = 256
+    /// How often a lingering pipe checks whether everything has been sent; the kernel does not report it.
+    private static let lingerCheckInterval = Moment.Span.milliseconds(20)
+    /// The most reads per wake-up before the loop's other work gets its turn.
+    private static let readsPerWakeUp = 16
+    /// How long to wait for the adapter's state: an adapter that is switched off first ends its connections, and is off
+    /// a third of a millisecond later.
+    private static let adapterCheckDelay = Moment.Span.milliseconds(10)
+    /// The most reads of a broken pipe for bytes that are still there.
+    private static let maximumLastReads = 256
 
     private let loop: UVEventLoop
     private let socket: BluetoothSocket
@@ -43,10 +45,10 @@ final class RFCOMMPipe: @unchecked Sendable {
     let device: BluetoothAddress
     let localAddress: TransportAddress?
     let remoteAddress: TransportAddress?
-    /// What the kernel had for sending when nothing was sent yet.
-    private let fullRoom: Int
+    /// The memory that the kernel had for sending before anything was sent.
+    private let initialSendRoom: Int
 
-    /// Told once, when the pipe is over and its owner may forget it.
+    /// Called once, when the pipe is over and its owner may release it.
     var didFinish: ((RFCOMMPipe) -> Void)?
 
     @exclusivity(unchecked) private var stream: SocketStream
@@ -55,7 +57,8 @@ final class RFCOMMPipe: @unchecked Sendable {
     private var lingerUntil = Moment.never
     private var timer: LoopTimer?
 
-    /// Takes over a socket that is connected, by that adapter. Fails where the loop cannot wait for it.
+    /// Takes over a connected socket of that adapter. Throws if the socket is not connected or the loop cannot watch
+    /// it.
     init(
         _ socket: BluetoothSocket, by adapter: BlueZObjects.Adapter, on loop: UVEventLoop
     ) throws(BluetoothFault) {
@@ -66,19 +69,19 @@ final class RFCOMMPipe: @unchecked Sendable {
         device = otherEnd.device
         remoteAddress = BluetoothDestination(otherEnd.device, channel: nil).transportAddress
         localAddress = BluetoothDestination(adapter.address, channel: nil).transportAddress
-        fullRoom = socket.sendRoom
+        initialSendRoom = socket.sendRoom
         stream = SocketStream(socket.descriptor, Self.measures, on: loop)
         do throws(NighError) {
-            try stream.begin(on: loop) { [weak self] in self?.happened($0) }
+            try stream.begin(on: loop) { [weak self] in self?.handle($0) }
         } catch {
             throw .socket(EMFILE)
         }
     }
 
-    // MARK: What the socket tells
+    // MARK: Socket events
 
-    private func happened(_ events: DescriptorEvents) {
-        // An error comes as no event, or as all that were asked for: reading and writing tell which it is.
+    private func handle(_ events: DescriptorEvents) {
+        // An error arrives as no event, or as all requested events. Reading and writing show which error it is.
         if events.isEmpty || events.contains(.readable) { read() }
         if phase != .over, events.isEmpty || events.contains(.writable) { writeOn() }
         if events.isEmpty, phase != .over { stream.resume() }
@@ -87,12 +90,12 @@ final class RFCOMMPipe: @unchecked Sendable {
     // MARK: Reading
 
     private func read() {
-        for _ in 0..<Self.share {
+        for _ in 0..<Self.readsPerWakeUp {
             guard stream.isReading, phase == .open, let handler else { return }
             switch stream.receive() {
             case .bytes(let bytes, let isAll):
                 handler.pipe(self, received: bytes)
-                // Whatever comes after that is told again.
+                // The loop reports again what arrives after this.
                 if isAll { return }
             case .end: return readEnded(0)
             case .failed(let number): return readEnded(number)
@@ -101,15 +104,16 @@ final class RFCOMMPipe: @unchecked Sendable {
     }
 
     private func readEnded(_ number: Int32) {
-        guard number != EAGAIN && number != EINTR else { return lookForEnd() }
+        guard number != EAGAIN && number != EINTR else { return checkForEnd() }
         fail(number)
     }
 
-    /// The error of a closed connection is told once only; whoever missed it finds the socket unconnected.
-    private func lookForEnd() {
+    /// Ends the pipe if the socket is no longer connected. The kernel reports the error of a closed connection only
+    /// once, so it may have been missed.
+    private func checkForEnd() {
         guard socket.otherEnd == nil, errno == ENOTCONN else { return }
-        // More may have come between the two looks.
-        readWhatIsThere()
+        // More bytes may have arrived between the two checks.
+        readRemaining()
         fail(ECONNRESET)
     }
 
@@ -123,29 +127,30 @@ final class RFCOMMPipe: @unchecked Sendable {
 
     // MARK: The end
 
-    /// Found out in a call of the handler's own, so it is told in a later turn.
+    /// Ends the pipe in a later turn, because the error was found inside a call by the handler.
     private func failLater(_ number: Int32) {
         loop.execute { [weak self] in
-            self?.readWhatIsThere()
+            self?.readRemaining()
             self?.fail(number)
         }
     }
 
-    private func readWhatIsThere() {
-        for _ in 0..<Self.lastReads {
+    private func readRemaining() {
+        for _ in 0..<Self.maximumLastReads {
             guard phase == .open, stream.isReading, let handler else { return }
             guard case .bytes(let bytes, _) = stream.receive() else { return }
             handler.pipe(self, received: bytes)
         }
     }
 
-    /// A close by the other side, its program's end and its crash all look alike: as a reset, unless it was this machine's adapter.
+    /// Ends the pipe after an error. A close by the other side, the end of its program and its crash all look alike:
+    /// like a reset, unless this machine's adapter was the cause.
     private func fail(_ number: Int32) {
         let isEnd = [0, ECONNRESET, ENOTCONN, EPIPE].contains(number)
         guard isEnd, phase == .open else { return breakOff(.socket(number)) }
         phase = .ending
         stream.end()
-        timer = loop.schedule(at: loop.now + Self.adapterTime) { [weak self] in
+        timer = loop.schedule(at: loop.now + Self.adapterCheckDelay) { [weak self] in
             guard let self else { return }
             timer = nil
             let isUp = adapter.index.map(RadioSwitch.isUp) ?? true
@@ -153,16 +158,16 @@ final class RFCOMMPipe: @unchecked Sendable {
         }
     }
 
-    /// Ends it now where its connection is over and that has not been told yet. Not to be called from inside a call of the handler's
-    /// own.
+    /// Ends the pipe now if its connection is over and that has not been reported yet. Must not be called from inside a
+    /// call by the handler.
     func endIfOver() {
         guard phase == .ending || (phase == .open && socket.otherEnd == nil) else { return }
-        readWhatIsThere()
+        readRemaining()
         breakOff(nil)
     }
 
-    /// Ends it and tells why, or who has closed it that nothing waits any more. Not to be called from inside a call of the handler's
-    /// own.
+    /// Ends the pipe and reports why. If this side has closed it, reports instead that nothing waits any more. Must not
+    /// be called from inside a call by the handler.
     func breakOff(_ fault: BluetoothFault?) {
         guard phase != .over else { return }
         let (handler, isClosedHere) = (self.handler, phase == .lingering)
@@ -174,7 +179,7 @@ final class RFCOMMPipe: @unchecked Sendable {
         }
     }
 
-    /// Everything is over; nobody is told but the owner.
+    /// Ends the pipe and notifies nobody but its owner.
     func finish() {
         guard phase != .over else { return }
         phase = .over
@@ -191,13 +196,13 @@ final class RFCOMMPipe: @unchecked Sendable {
     private func linger() {
         timer = nil
         guard phase == .lingering else { return }
-        let isSent = stream.waiting.isEmpty && socket.sendRoom >= fullRoom
+        let isSent = stream.waiting.isEmpty && socket.sendRoom >= initialSendRoom
         guard !isSent, loop.now < lingerUntil, socket.otherEnd != nil else { return breakOff(nil) }
-        timer = loop.schedule(at: loop.now + Self.lingerLook) { [weak self] in self?.linger() }
+        timer = loop.schedule(at: loop.now + Self.lingerCheckInterval) { [weak self] in self?.linger() }
     }
 }
 
-// What these do stands with the protocol.
+// Documented by the protocol.
 extension RFCOMMPipe: Pipe {
     var writableBytes: Int { stream.writableBytes }
 

@@ -1,7 +1,7 @@
 import COpenSSL
 import NighCore
 
-/// What Bluetooth names services and protocols by: 128 bits.
+/// A UUID of 128 bits, by which Bluetooth names services and protocols.
 package struct BluetoothUUID: Hashable, Sendable, CustomStringConvertible {
     package let high: UInt64
     package let low: UInt64
@@ -11,12 +11,12 @@ package struct BluetoothUUID: Hashable, Sendable, CustomStringConvertible {
         self.low = low
     }
 
-    /// One of Bluetooth's own numbers, which stand for a UUID each.
+    /// The UUID for one of Bluetooth's own assigned numbers.
     package init(short: UInt32) {
         self.init(high: UInt64(short) << 32 | 0x0000_1000, low: 0x8000_0080_5F9B_34FB)
     }
 
-    /// 2, 4 or 16 bytes; nil for any other number.
+    /// The UUID in 2, 4 or 16 bytes; nil for any other count.
     package init?(_ bytes: some Collection<UInt8>) {
         func number(_ bytes: some Sequence<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
         switch bytes.count {
@@ -26,10 +26,11 @@ package struct BluetoothUUID: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Stands at the front of what every service's UUID is made from. Part of the protocol.
+    /// The namespace from which the UUIDs of all services are derived. Part of the protocol.
     package static let namespace = BluetoothUUID(high: 0x1A0F_6D2C_53B7_4E0E, low: 0x9C41_6E69_6768_0001)
 
-    /// The UUID of a service: version 5 of RFC 4122, from the service's name, so that whoever knows the name knows it.
+    /// The UUID of a service: version 5 of RFC 4122, derived from the service's name. So every program that knows the
+    /// name knows the UUID.
     package init(of service: ServiceName) {
         let named = Self.namespace.bytes + Array(service.description.utf8)
         let hash = [UInt8](unsafeUninitializedCapacity: 20) { hash, count in
@@ -40,7 +41,7 @@ package struct BluetoothUUID: Hashable, Sendable, CustomStringConvertible {
         self.init(random: hash.prefix(16), version: 5)
     }
 
-    /// One that nobody else has.
+    /// A random UUID, which nobody else has.
     package static func random() -> BluetoothUUID {
         BluetoothUUID(random: (0..<16).map { _ in UInt8.random(in: .min ... .max) }[...], version: 4)
     }
@@ -53,14 +54,14 @@ package struct BluetoothUUID: Hashable, Sendable, CustomStringConvertible {
             low: low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000)
     }
 
-    /// The 16 bytes, the first the highest.
+    /// The 16 bytes, most significant first.
     package var bytes: [UInt8] {
         [high, low].flatMap { half in
             stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: half >> UInt64($0)) }
         }
     }
 
-    /// In lower case, with hyphens.
+    /// The UUID in lower-case hexadecimal, with hyphens.
     package var description: String {
         let digits = bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
         return [0..<4, 4..<6, 6..<8, 8..<10, 10..<16].map { digits[$0].joined() }.joined(separator: "-")

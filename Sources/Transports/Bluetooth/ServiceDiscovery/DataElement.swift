@@ -1,21 +1,21 @@
-/// A value as Bluetooth's service discovery (SDP) writes it: a byte with type and size, then the content.
+/// A value in the format of Bluetooth's service discovery (SDP): a byte with type and size, then the content.
 ///
-/// What comes from other devices is read by this and by nothing else; it fails, rather than traps, on whatever is no value.
+/// This type alone reads what comes from other devices. It fails, and does not trap, on bytes that are not a value.
 package enum DataElement: Hashable, Sendable {
     case unsigned(UInt64)
-    /// A UUID of 16, 32 or 128 bits, written out to 128.
+    /// A UUID of 16, 32 or 128 bits, extended to 128.
     case uuid(BluetoothUUID)
     case text([UInt8])
     case boolean(Bool)
-    /// Also a choice between several, which nobody here needs to tell apart.
+    /// A sequence, or a list of alternatives; nothing here needs to distinguish them.
     case sequence([DataElement])
     /// Anything else.
     case other
 
-    /// Deeper than this nothing is looked at.
+    /// Values nested deeper than this are not read.
     private static let deepest = 8
 
-    /// Reads the value at the front of `bytes` and takes it away; nil when there is none.
+    /// Reads the value at the front of `bytes` and removes it; nil if there is none.
     package init?(from bytes: inout ArraySlice<UInt8>) {
         self.init(from: &bytes, depth: 0)
     }
@@ -44,10 +44,10 @@ package enum DataElement: Hashable, Sendable {
         }
     }
 
-    /// How many bytes of content stand behind the head, and behind the bytes that say so.
+    /// Reads the number of content bytes, which the head says or the bytes after it.
     private static func contentCount(_ head: UInt8, _ bytes: inout ArraySlice<UInt8>) -> Int? {
         let size = Int(head & 7)
-        // Nothing at all has no content; every other type has at least a byte.
+        // The nil type has no content; every other type has at least one byte.
         guard head >> 3 != 0 else { return size == 0 ? 0 : nil }
         guard size > 4 else { return 1 << size }
         let width = 1 << (size - 5)

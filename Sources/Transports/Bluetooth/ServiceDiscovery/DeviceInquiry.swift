@@ -3,12 +3,15 @@ import Glibc
 import NighCore
 import NighUV
 
-/// Asks one device which sessions of a service it has: a connection to its service discovery, and a `ServiceSearch` over it.
-/// Confined to its loop; hence `@unchecked Sendable`.
+/// Asks one device which sessions of a service it has: connects to its service discovery, and runs a `ServiceSearch`
+/// over the connection.
+///
+/// `@unchecked Sendable`: confined to its loop.
 final class DeviceInquiry: @unchecked Sendable {
-    /// A device that does not answer by then is not there, or does not want to: paging one takes five seconds.
+    /// The time after which a device that does not answer counts as absent or unwilling. Paging a device takes five
+    /// seconds.
     static let patience = Moment.Span.seconds(10)
-    /// A packet is never longer.
+    /// The maximum size of a packet.
     private static let packetLimit = 65_535
 
     private let loop: UVEventLoop
@@ -21,7 +24,7 @@ final class DeviceInquiry: @unchecked Sendable {
     private var timer: LoopTimer?
     private var isOver = false
 
-    /// Begins. `ended` is told once, never from inside a call; nothing after `stop`.
+    /// Starts. `ended` is called once, never from inside a call, and not after `stop`.
     init(
         _ device: BluetoothAddress, for service: ServiceName, by adapter: BluetoothAddress,
         on loop: UVEventLoop, ended: @escaping (Result<[SessionRecord], BluetoothFault>) -> Void
@@ -36,7 +39,7 @@ final class DeviceInquiry: @unchecked Sendable {
         loop.execute { [weak self] in self?.connect(by: adapter) }
     }
 
-    /// Gives it up.
+    /// Cancels the inquiry.
     func stop() {
         isOver = true
         if let timer { loop.cancel(timer) }

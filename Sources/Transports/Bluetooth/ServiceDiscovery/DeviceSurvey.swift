@@ -1,74 +1,74 @@
 import NighCore
 
-/// Which devices around may have sessions of the service that is looked for, when each is asked for them, and what the session
-/// has been told so far. A value without I/O; time comes in.
+/// Decides which nearby devices may have sessions of the service and when to ask each of them, and remembers what has
+/// been reported to the session. A value without I/O; the time is an argument.
 ///
-/// A device comes in by its inquiry response or by what bluetoothd knows of it; what counts is what its service discovery
-/// answers. That a device is seen no more says little (a connected device often is not), so a route is lost only when the device,
-/// asked again, has the record no more or does not answer twice.
+/// A device is added because of its inquiry response, or because bluetoothd knows it. Only the answer of its service
+/// discovery counts. That a device is no longer seen by inquiries says little, because a connected device often is not.
+/// So a route is lost only when the device is asked again and no longer has the record, or does not answer twice.
 package struct DeviceSurvey {
-    /// What a device lets hope for before it is asked.
+    /// How likely a device has sessions, before it is asked.
     package enum Promise: Int, Hashable, Sendable {
         /// It is a kind of device that may run a program of the service.
         case possible
-        /// It has said that it has the service, now or earlier.
+        /// It has announced the service, now or earlier.
         case saysSo
 
-        /// How many times longer than one with sessions it waits to be asked again, if it had none.
+        /// How many times longer a device without sessions waits to be asked again than a device with sessions.
         fileprivate var patience: Int64 { self == .saysSo ? 2 : 6 }
     }
 
     private struct Device {
         var promise: Promise
-        /// What it was last known to have, by channel; told to the session.
+        /// The sessions that it had last, by channel. They have been reported to the session.
         var sightings: [UInt8: Sighting] = [:]
         var signal: Int64?
-        /// Whether an inquiry has heard it that is not over yet.
+        /// Whether the inquiry that is in progress has seen it.
         var isHeard = false
-        /// Whether bluetoothd knows of it at present.
+        /// Whether bluetoothd knows it now.
         var isKnown = true
         var nextLook: Moment
         var wasAsked = false
-        /// It was to be asked anew while it was being asked.
-        var isDoubted = false
-        /// How often in a row it has not answered.
+        /// Whether it was to be asked again while it was being asked.
+        var isStale = false
+        /// How many times in a row it has not answered.
         var failures = 0
-        /// How many pipes are open to it: it is there, whatever service discovery says.
+        /// The number of open pipes to it. While there is one, the device is present, whatever service discovery says.
         var pipes = 0
     }
 
-    /// So many devices at most are asked; in a crowd of more, those that came first.
+    /// The most devices that are asked. If there are more, those that came first are asked.
     package static let deviceLimit = 256
-    /// So long after a first failure a device is asked again.
+    /// The pause before a device is asked again after a first failure.
     private static let retry = Moment.Span.seconds(2)
-    /// A device that does not answer is asked less and less often, down to once in so many intervals.
+    /// A device that does not answer is asked less and less often. This is the longest pause, in intervals.
     private static let longestPause: Int64 = 16
 
     /// How many times longer than others a device waits to be asked again while a pipe to it is open.
     private static let patienceWithPipe: Int64 = 6
 
-    /// How often a device that has sessions is asked whether it still has.
+    /// The time between two queries to a device that has sessions.
     package let interval: Moment.Span
-    /// Who is never seen: this side itself.
+    /// This side's own PeerID, which is never reported.
     package var own: PeerID?
     private var devices: [BluetoothAddress: Device] = [:]
-    /// Asked at present.
+    /// The devices that are being asked now.
     private var asked: Set<BluetoothAddress> = []
 
     package init(interval: Moment.Span) { self.interval = interval }
 
-    /// How many devices may have sessions, and how many of them do.
+    /// The number of devices that may have sessions, and the number of sessions found on them.
     package var counts: (asked: Int, found: Int) {
         (devices.count, devices.values.reduce(0) { $0 + $1.sightings.count })
     }
 
-    /// Whether the session was told of somebody there.
+    /// Whether a session at that destination has been reported.
     package func sees(_ destination: BluetoothDestination) -> Bool {
         guard let channel = destination.channel else { return false }
         return devices[destination.device]?.sightings[channel] != nil
     }
 
-    /// A device that offers the service, or may do so, was seen; with `signal` decibels, where that is known.
+    /// Notes that a device was seen which offers the service, or may offer it. `signal` is in dBm; nil if unknown.
     package mutating func seen(
         _ address: BluetoothAddress, _ promise: Promise, signal: Int64?, now: Moment
     ) -> [SightingChange] {
@@ -76,13 +76,14 @@ package struct DeviceSurvey {
         var device = devices[address] ?? Device(promise: promise, nextLook: now)
         if promise == .saysSo, device.promise == .possible { device.nextLook = min(device.nextLook, now) }
         device.promise = promise
-        // Whoever was away and is back is asked soon; whoever does not answer, once each inquiry that hears of it.
+        // A device that was gone and is back is asked soon. A device that does not answer is asked once for each
+        // inquiry that sees it.
         if !device.isKnown || (device.failures > 0 && signal != nil && !device.isHeard) {
             device.nextLook = min(device.nextLook, now + min(Self.retry, interval))
         }
         device.isKnown = true
         device.isHeard = signal != nil
-        // Between two inquiries bluetoothd knows no signal; then the last one stands.
+        // Between two inquiries bluetoothd reports no signal, so the last one is kept.
         device.signal = signal ?? device.signal
         let quality = Self.quality(of: device.signal)
         var changes: [SightingChange] = []
@@ -94,21 +95,21 @@ package struct DeviceSurvey {
         return changes
     }
 
-    /// bluetoothd has forgotten the device.
+    /// Notes that bluetoothd has removed the device.
     package mutating func gone(_ address: BluetoothAddress, now: Moment) {
         devices[address]?.isKnown = false
         lookSoon(address, now: now)
         forgetIfIdle(address)
     }
 
-    /// Something says that what is known of the device may not be so any more: it is asked at once.
+    /// Makes the device due at once, because what is known of it may have changed.
     package mutating func lookSoon(_ address: BluetoothAddress, now: Moment) {
         guard let device = devices[address] else { return }
         devices[address]?.nextLook = min(device.nextLook, now)
-        if asked.contains(address) { devices[address]?.isDoubted = true }
+        if asked.contains(address) { devices[address]?.isStale = true }
     }
 
-    /// A pipe to the device, or from it, was opened: somebody is there.
+    /// Notes that a pipe to or from the device was opened, so the device is present.
     package mutating func pipeOpened(_ address: BluetoothAddress, now: Moment) {
         if devices[address] == nil, devices.count < Self.deviceLimit {
             devices[address] = Device(promise: .saysSo, isKnown: false, nextLook: now)
@@ -117,7 +118,7 @@ package struct DeviceSurvey {
         devices[address]?.failures = 0
     }
 
-    /// It was closed.
+    /// Notes that such a pipe was closed.
     package mutating func pipeEnded(_ address: BluetoothAddress, now: Moment) {
         guard let device = devices[address], device.pipes > 0 else { return }
         devices[address]?.pipes -= 1
@@ -125,7 +126,7 @@ package struct DeviceSurvey {
         forgetIfIdle(address)
     }
 
-    /// The device to be asked now, if any is due; its answer is told by `answered` or `failed`.
+    /// Returns the device to ask now, if any is due. Its answer must be passed to `answered` or `failed`.
     package mutating func takeDue(now: Moment) -> BluetoothAddress? {
         let due = devices.filter { $0.value.nextLook <= now && !asked.contains($0.key) }
         let first = due.min { ($0.value.nextLook, $0.key) < ($1.value.nextLook, $1.key) }
@@ -136,12 +137,12 @@ package struct DeviceSurvey {
         return first?.key
     }
 
-    /// When the next is due.
+    /// When the next device is due.
     package var nextLook: Moment {
         devices.filter { !asked.contains($0.key) }.map(\.value.nextLook).min() ?? .never
     }
 
-    /// A device has answered, with all it has.
+    /// Notes the answer of a device, with all records that it has.
     package mutating func answered(_ address: BluetoothAddress, _ records: [SessionRecord], now: Moment)
         -> [SightingChange]
     {
@@ -150,7 +151,7 @@ package struct DeviceSurvey {
         device.failures = 0
         let before = device.sightings
         device.sightings = [:]
-        // Of a session that has just changed what it says there may be two for a moment.
+        // A session that has just changed its record may have two for a moment.
         for record in records.sorted(by: { $0.handle < $1.handle })
         where record.adapter == address && record.advertisement.peer != own {
             let sighting = Sighting(
@@ -161,12 +162,12 @@ package struct DeviceSurvey {
             }
             device.sightings[record.channel] = sighting
         }
-        // Whoever we have a pipe to is there, and each look costs the radio something.
+        // A device with an open pipe is present, and each query costs radio time.
         let patience: Int64 = device.pipes > 0 ? Self.patienceWithPipe : 1
         let factor = device.sightings.isEmpty ? device.promise.patience : patience
         device.nextLook =
-            device.isDoubted ? now : now + Moment.Span(nanoseconds: interval.nanoseconds * factor)
-        device.isDoubted = false
+            device.isStale ? now : now + Moment.Span(nanoseconds: interval.nanoseconds * factor)
+        device.isStale = false
         devices[address] = device
         var changes: [SightingChange] = []
         for (channel, sighting) in before.sorted(by: { $0.key < $1.key })
@@ -184,15 +185,15 @@ package struct DeviceSurvey {
         return changes
     }
 
-    /// A device has not answered.
+    /// Notes that a device has not answered.
     package mutating func failed(_ address: BluetoothAddress, now: Moment) -> [SightingChange] {
         asked.remove(address)
         guard var device = devices[address] else { return [] }
         device.failures += 1
         let factor = min(Int64(1) << Int64(min(device.failures - 1, 16)), Self.longestPause)
         let pause = Moment.Span(nanoseconds: interval.nanoseconds * factor)
-        device.nextLook = now + (device.failures == 1 || device.isDoubted ? min(Self.retry, interval) : pause)
-        device.isDoubted = false
+        device.nextLook = now + (device.failures == 1 || device.isStale ? min(Self.retry, interval) : pause)
+        device.isStale = false
         var changes: [SightingChange] = []
         if device.failures > 1, device.pipes == 0 {
             changes = device.sightings.values.map(\.address).sorted { $0.value < $1.value }.map { .lost($0) }
@@ -203,7 +204,7 @@ package struct DeviceSurvey {
         return changes
     }
 
-    /// The adapter is gone, or another is used: nothing is seen any more.
+    /// Forgets everything, because the adapter is gone or another one is used.
     package mutating func clear() -> [SightingChange] {
         let all = devices.values.flatMap { $0.sightings.values.map(\.address) }
         devices = [:]
@@ -218,12 +219,13 @@ package struct DeviceSurvey {
         devices[address] = nil
     }
 
-    /// Bluetooth's useful range of signals, from barely to as loud as it gets.
+    /// Maps the useful range of Bluetooth signals, from barely received to as strong as possible, to 0…1.
     private static func quality(of signal: Int64?) -> Double? {
         signal.map { min(max(Double($0 + 95) / 60, 0), 1) }
     }
 
-    /// A signal wavers all the time; only more than a tenth is news.
+    /// Whether two qualities differ by more than a tenth. Signals vary all the time, so smaller changes are not
+    /// reported.
     private static func differs(_ left: Double?, _ right: Double?) -> Bool {
         guard let left, let right else { return (left == nil) != (right == nil) }
         return abs(left - right) > 0.1

@@ -1,19 +1,21 @@
 import NighCore
 import NighUV
 
-/// Looks for devices that have sessions of a service: has bluetoothd inquire now and then, and asks each device that comes into
-/// question, one at a time. Confined to its loop; hence `@unchecked Sendable`.
+/// Looks for devices that have sessions of a service: makes bluetoothd inquire from time to time, and asks each
+/// candidate device, one at a time.
 ///
-/// An inquiry takes the radio for itself. So it lasts ten seconds, then there is a rest for as long as devices are not asked
-/// either, and a longer one while pipes are open; and it stops while a connection is being made.
+/// An inquiry occupies the radio. So it ends after 11 seconds, and a rest of one interval follows, or a longer one
+/// while pipes are open. An inquiry also stops while a connection is being made.
+///
+/// `@unchecked Sendable`: confined to its loop.
 final class PeerSearch: @unchecked Sendable {
-    /// What bluetoothd's own inquiry lasts, and a little.
+    /// The length of bluetoothd's own inquiry, and a little more.
     private static let inquiryTime = Moment.Span.seconds(11)
-    /// How much longer the rest is while pipes are open.
+    /// How many times longer the rest is while pipes are open.
     private static let pipesRestFactor: Int64 = 4
-    /// How long until an inquiry that was refused is asked for again.
+    /// The pause before an inquiry that was refused is requested again.
     private static let retry = Moment.Span.seconds(2)
-    /// So long is waited for an inquiry to stop, before a connection is made all the same.
+    /// How long a connection waits for an inquiry to stop before it is made anyway.
     private static let stopTime = Moment.Span.milliseconds(500)
 
     private let bluez: BlueZ
@@ -22,25 +24,25 @@ final class PeerSearch: @unchecked Sendable {
     private let failed: (NighError) -> Void
     private(set) var survey: DeviceSurvey
     private(set) var service: ServiceName?
-    /// How often a search was begun or ended: what one had to tell is nothing to the next.
+    /// How many times a search has begun or ended, so that reports of an earlier search are dropped.
     private var searchCount = 0
     private var serviceText = ""
     private var isInquiring = false
     private var filterAdapter: String?
     private var cycleTimer: LoopTimer?
-    private var lookTimer: LoopTimer?
+    private var askTimer: LoopTimer?
     private var inquiry: DeviceInquiry?
-    /// How many connections are being made; there is no inquiry meanwhile.
+    /// The number of connections that are being made. There is no inquiry meanwhile.
     private var dialCount = 0
-    /// Those that wait until the inquiry has stopped.
+    /// The dials that wait until the inquiry has stopped.
     private var waitingDials: [@Sendable () -> Void] = []
     private var pipeCount = 0
-    /// The last refusal that was told, so that it is told once.
-    private var toldFault: BusFault?
+    /// The last refusal that was reported, so that it is reported once.
+    private var reportedFault: BusFault?
 
     /// - Parameters:
-    ///   - told: hears what changes, never from inside a call.
-    ///   - failed: hears why bluetoothd does not inquire, likewise.
+    ///   - told: called with changes, never from inside a call.
+    ///   - failed: called with the reason when bluetoothd does not inquire, never from inside a call.
     init(
         _ bluez: BlueZ, interval: Moment.Span, on loop: UVEventLoop,
         told: @escaping ([SightingChange]) -> Void, failed: @escaping (NighError) -> Void
@@ -52,67 +54,67 @@ final class PeerSearch: @unchecked Sendable {
         survey = DeviceSurvey(interval: interval)
     }
 
-    /// This side's own PeerID: it is never found.
+    /// Sets this side's own PeerID, which is never found.
     func setOwn(_ peer: PeerID) { survey.own = peer }
 
-    /// Looks for sessions of `service`, in place of what was looked for before.
+    /// Searches for sessions of `service`, in place of any earlier search.
     func begin(_ service: ServiceName) {
         stop()
         self.service = service
         serviceText = BluetoothUUID(of: service).description
-        toldFault = nil
-        takeIn()
+        reportedFault = nil
+        addKnownDevices()
         inquire()
     }
 
-    /// Looks no more; what was told counts as lost.
+    /// Stops searching. What was reported counts as lost, without an event.
     func stop() {
         service = nil
         searchCount += 1
         rest()
         unschedule()
-        if let lookTimer { loop.cancel(lookTimer) }
-        lookTimer = nil
+        if let askTimer { loop.cancel(askTimer) }
+        askTimer = nil
         inquiry?.stop()
         inquiry = nil
         _ = survey.clear()
     }
 
-    // MARK: What changes around
+    // MARK: Changes nearby
 
-    /// The adapter came, went, or is another.
+    /// Called when the adapter came, went, or was replaced.
     func groundChanged() {
         isInquiring = false
         filterAdapter = nil
         inquiry?.stop()
         inquiry = nil
-        tell(survey.clear())
+        report(survey.clear())
         guard service != nil else { return }
-        takeIn()
+        addKnownDevices()
         inquire()
     }
 
-    private func takeIn() {
+    private func addKnownDevices() {
         guard let adapter = bluez.ground.adapter else { return }
         for device in bluez.objects?.devices(of: adapter) ?? [] { deviceSeen(device) }
     }
 
     func deviceSeen(_ device: BlueZObjects.Device) {
         guard service != nil, let promise = promise(of: device) else { return }
-        tell(survey.seen(device.address, promise, signal: device.signal, now: loop.now))
-        look()
+        report(survey.seen(device.address, promise, signal: device.signal, now: loop.now))
+        askNext()
     }
 
     func deviceGone(_ device: BlueZObjects.Device) {
         survey.gone(device.address, now: loop.now)
-        look()
+        askNext()
     }
 
-    /// What the device lets hope for; nil where it is nothing that could run a program.
+    /// Returns how likely the device has sessions; nil if it cannot run a program.
     ///
-    /// What fits into an answer to an inquiry is little, of a device it has once asked itself bluetoothd never adds to or takes from
-    /// what that offers, and paired devices need not answer inquiries at all. So every computer and telephone is asked now and
-    /// then, and whoever does not say what it is.
+    /// An inquiry response has little room. bluetoothd never updates the services of a device that it has once asked
+    /// itself. And paired devices need not answer inquiries at all. So every computer and telephone is asked from time
+    /// to time, and every device that does not say what it is.
     private func promise(of device: BlueZObjects.Device) -> DeviceSurvey.Promise? {
         if device.services.contains(serviceText) { return .saysSo }
         guard let kind = device.kind, kind != 0 else {
@@ -126,42 +128,43 @@ final class PeerSearch: @unchecked Sendable {
         guard service != nil else { return }
         if !isInquiring, dialCount == 0 { schedule(after: restTime) }
         survey.pipeOpened(device, now: loop.now)
-        look()
+        askNext()
     }
 
     func pipeEnded(to device: BluetoothAddress) {
         pipeCount -= 1
         guard service != nil else { return }
-        // The rest that was chosen for the sake of pipes is over with them: who is gone may soon be back.
+        // Without pipes the longer rest is over: a peer that is gone may soon be back.
         if pipeCount == 0, !isInquiring, dialCount == 0 { schedule(after: Self.retry) }
         survey.pipeEnded(device, now: loop.now)
-        look()
+        askNext()
     }
 
-    /// What was told of the device turned out to be wrong.
+    /// Asks the device again, because what was reported of it turned out to be wrong.
     func doubt(_ device: BluetoothAddress) {
         survey.lookSoon(device, now: loop.now)
-        look()
+        askNext()
     }
 
     // MARK: Connections
 
-    /// Makes room on the radio for a connection, then tells `ready`, never from inside this call. Each is followed by `dialEnded`.
+    /// Makes room on the radio for a connection, then calls `ready`, never from inside this call. The caller must call
+    /// `dialEnded` once for each call.
     func dialBegins(_ ready: @escaping @Sendable () -> Void) {
         dialCount += 1
         waitingDials.append(ready)
         guard isInquiring, let adapter = bluez.ground.adapter else {
-            return loop.execute { [weak self] in self?.letDialsGo() }
+            return loop.execute { [weak self] in self?.startWaitingDials() }
         }
         isInquiring = false
         unschedule()
         bluez.call(adapter.path, BlueZObjects.adapterInterface, "StopDiscovery") { [weak self] _ in
-            self?.letDialsGo()
+            self?.startWaitingDials()
         }
-        loop.schedule(at: loop.now + Self.stopTime) { [weak self] in self?.letDialsGo() }
+        loop.schedule(at: loop.now + Self.stopTime) { [weak self] in self?.startWaitingDials() }
     }
 
-    private func letDialsGo() {
+    private func startWaitingDials() {
         let ready = waitingDials
         waitingDials = []
         for dial in ready { dial() }
@@ -175,7 +178,7 @@ final class PeerSearch: @unchecked Sendable {
 
     // MARK: Inquiry
 
-    /// How long nobody is inquired for after an inquiry, or once a pipe is open.
+    /// How long no inquiry runs after an inquiry, or after a pipe was opened.
     private var restTime: Moment.Span {
         Moment.Span(nanoseconds: survey.interval.nanoseconds * (pipeCount > 0 ? Self.pipesRestFactor : 1))
     }
@@ -187,11 +190,11 @@ final class PeerSearch: @unchecked Sendable {
 
     private func schedule(after span: Moment.Span) {
         unschedule()
-        cycleTimer = loop.schedule(at: loop.now + span) { [weak self] in self?.turn() }
+        cycleTimer = loop.schedule(at: loop.now + span) { [weak self] in self?.inquireOrRest() }
     }
 
-    /// From inquiry to rest, or back.
-    private func turn() {
+    /// Switches from inquiry to rest, or back.
+    private func inquireOrRest() {
         cycleTimer = nil
         guard service != nil else { return }
         guard isInquiring else { return inquire() }
@@ -218,10 +221,10 @@ final class PeerSearch: @unchecked Sendable {
         guard service != nil, isInquiring else { return }
         isInquiring = false
         schedule(after: Self.retry)
-        // Somebody else's inquiry serves as well, and an adapter that is just being switched on is ready soon.
-        let isPassing = ["org.bluez.Error.InProgress", "org.bluez.Error.NotReady"].contains(fault.name)
-        guard !isPassing, fault != toldFault else { return }
-        toldFault = fault
+        // An inquiry of another program serves as well, and an adapter that is being switched on is ready soon.
+        let isTemporary = ["org.bluez.Error.InProgress", "org.bluez.Error.NotReady"].contains(fault.name)
+        guard !isTemporary, fault != reportedFault else { return }
+        reportedFault = fault
         failed(BluetoothFault(fault).error(.browsing))
     }
 
@@ -233,27 +236,27 @@ final class PeerSearch: @unchecked Sendable {
 
     // MARK: Asking
 
-    private func look() {
-        if let lookTimer { loop.cancel(lookTimer) }
-        lookTimer = nil
+    private func askNext() {
+        if let askTimer { loop.cancel(askTimer) }
+        askTimer = nil
         guard let service, let adapter = bluez.ground.adapter, inquiry == nil else { return }
         guard let device = survey.takeDue(now: loop.now) else {
             guard survey.nextLook != .never else { return }
-            lookTimer = loop.schedule(at: survey.nextLook) { [weak self] in self?.look() }
+            askTimer = loop.schedule(at: survey.nextLook) { [weak self] in self?.askNext() }
             return
         }
         inquiry = DeviceInquiry(device, for: service, by: adapter.address, on: loop) { [weak self] result in
             guard let self, self.service == service else { return }
             inquiry = nil
             switch result {
-            case .success(let records): tell(survey.answered(device, records, now: loop.now))
-            case .failure: tell(survey.failed(device, now: loop.now))
+            case .success(let records): report(survey.answered(device, records, now: loop.now))
+            case .failure: report(survey.failed(device, now: loop.now))
             }
-            look()
+            askNext()
         }
     }
 
-    private func tell(_ changes: [SightingChange]) {
+    private func report(_ changes: [SightingChange]) {
         guard !changes.isEmpty else { return }
         loop.execute { [weak self, searchCount] in
             guard let self, service != nil, searchCount == self.searchCount else { return }

@@ -1,15 +1,15 @@
 import NighCore
 
-/// One question to a device's service discovery: which records of a service it has. A value without I/O: it says what to send
-/// and is handed what came.
+/// One query to a device's service discovery: which records of a service it has. A value without I/O: it returns the
+/// packets to send, and takes the packets that arrive.
 package struct ServiceSearch {
-    /// What an answer brought.
+    /// What to do after an answer.
     package enum Step: Hashable {
-        /// The answer goes on: send this.
+        /// Send this packet; the answer continues.
         case ask([UInt8])
-        /// All records of sessions there.
+        /// Stop: these are all records of sessions there.
         case done([SessionRecord])
-        /// It is no answer to what was asked, or more than anybody has to say.
+        /// Stop: the packet does not answer the question, or the answers exceed a limit.
         case failed
     }
 
@@ -18,11 +18,11 @@ package struct ServiceSearch {
         static let answer: UInt8 = 7
     }
 
-    /// The most bytes that all answers together may bring.
+    /// The most bytes that all answers together may have.
     package static let answerLimit = 64 * 1024
-    /// The most records that are looked at.
+    /// The most records that are read.
     package static let recordLimit = 64
-    /// A device says where it goes on in so many bytes at most.
+    /// The most bytes of a device's continuation state.
     private static let longestContinuation = 16
 
     private let service: ServiceName
@@ -31,7 +31,7 @@ package struct ServiceSearch {
 
     package init(for service: ServiceName) { self.service = service }
 
-    /// The first question.
+    /// Returns the first question.
     package mutating func begin() -> [UInt8] { question(goingOn: []) }
 
     private mutating func question(goingOn continuation: ArraySlice<UInt8>) -> [UInt8] {
@@ -45,7 +45,7 @@ package struct ServiceSearch {
         return [Message.question] + Self.two(number) + Self.two(UInt16(content.count)) + content
     }
 
-    /// What the device has sent, one packet.
+    /// Handles one packet from the device.
     package mutating func received(_ packet: [UInt8]) -> Step {
         var rest = packet[...]
         guard rest.popFirst() == Message.answer, Self.number(&rest) == number,
@@ -58,7 +58,7 @@ package struct ServiceSearch {
         else {
             return .failed
         }
-        // A device that goes on without bringing anything would do so for ever.
+        // A device that continues without sending anything would do so forever.
         guard length > 0 else { return .done(records) }
         return count > 0 ? .ask(question(goingOn: rest)) : .failed
     }

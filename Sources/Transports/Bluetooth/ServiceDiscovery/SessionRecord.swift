@@ -1,10 +1,11 @@
 import NighCore
 
-/// What a session puts into its machine's service records, and what others read there.
+/// The service record of a session: what the session publishes on its machine, and what others read there.
 ///
-/// The record's service class is the UUID of the service, its protocol RFCOMM on a channel; its name is the session's, and two
-/// attributes of Nigh's own carry the text pairs that mDNS carries too, and the adapter on which the channel is. For
-/// bluetoothd writes every record on every adapter of the machine, while a session listens on one.
+/// The record's service class is the UUID of the service. Its protocol is RFCOMM on a channel, and its name is the
+/// session's name. Two attributes of Nigh's own carry the key-value pairs that mDNS also carries, and the adapter that
+/// has the channel. The adapter is needed because bluetoothd writes every record on every adapter of the machine, while
+/// a session listens on one.
 package struct SessionRecord: Hashable, Sendable {
     package enum Attribute {
         static let handle: UInt16 = 0x0000
@@ -18,7 +19,7 @@ package struct SessionRecord: Hashable, Sendable {
         static let adapter: UInt16 = 0x0301
     }
 
-    /// The attributes that are asked for.
+    /// The attributes to ask for.
     static let wanted = [
         Attribute.handle, Attribute.protocols, Attribute.name, Attribute.text, Attribute.adapter,
     ]
@@ -30,7 +31,7 @@ package struct SessionRecord: Hashable, Sendable {
     package var advertisement: Advertisement
     package var channel: UInt8
     package var adapter: BluetoothAddress
-    /// The number that its machine gave it: the greater, the later.
+    /// The number that its machine gave it; later records have greater numbers.
     package var handle: UInt32
 
     package init(
@@ -42,8 +43,8 @@ package struct SessionRecord: Hashable, Sendable {
         self.handle = handle
     }
 
-    /// Reads a record that was found under the UUID of `service`: attributes and their values in turn. Nil when it is none of
-    /// a session.
+    /// Reads a record that was found under the UUID of `service`, from alternating attributes and values. Nil if it is
+    /// not the record of a session.
     package init?(_ attributes: [DataElement], of service: ServiceName) {
         var values: [UInt64: DataElement] = [:]
         for index in stride(from: 0, to: attributes.count - 1, by: 2) {
@@ -63,7 +64,7 @@ package struct SessionRecord: Hashable, Sendable {
             handle: value(Attribute.handle)?.unsigned.flatMap { UInt32(exactly: $0) } ?? 0)
     }
 
-    /// The channel in a list of protocols, if RFCOMM is among them.
+    /// The RFCOMM channel in a list of protocols; nil if there is none.
     private static func channel(in protocols: DataElement) -> UInt8? {
         for layer in protocols.sequence ?? [] {
             guard let parts = layer.sequence, parts.count > 1,
@@ -74,7 +75,7 @@ package struct SessionRecord: Hashable, Sendable {
         return nil
     }
 
-    /// As bluetoothd wants it to be written.
+    /// The record in the XML that bluetoothd takes.
     package var xml: String {
         let service = Self.uuid("\(BluetoothUUID(of: advertisement.service))")
         let protocols =
@@ -100,7 +101,7 @@ package struct SessionRecord: Hashable, Sendable {
 
     private static func uuid(_ value: String) -> String { "<uuid value=\"\(value)\"/>" }
 
-    /// Digits only, so that no name can be taken for anything else.
+    /// Hexadecimal digits only, so that no name can be read as markup.
     private static func bytes(_ bytes: some Sequence<UInt8>) -> String {
         let digits = bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
         return "<text encoding=\"hex\" value=\"\(digits)\"/>"

@@ -1,9 +1,10 @@
-// Avahi's two libraries, loaded when first asked for.
+// Avahi's two libraries, loaded when they are first needed.
 //
-// libavahi-client (asks avahi-daemon over D-Bus) and libavahi-core (a whole mDNS stack in this process) both export
-// avahi_entry_group_free, and mean different functions by it. Linked into one program, one of them calls the other's and
-// stops the process. So each is opened by itself, its symbols kept out of the way, and its functions are called
-// through a table. A program also starts without them, and can say what to install.
+// libavahi-client (asks avahi-daemon over D-Bus) and libavahi-core (a complete mDNS stack in this process) both export
+// avahi_entry_group_free, and mean different functions. If both are linked into one program, one of them calls the
+// other's function, which stops the process. So each library is opened separately, with its symbols kept local, and its
+// functions are called through a table. A program also starts without the libraries, and can say which package to
+// install.
 #pragma once
 
 #include <avahi-client/client.h>
@@ -20,7 +21,7 @@
 #include <avahi-core/publish.h>
 #include <avahi-core/rr.h>
 
-/// What is used of libavahi-client.
+/// The functions of libavahi-client that are used.
 typedef struct {
     __typeof__(&avahi_client_new) client_new;
     __typeof__(&avahi_client_free) client_free;
@@ -36,7 +37,7 @@ typedef struct {
     __typeof__(&avahi_strerror) strerror;
 } CAvahiClientFunctions;
 
-/// What is used of libavahi-core.
+/// The functions of libavahi-core that are used.
 typedef struct {
     __typeof__(&avahi_server_new) server_new;
     __typeof__(&avahi_server_free) server_free;
@@ -62,15 +63,15 @@ typedef struct {
     __typeof__(&avahi_strerror) strerror;
 } CAvahiCoreFunctions;
 
-/// The functions of libavahi-client.so.3, or NULL when it cannot be loaded. From any thread; never unloaded.
+/// The functions of libavahi-client.so.3, or NULL if it cannot be loaded. Callable from any thread; never unloaded.
 const CAvahiClientFunctions *CAvahiClient(void);
 
-/// Why CAvahiClient is NULL, in the loader's words; NULL when it is not.
+/// Why CAvahiClient returns NULL, as the loader reported it; NULL if it does not.
 const char *CAvahiClientProblem(void);
 
-/// The functions of libavahi-core.so.7, or NULL when it cannot be loaded. From any thread; never unloaded. What the
-/// library would write to the standard error output is dropped from here on.
+/// The functions of libavahi-core.so.7, or NULL if it cannot be loaded. Callable from any thread; never unloaded. From
+/// then on, what the library would write to standard error is dropped.
 const CAvahiCoreFunctions *CAvahiCore(void);
 
-/// Why CAvahiCore is NULL, in the loader's words; NULL when it is not.
+/// Why CAvahiCore returns NULL, as the loader reported it; NULL if it does not.
 const char *CAvahiCoreProblem(void);

@@ -2,25 +2,25 @@ import Testing
 
 @testable import NighCore
 
-/// Two channels with nothing between them but their bytes, cut as the test wants.
+/// Two channels that exchange their bytes directly, cut as the test wants.
 final class ChannelPair {
     static let dialler = Identity.ephemeral(seed: 1)
     static let accepter = Identity.ephemeral(seed: 2)
 
     let dialling: TLSChannel
     let accepting: TLSChannel
-    /// What each side wrote and the other has not got yet.
+    /// The bytes that one side wrote and the other has not received yet.
     var toAccepting = ByteQueue()
     var toDialling = ByteQueue()
-    /// All that each side wrote.
+    /// All bytes that each side wrote.
     private(set) var fromDialling: [UInt8] = []
     private(set) var fromAccepting: [UInt8] = []
     /// What each side could read.
     var readByDialling = ByteQueue()
     var readByAccepting = ByteQueue()
-    /// A byte to be changed on its way, counted from the first that its side wrote.
+    /// A byte to change on its way, counted from the first byte that its side wrote.
     var tampering: (side: LinkSide, position: Int)?
-    /// The most bytes handed over at once.
+    /// The maximum number of bytes delivered at once.
     var split: Int
 
     init(
@@ -36,7 +36,7 @@ final class ChannelPair {
         try self.init(TLSContext(Self.dialler), TLSContext(Self.accepter), split: split)
     }
 
-    /// A pair whose handshake is done.
+    /// Returns a pair whose handshake is complete.
     static func established() throws -> ChannelPair {
         let pair = try ChannelPair()
         try pair.shakeHands()
@@ -49,13 +49,13 @@ final class ChannelPair {
         try pump()
     }
 
-    /// Has the accepting side give a ticket for the next handshake.
+    /// Makes the accepting side send a ticket for the next handshake.
     func giveTicket() throws(NighError) {
         accepting.giveTicket(wire: &toDialling)
         try pump()
     }
 
-    /// Hands over what was written until nothing is left.
+    /// Delivers what was written until nothing is left.
     func pump() throws(NighError) {
         while !toAccepting.isEmpty || !toDialling.isEmpty {
             while let bytes = toAccepting.popFirst(atMost: split) {
@@ -80,7 +80,7 @@ final class ChannelPair {
         return ByteSlice(changed)
     }
 
-    /// What the dialling side puts on the pipe for `bytes`.
+    /// The bytes that the dialling side writes to the pipe for `bytes`.
     func sealed(_ bytes: [UInt8]) throws -> [UInt8] {
         var plain = ByteQueue()
         plain.append(ByteSlice(bytes))
@@ -89,7 +89,7 @@ final class ChannelPair {
         return wire.bytes
     }
 
-    /// Sends `slices` from the dialling side; what the other side read.
+    /// Sends `slices` from the dialling side; returns what the other side read.
     func send(_ slices: [[UInt8]]) throws -> [UInt8] {
         var plain = ByteQueue()
         for slice in slices { plain.append(ByteSlice(slice)) }
@@ -100,7 +100,7 @@ final class ChannelPair {
         return readByAccepting.bytes
     }
 
-    /// Sends `slices` from the accepting side; what the other side read.
+    /// Sends `slices` from the accepting side; returns what the other side read.
     func sendBack(_ slices: [[UInt8]]) throws -> [UInt8] {
         var plain = ByteQueue()
         for slice in slices { plain.append(ByteSlice(slice)) }

@@ -3,7 +3,7 @@ import NighTestKit
 @testable import NighCore
 
 extension RawPeer {
-    /// Shakes hands with `channel` and hands over what both have to say; why the channel gave up, if it did.
+    /// Performs a handshake with `channel` and exchanges what both send; returns the error that ended the channel, if any.
     func meet(_ channel: TLSChannel) -> NighError? {
         var wire = ByteQueue()
         var plain = ByteQueue()

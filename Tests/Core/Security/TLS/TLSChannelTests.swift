@@ -74,7 +74,7 @@ import Testing
         #expect(pair.readByAccepting.isEmpty)
         let error = #expect(throws: NighError.self) { try pair.send([[1]]) }
         #expect(error?.cause == .closed)
-        // Said once; what comes after it does not count.
+        // The end is sent only once. What comes after it does not count.
         pair.dialling.end(wire: &pair.toAccepting)
         #expect(pair.toAccepting.isEmpty)
         pair.toAccepting.append(ByteSlice([1, 2, 3]))
@@ -157,7 +157,7 @@ import Testing
             try pair.shakeHands()
             #expect(context.activeChannelCount <= TLSContext.activeChannelLimit)
         }
-        // A record of which half is there keeps its memory, however many others want some.
+        // A record that has arrived only in part keeps its memory, however many other channels need some.
         let record = ByteSlice(try pairs[0].sealed([7, 8, 9]))
         let (half, rest) = (record[0..<10], record[10..<record.count])
         try pairs[0].accepting.receive(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import NighCore
 
-/// Peers that are not as they must be, made of libssl alone.
+/// Tests peers that do not follow the rules. They are made with libssl alone.
 @Suite struct TLSRefusalTests {
     private static let own = Identity.ephemeral(seed: 1)
 
@@ -68,7 +68,7 @@ import Testing
         #expect(raw.meet(try channel(.dialling))?.cause == .insecure(.notSelfSigned))
     }
 
-    /// The handshake's own signature covers the certificate; the one inside proves nothing more.
+    /// The handshake's own signature covers the certificate; the signature inside proves nothing more.
     @Test(arguments: [LinkSide.dialling, .accepting])
     func whoHoldsTheKeyIsThatPeerWhateverSignatureTheCertificateHas(side: LinkSide) throws {
         let other = RawPeer.key(EVP_PKEY_ED25519)
@@ -112,7 +112,7 @@ import Testing
 
     @Test(arguments: [EVP_PKEY_RSA, EVP_PKEY_EC])
     func aClientWithAnotherKindOfKeyIsRefused(kind: Int32) throws {
-        // Told that Ed25519 alone counts, it has nothing to show.
+        // It was told that only Ed25519 counts, so it has no certificate to show.
         let raw = RawPeer(.dialling, RawPeer.Credentials(RawPeer.key(kind)))
         #expect(raw.meet(try channel(.accepting))?.cause == .insecure(.noCertificate))
     }
@@ -254,7 +254,7 @@ import Testing
         }
         #expect(error?.cause.description == words)
         #expect(error?.stage == .securing)
-        // What has failed stays so.
+        // A channel that has failed stays failed.
         #expect(throws: NighError.self) { try channel.receive(ByteSlice([1]), plain: &plain, wire: &wire) }
     }
 }

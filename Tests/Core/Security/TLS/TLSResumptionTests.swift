@@ -43,7 +43,7 @@ import Testing
         let short = try dial(accepter, ticket(), expected: accepterID)
         #expect(!full.dialling.wasResumed && short.dialling.wasResumed)
         #expect(short.fromAccepting.count < full.fromAccepting.count)
-        // And so on: each link gives the ticket of the next.
+        // And so on: each link gives the ticket for the next one.
         try short.giveTicket()
         let next = try dial(accepter, short.dialling.takeTicket(), expected: accepterID)
         #expect(next.dialling.wasResumed)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import NighCore
 
-/// Somebody on the way who changes, cuts, repeats and makes up bytes.
+/// Tests an attacker on the way who changes, cuts, repeats and forges bytes.
 @Suite struct TLSTamperingTests {
     private let dialler: TLSContext
     private let accepter: TLSContext
@@ -28,9 +28,9 @@ import Testing
                 isRefused = true
                 #expect(isNamed(error.cause), "\(error) at \(position)")
             }
-            // The version in the first record of each side is a relic that TLS 1.3 has everybody ignore.
+            // TLS 1.3 requires both sides to ignore the version in the first record of each side.
             if position == 1 || position == 2 { continue }
-            // A length that was made greater has it wait for the rest.
+            // If a length was increased, the channel waits for the rest.
             let isDone =
                 pair.dialling.isEstablished && pair.accepting.isEstablished
                 && pair.dialling.heldByteCount == 0
@@ -52,11 +52,11 @@ import Testing
             do {
                 try pair.accepting.receive(
                     ByteSlice(record), plain: &pair.readByAccepting, wire: &pair.toDialling)
-                // A length that was made greater has it wait for the rest.
+                // If a length was increased, the channel waits for the rest.
                 #expect(position == 3 || position == 4, "byte \(position) was changed unnoticed")
             } catch {
                 #expect(isNamed(error.cause) && error.stage == .receiving)
-                // The other side is told.
+                // The other side is notified.
                 try #require(!pair.toDialling.isEmpty)
                 #expect(throws: NighError.self) { try pair.pump() }
             }
@@ -108,7 +108,7 @@ import Testing
         try pair.accepting.receive(cut, plain: &pair.readByAccepting, wire: &pair.toDialling)
         #expect(pair.readByAccepting.isEmpty)
         #expect(pair.accepting.heldByteCount >= 1_000)
-        // Idle or not, what was received is not forgotten.
+        // Received bytes are not forgotten, idle or not.
         pair.accepting.releaseIdleMemory()
         let rest = record[(record.count - 1)..<record.count]
         try pair.accepting.receive(rest, plain: &pair.readByAccepting, wire: &pair.toDialling)
@@ -128,7 +128,7 @@ import Testing
                 try pair.accepting.begin(wire: &pair.toDialling)
             }
             var bytes = (0..<1_000).map { _ in UInt8.random(in: 0...255, using: &generator) }
-            // Every other time it looks like a record.
+            // Every second time, the bytes look like a record.
             if round % 2 == 0 {
                 bytes.replaceSubrange(0..<5, with: [UInt8(20 + round % 8 / 2), 3, 3, 0, 200])
             }

@@ -3,16 +3,16 @@ import Glibc
 import NighBluetooth
 import NighCore
 
-/// The adapters of the machine that this runs on, as its kernel knows them.
+/// The Bluetooth adapters of the machine that this runs on, as its kernel reports them.
 enum Adapters {
-    /// How many there are.
+    /// The number of adapters.
     static var count: Int {
         var count = 0
         while (try? address(count)) != nil { count += 1 }
         return count
     }
 
-    /// The address of hci0, hci1 …
+    /// Returns the address of hci0, hci1 and so on.
     static func address(_ number: Int) throws(Failure) -> BluetoothAddress {
         let descriptor = try socket(SOCK_RAW, BTPROTO_HCI)
         defer { close(descriptor) }
@@ -24,8 +24,7 @@ enum Adapters {
         return BluetoothAddress(info.bdaddr)
     }
 
-    /// Listens on `adapter` and never takes anybody in: who connects there waits. For as long as what is returned
-    /// lives, or until it is closed.
+    /// Listens on `adapter` and never accepts a connection, so that a dial waits. Ends when the result is released or closed.
     static func listenSilently(on adapter: BluetoothAddress) throws(Failure) -> SilentListener {
         let descriptor = try socket(SOCK_STREAM, BTPROTO_RFCOMM)
         var address = sockaddr_rc(
@@ -54,7 +53,7 @@ enum Adapters {
     }
 }
 
-/// Where a connection is never taken in.
+/// A listener that never accepts a connection.
 final class SilentListener {
     let channel: UInt8
     private var descriptor: Int32

@@ -4,18 +4,18 @@ import NighTestKit
 import NighUV
 import Synchronization
 
-/// Transports for the conformance suites, in a machine of several adapters: the first transport on hci0, the next on hci1, and so
-/// on, since an adapter cannot hear itself.
+/// Transports for the conformance suites, in a machine with several adapters. The first transport uses hci0, the next
+/// one hci1, and so on, because an adapter cannot hear itself.
 enum BluetoothRig {
 
-    /// Puts new adapters, switched on and discoverable, in the place of those there are.
+    /// Replaces all adapters with new ones that are switched on and discoverable.
     static func renewAdapters() throws(Failure) {
         let process = try Spawning.spawn(
             ["adapters-anew"], environment: Spawning.ownEnvironment, descriptors: [])
         guard Spawning.wait(for: process) == .exited(0) else { throw Failure("there are no new adapters") }
     }
 
-    /// A rig on new adapters.
+    /// Creates a rig on new adapters.
     static func make() throws(Failure) -> TransportRig {
         try renewAdapters()
         let count = Adapters.count
@@ -40,7 +40,7 @@ enum BluetoothRig {
                 return BluetoothTransport(
                     BluetoothOptions(adapter: "hci\(number % count)", interval: .seconds(1)))
             })
-        // All rigs are on one air; nobody of one looks for anybody of another.
+        // All rigs share the air. With a service of its own, no rig finds transports of another.
         guard let service = ServiceName("t\(UInt32.random(in: .min ... .max))") else {
             throw Failure("a name")
         }

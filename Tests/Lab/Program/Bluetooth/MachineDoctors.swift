@@ -1,4 +1,4 @@
-/// `nigh doctor` in a machine with Bluetooth that is broken in all the ways that can be.
+/// Runs `nigh doctor` in a machine whose Bluetooth is broken in all possible ways.
 enum MachineDoctors {
     static let all = [
         Scenario(
@@ -12,7 +12,7 @@ enum MachineDoctors {
                 try lab.check("\(id) passes", well.finding("bluetooth.\(id)", "pass") != nil)
             }
             for broken in table { try broken.check(in: lab) }
-            // What comes after this one finds all as it was.
+            // Later scenarios find everything as it was.
             for command in ["dbus-daemon start", "bluetoothd start", "btvirt start"] {
                 try lab.machine.run(["sh", "-c", "daemon \(command)"])
             }
@@ -21,7 +21,7 @@ enum MachineDoctors {
 
     private static let adapter = "bluetooth:adapter=hci0"
 
-    /// In this order: each leaves what the next one needs.
+    /// The order matters: each leaves what the next one needs.
     private static let table = [
         BrokenSetUp(
             "not discoverable", ["-t", "\(adapter),discoverable=no"],

@@ -1,4 +1,4 @@
-/// A file that is sent by programs of its own over two adapters of one machine with Bluetooth.
+/// Sends a file with `nigh send` and `nigh receive` over two adapters of one machine.
 enum MachineFiles {
     static let all = [
         Scenario(
@@ -8,7 +8,7 @@ enum MachineFiles {
         ) { lab throws(Failure) in
             let machine = lab.machine
             let (folder, source) = ("/tmp/nigh-received", "/tmp/nigh-big.bin")
-            // Where this is tried again.
+            // Removes what an earlier attempt left.
             try machine.run(["rm", "-rf", folder, source])
             try machine.run(["mkdir", folder])
             try Files.makeFile(10 << 20, at: source, on: machine)
@@ -34,7 +34,7 @@ enum MachineFiles {
         }
     ]
 
-    /// Switches the receiver's adapter off for a while, which both are told of.
+    /// Switches the receiver's adapter off for `span`. Both sides are notified.
     private static func switchOff(
         _ lab: Lab, _ sender: GameProcess, for span: Duration
     ) throws(Failure) {

@@ -1,4 +1,4 @@
-/// The game `fourinarow` on two adapters of one machine with Bluetooth.
+/// Plays the game `fourinarow` over two adapters of one machine.
 enum MachineGames {
     static let all = [
         Scenario(
@@ -24,7 +24,7 @@ enum MachineGames {
             "game-two-ways", "a game that begins on the network and, once that is cut, ends on Bluetooth",
             limit: .seconds(120)
         ) { lab throws(Failure) in
-            // Where this is tried again.
+            // An earlier attempt may have left it down.
             try setLoopback(lab, isUp: true)
             let puma = try lab.machine.game("Puma", ["host", "--plain"], over: both(0))
             let lynx = try lab.machine.game("Lynx", ["--plain"], over: both(1))
@@ -48,7 +48,7 @@ enum MachineGames {
         },
     ]
 
-    /// The network of this machine, that carries everything but Bluetooth.
+    /// Switches the machine's network, which carries everything except Bluetooth, on or off.
     private static func setLoopback(_ lab: Lab, isUp: Bool) throws(Failure) {
         try lab.machine.run(["ip", "link", "set", "lo", isUp ? "up" : "down"])
     }

@@ -1,10 +1,11 @@
 import Glibc
 import NighTestKit
 
-/// What runs inside a machine with Bluetooth, one thing after the other; each ends with a line that begins with PASSED or FAILED.
+/// Runs checks or scenarios inside a machine with Bluetooth, one after the other. Each ends with a line
+/// that begins with PASSED or FAILED.
 ///
-/// The emulated controllers get stuck now and then, mostly when other work keeps the processors busy: a link is half there, or
-/// adapters do not come back. So what fails is tried once more, with new adapters, and a line that begins with AGAIN says why.
+/// The emulated controllers sometimes get stuck, mostly when other work keeps the processors busy: a link stays half open, or
+/// adapters do not come back. So a failure is tried once more with new adapters, and a line that begins with AGAIN says why.
 enum MachineProgram {
     static let help = """
         usage: lab machine conformance|sessions|scenarios [--quiet] [NAME…]
@@ -14,7 +15,7 @@ enum MachineProgram {
         programs on two adapters. All of them, or those named.
         """
 
-    /// Does what `arguments` say; returns the exit status.
+    /// Runs what `arguments` ask for; returns the exit status.
     static func main(_ arguments: [String]) -> Int32 {
         let names = arguments.dropFirst().filter { $0 != "--quiet" }
         let isQuiet = arguments.contains("--quiet")
@@ -51,7 +52,7 @@ enum MachineProgram {
         }
     }
 
-    /// How long it took, and what there is to complain of.
+    /// The duration, and the reason for a failure.
     private typealias Result = (duration: Duration, complaint: String?)
 
     private static func twice(_ name: String, _ attempt: () -> Result) -> Bool {
@@ -79,7 +80,7 @@ enum MachineProgram {
         }
     }
 
-    /// Says how it went; true where there is nothing to complain of.
+    /// Prints the result; returns true if there is no complaint.
     private static func tell(_ name: String, _ duration: Duration, _ complaint: String?) -> Bool {
         let milliseconds = Int(duration / .milliseconds(1))
         if let complaint {

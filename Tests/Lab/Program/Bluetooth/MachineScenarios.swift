@@ -1,6 +1,6 @@
 import Glibc
 
-/// What happens to two programs on two adapters of one machine with Bluetooth, and how it must end.
+/// Scenarios with two programs on two adapters of one machine with Bluetooth.
 enum MachineScenarios {
     static let all = sessions + MachineGames.all + MachineFiles.all + MachineDoctors.all
 
@@ -54,7 +54,7 @@ enum MachineScenarios {
             try lab.machine.run(["daemon", "bluetoothd", "start"])
             try lab.wait(for: "Puma's transport to be up") { puma.conditions["bluetooth"] == "up" }
             try lab.hush(puma, lynx)
-            // A third that has seen nobody yet finds what was registered anew.
+            // A third peer that has seen nobody yet finds what was registered again.
             let jaguar = try lab.machine.peer("Jaguar", .radio(1))
             try lab.wait(for: "Jaguar to find Puma", within: .seconds(40)) { jaguar.finds(puma) }
             try lab.check("it is still one conversation", Lifelines.isUnbroken(puma, lynx))
@@ -174,7 +174,7 @@ enum MachineScenarios {
                 try lab.connection(of: puma, lynx, within: .seconds(20))
             }
             try lab.talk(puma, lynx)
-            // A look at the other device, and what has just ended, may have some open for a moment.
+            // An inquiry, or a pipe that has just ended, may keep some open for a moment.
             try lab.wait(for: "as few descriptors as before", within: .seconds(20)) {
                 let now = (try? lab.descriptors(of: puma) + lab.descriptors(of: lynx)) ?? .max
                 return now <= before
@@ -190,7 +190,7 @@ enum MachineScenarios {
     ]
 
     private static func keepUnpaired(_ lab: Lab) throws(Failure) {
-        // Seconds for which bluetoothd keeps a device after an inquiry has seen it: 30 unless its settings say otherwise.
+        // The seconds for which bluetoothd keeps a device after an inquiry has seen it. By default, 30.
         let patience = 2
         let settings = "/etc/bluetooth/main.conf"
         try lab.machine.run(["cp", settings, "/run/settings"])
@@ -199,13 +199,14 @@ enum MachineScenarios {
             "sh", "-c", "printf '[General]\nTemporaryTimeout = \(patience)\n' >\(settings)",
         ])
         try lab.machine.run(["adapters-anew"])
-        // bluetoothd may have seen a device so long ago that it ends even the link which is just being made; Puma invites again.
+        // bluetoothd may have seen a device so long ago that it even ends the link that is just
+        // being made. Then Puma invites again.
         let puma = try lab.machine.peer("Puma", .radio(0).meeting)
         let lynx = try lab.machine.peer("Lynx", .radio(1))
         try lab.connection(of: puma, lynx, within: .seconds(40))
         try lab.talk(puma, lynx)
         let start = lab.journal.now
-        // Inquiries go on meanwhile, each of which sees the other device again.
+        // Meanwhile inquiries continue, each of which sees the other device again.
         try lab.pass(.seconds(patience * 6))
         try lab.talk(puma, lynx)
         for (one, other) in [(puma, lynx), (lynx, puma)] {
@@ -216,8 +217,8 @@ enum MachineScenarios {
     }
 
     private static func callInVain(_ lab: Lab) throws(Failure) {
-        // From the beginning: a link between two devices outlasts its last connection for some seconds, whoever may make new ones,
-        // and Puma asks whoever it sees what they have.
+        // Done first, because a link between two devices lasts some seconds longer than its last connection, whether or
+        // not new ones are allowed, and Puma asks every device that it sees for its sessions.
         try lab.machine.run(["adapter", "hci1", "discoverable", "off"])
         let puma = try lab.machine.peer("Puma", .radio(0))
         try lab.wait(for: "Puma to listen") { !puma.listening.isEmpty }
@@ -271,7 +272,7 @@ enum MachineScenarios {
 }
 
 extension PeerProcess.Options {
-    /// Over one adapter.
+    /// Options for one adapter.
     static func radio(_ number: Int) -> Self { .over("bluetooth:adapter=hci\(number),interval=1") }
 }
 
@@ -279,7 +280,7 @@ extension Lab {
     /// The machine that this runs on.
     var machine: Host { hosts[0] }
 
-    /// Puma on hci0 and Lynx on hci1, connected.
+    /// Connects Puma on hci0 and Lynx on hci1.
     func meetByRadio() throws(Failure) -> (puma: PeerProcess, lynx: PeerProcess) {
         let puma = try machine.peer("Puma", .radio(0))
         let lynx = try machine.peer("Lynx", .radio(1))
@@ -294,7 +295,7 @@ extension Lab {
         }
     }
 
-    /// Waits until the conversation that lost its link has another, and everything has arrived.
+    /// Waits until a conversation that lost its link has another one, and everything has arrived.
     func goesOn(_ one: PeerProcess, _ other: PeerProcess) throws(Failure) {
         try connection(of: one, other, within: .seconds(30))
         try flowsAgain(one, other)
@@ -304,7 +305,7 @@ extension Lab {
             Lifelines.isUnbroken(one, other) && Lifelines.isUnbroken(other, one))
     }
 
-    /// Waits until fifty more messages have arrived at each.
+    /// Waits until more than fifty further messages have arrived at each side.
     func flowsAgain(_ one: PeerProcess, _ other: PeerProcess) throws(Failure) {
         let before = (one.received(from: other).count, other.received(from: one).count)
         try wait(for: "messages to flow", within: .seconds(30)) {
@@ -313,7 +314,7 @@ extension Lab {
         }
     }
 
-    /// How many descriptors a peer's process has open.
+    /// The number of descriptors that a peer's process has open.
     func descriptors(of peer: PeerProcess) throws(Failure) -> Int {
         guard let folder = opendir("/proc/\(peer.process)/fd") else {
             throw .system("no descriptors of \(peer.name)")

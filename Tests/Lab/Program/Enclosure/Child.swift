@@ -1,13 +1,13 @@
 import Glibc
 
-/// A process that was started here, with its input and output on pipes.
+/// A child process with its input and outputs on pipes.
 final class Child {
     /// How a process ended.
     enum Ending: Equatable, CustomStringConvertible {
         case exited(Int32)
         case killed(Int32)
 
-        /// Takes apart what `waitpid` says.
+        /// Decodes the status that `waitpid` returns.
         init(waitStatus status: Int32) {
             let signal = status & 0x7f
             self = signal == 0 ? .exited((status >> 8) & 0xff) : .killed(signal)
@@ -21,7 +21,7 @@ final class Child {
         }
     }
 
-    /// Which of its outputs a line came from.
+    /// The output that a line came from.
     enum Stream: String {
         case output
         case errors
@@ -29,20 +29,20 @@ final class Child {
 
     let name: String
     let process: pid_t
-    /// Called with each line it prints.
+    /// Called with each line that the process prints.
     var onLine: ((Stream, String) -> Void)?
-    /// Set when it has been waited for.
+    /// Set once the process has been waited for.
     var ending: Ending?
-    /// Whether its end, whenever it comes, is as it should be.
+    /// Whether the process may end at any time.
     var mayEnd: Bool
-    /// All that it printed on its output, unless `onLine` takes it.
+    /// The lines of its standard output, unless `onLine` is set.
     private(set) var printed: [String] = []
 
     private var input: Int32
     private(set) var outlets: [Stream: Int32]
     private var buffers: [Stream: LineBuffer] = [.output: LineBuffer(), .errors: LineBuffer()]
 
-    /// Starts `command`, looked up in the PATH.
+    /// Starts `command`, which is looked up in the PATH.
     init(_ name: String, _ command: [String], environment: [String], mayEnd: Bool) throws(Failure) {
         self.name = name
         self.mayEnd = mayEnd
@@ -70,20 +70,20 @@ final class Child {
         _ = write(input, bytes, bytes.count)
     }
 
-    /// Lets it read the end of its input.
+    /// Closes its input: the process reads the end.
     func closeInput() {
         guard input >= 0 else { return }
         close(input)
         input = -1
     }
 
-    /// Sends a signal, unless it has ended.
+    /// Sends a signal, unless the process has ended.
     func signal(_ number: Int32) {
         guard ending == nil else { return }
         kill(process, number)
     }
 
-    /// Whether it has ended and everything it printed has been read.
+    /// Whether the process has ended and everything it printed has been read.
     var isOver: Bool { ending != nil && outlets.isEmpty }
 
     /// Reads what `stream` has now.

@@ -1,11 +1,11 @@
 import Glibc
 
-/// The namespaces a scenario runs in, and how to get into them.
+/// The namespaces in which a scenario runs, and the way into them.
 ///
 /// The lab starts itself again as process 1 of new network, mount and process namespaces. The kernel ends a process
-/// namespace with its process 1, and a network namespace, with its interfaces, when its last process is gone. The way
-/// from here to there is a chain in which each is killed when the one before it dies (`setpriv --pdeathsig`, `unshare
-/// --kill-child`), so whatever ends this program ends all of it.
+/// namespace with its process 1, and a network namespace, with its interfaces, when its last process is gone. The
+/// processes that lead inside form a chain in which each is killed when the one before it dies (`setpriv --pdeathsig`,
+/// `unshare --kill-child`). So whatever ends this program ends all of it.
 enum Enclosure {
     struct Options {
         var keeps = false
@@ -16,9 +16,9 @@ enum Enclosure {
 
     /// The first argument of the lab that runs inside.
     static let insideMark = "--inside"
-    /// The exit status where this machine allows no namespaces.
+    /// The exit status when this machine allows no namespaces.
     static let cannotEnter: Int32 = 3
-    /// A pipe's reading end, in the lab inside, whose other end only the lab outside holds.
+    /// The descriptor, in the lab inside, of a pipe's reading end. Only the lab outside holds the other end.
     private static let lifeline: Int32 = 3
 
     // MARK: Outside
@@ -50,8 +50,8 @@ enum Enclosure {
         Spawning.ownEnvironment.filter { !$0.hasPrefix("PATH=") } + ["PATH=\(Tools.path)"]
     }
 
-    /// The command in front of what is to run inside: without a user namespace where this user may do that, else with
-    /// one. Nil, after saying why, where neither works.
+    /// Returns the command that starts another one inside: without a user namespace if this user is allowed to do that,
+    /// otherwise with one. Reports why, and returns nil, if neither works.
     private static func wrapping() throws(Failure) -> [String]? {
         let plain = [
             "setpriv", "--pdeathsig", "SIGKILL", "--",
@@ -74,7 +74,7 @@ enum Enclosure {
         return nil
     }
 
-    /// Whether all that the lab does first can be done behind `wrapping`; nil if so, else what was said about it.
+    /// Tries what the lab does first behind `wrapping`. Returns nil if it works, otherwise the error message.
     private static func trial(_ wrapping: [String]) throws(Failure) -> String? {
         let errors = try Spawning.pipe()
         defer { close(errors.reading) }
@@ -96,9 +96,9 @@ enum Enclosure {
 
     // MARK: Inside
 
-    /// What process 1 of the enclosure does.
+    /// Runs a scenario as process 1 of the enclosure.
     static func runInside(_ arguments: [String]) -> Int32 {
-        // Had the lab outside died before its death was watched for, nobody would end this one.
+        // If the lab outside died before its death was watched, nothing would end this process.
         var line = pollfd(fd: lifeline, events: 0, revents: 0)
         guard poll(&line, 1, 0) == 0 else { return 1 }
         _ = fcntl(lifeline, F_SETFD, FD_CLOEXEC)

@@ -1,35 +1,35 @@
 import Glibc
 
-/// What happened, as lines with the time since the start; printed at once, so that nothing is missing when the lab is
-/// killed.
+/// Prints what happens, as lines with the time since the start. Each line is printed at once, so that nothing
+/// is missing when the lab is killed.
 final class Journal {
     private let start = ContinuousClock.now
     private let isQuiet: Bool
 
     init(isQuiet: Bool) { self.isQuiet = isQuiet }
 
-    /// Since the journal began.
+    /// The time since the start.
     var now: Duration { ContinuousClock.now - start }
 
-    /// Adds a line about `subject`.
+    /// Prints a line about `subject`, unless the journal is quiet.
     func note(_ subject: String, _ words: String) {
         guard !isQuiet else { return }
         tell("\(Journal.seconds(now))  \(subject)  \(Journal.shortened(words))")
     }
 
-    /// `line` with every PeerID as short as a person wants it.
+    /// Returns `line` with every PeerID shortened.
     private static func shortened(_ line: String) -> String {
         line.split(separator: " ", omittingEmptySubsequences: false)
             .map { $0.utf8.count == 52 ? $0.prefix(8) : $0 }.joined(separator: " ")
     }
 
-    /// Prints a line that is wanted also where the journal is not.
+    /// Prints a line even if the journal is quiet.
     func tell(_ line: String) {
         print(line)
         fflush(nil)
     }
 
-    /// `12.345`, with room for three digits before the point.
+    /// Formats a time as `12.345`, with room for three digits before the point.
     static func seconds(_ span: Duration) -> String {
         let milliseconds = Int(span / .milliseconds(1))
         let whole = String(milliseconds / 1_000)

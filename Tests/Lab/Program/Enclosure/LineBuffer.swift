@@ -1,8 +1,8 @@
-/// Cuts what comes in pieces into lines.
+/// Splits bytes that arrive in pieces into lines.
 struct LineBuffer {
     private var rest: [UInt8] = []
 
-    /// The lines that `bytes` complete.
+    /// Returns the lines that `bytes` complete.
     mutating func take(_ bytes: some Sequence<UInt8>) -> [String] {
         rest += bytes
         var lines: [String] = []
@@ -13,7 +13,7 @@ struct LineBuffer {
         return lines
     }
 
-    /// What stood behind the last line's end.
+    /// Removes and returns what follows the last complete line.
     mutating func takeRest() -> String? {
         guard !rest.isEmpty else { return nil }
         defer { rest = [] }

@@ -1,8 +1,8 @@
 import Glibc
 
-/// Starting processes, the system's way.
+/// Starts processes with the system's own calls.
 enum Spawning {
-    /// A pipe whose ends no child inherits unless they are given to it.
+    /// Creates a pipe whose ends no child inherits unless they are passed to it.
     static func pipe() throws(Failure) -> (reading: Int32, writing: Int32) {
         var ends: [Int32] = [-1, -1]
         guard Glibc.pipe(&ends) == 0 else { throw .system("cannot make a pipe") }
@@ -10,8 +10,8 @@ enum Spawning {
         return (ends[0], ends[1])
     }
 
-    /// Starts `command` with `descriptors` (here, there), and with every signal handled as by default; on demand as the
-    /// leader of a process group.
+    /// Starts `command` with `descriptors` (own number, number in the child), with default handlers for all signals,
+    /// and optionally as the leader of a process group.
     static func spawn(
         _ command: [String], environment: [String], descriptors: [(own: Int32, its: Int32)],
         inOwnGroup: Bool = false
@@ -53,7 +53,7 @@ enum Spawning {
         return Child.Ending(waitStatus: status)
     }
 
-    /// The variables of this process's environment, as `name=value`.
+    /// The environment variables of this process, as `name=value`.
     static var ownEnvironment: [String] {
         var variables: [String] = []
         var next = environ
@@ -64,14 +64,14 @@ enum Spawning {
         return variables
     }
 
-    /// The program that runs here.
+    /// Returns the path of the program that runs here.
     static func ownPath() throws(Failure) -> String {
         guard let path = realpath("/proc/self/exe", nil) else { throw .system("cannot find this program") }
         defer { free(path) }
         return String(cString: path)
     }
 
-    /// The path of a program that is built into the same folder as this one.
+    /// Returns the path of a program that was built into the same folder as this one.
     static func path(of program: String) throws(Failure) -> String {
         let own = try ownPath()
         let folder = own.prefix(own.count - (own.split(separator: "/").last?.count ?? 0))
@@ -83,13 +83,13 @@ enum Spawning {
     }
 }
 
-/// Something did not go as a scenario needs it.
+/// Something that a scenario needs has failed.
 struct Failure: Error, CustomStringConvertible {
     let description: String
 
     init(_ words: String) { description = words }
 
-    /// What the system says about the call that just failed.
+    /// Adds the system's message for the call that just failed.
     static func system(_ words: String) -> Failure {
         let number = errno
         return Failure("\(words): \(String(cString: strerror(number))) (\(number))")

@@ -1,11 +1,11 @@
 import Glibc
 import NighTestKit
 
-/// Starts processes, reads what they print and notices how they end, all on the one thread that also runs the
-/// scenario: while the scenario waits for something, this turns.
+/// Starts processes, reads what they print and notices how they end. All of this happens on the one thread that also
+/// runs the scenario: it happens while the scenario waits for something.
 final class Supervisor {
     let journal: Journal
-    /// What went wrong with a process nobody was waiting for.
+    /// Failures of processes that nothing was waiting for.
     private(set) var accidents: [String] = []
 
     private var children: [Child] = []
@@ -13,7 +13,7 @@ final class Supervisor {
     private let pace = Pace()
     private let end: Duration
 
-    /// - Parameter limit: when this has passed, as `Pace` counts, whatever is waited for then fails.
+    /// - Parameter limit: the time, as `Pace` counts it, after which every wait fails.
     init(journal: Journal, limit: Duration) {
         self.journal = journal
         end = limit
@@ -27,7 +27,7 @@ final class Supervisor {
         return child
     }
 
-    /// Runs a process to its end; fails where it does. Returns the lines it printed.
+    /// Runs a process to its end; throws if it fails. Returns the lines it printed.
     @discardableResult
     func run(_ command: [String], input: String = "", within limit: Duration = .seconds(20)) throws(Failure)
         -> [String]
@@ -49,14 +49,14 @@ final class Supervisor {
         return output
     }
 
-    /// The time so far that a program has had which wanted to run all the while.
+    /// The time so far, as `Pace` counts it: the share in which a program that always wants to run has a processor.
     var spent: Duration {
         pace.advance()
         return pace.spent
     }
 
-    /// Reads and reaps until `condition` holds. Fails when it does not within `limit`, as `Pace` counts, or when a process
-    /// ended that should not have.
+    /// Reads output and reaps processes until `condition` holds. Fails if that takes longer than `limit`, as `Pace`
+    /// counts it, or if a process ended that should not have.
     func wait(_ words: String, within limit: Duration, until condition: () -> Bool) throws(Failure) {
         let start = journal.now
         let deadline = min(spent + limit, end)
@@ -73,7 +73,7 @@ final class Supervisor {
         }
     }
 
-    /// Lets `span` pass, reading and reaping.
+    /// Lets `span` pass while reading output and reaping processes.
     func pass(_ span: Duration) throws(Failure) {
         let deadline = ContinuousClock.now + span
         while deadline > ContinuousClock.now {
@@ -100,7 +100,7 @@ final class Supervisor {
         reap()
     }
 
-    /// Waits for all that have ended; as process 1 of its namespace the lab also inherits what others left behind.
+    /// Reaps all processes that have ended. As process 1 of its namespace, the lab also inherits orphans.
     private func reap() {
         while true {
             var status: Int32 = 0
@@ -120,6 +120,6 @@ final class Supervisor {
         children.removeAll { $0.isOver }
     }
 
-    /// Remembers something that must fail the scenario wherever it stands.
+    /// Records something that must make the scenario fail at the next wait.
     func report(_ accident: String) { accidents.append(accident) }
 }

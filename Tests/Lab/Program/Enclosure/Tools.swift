@@ -1,15 +1,15 @@
 import Glibc
 
-/// The programs of the system that the lab stands on.
+/// The system's programs that the lab needs.
 enum Tools {
-    /// Where they are looked for: administrators' programs too, which a user's PATH often leaves out.
+    /// Where they are looked up. Includes the folders of administrators' programs, which a user's PATH often lacks.
     static var path: String {
         let own = getenv("PATH").map { String(cString: $0) } ?? ""
         return (own.isEmpty ? [] : [own]).joined() + (own.isEmpty ? "" : ":")
             + "/usr/sbin:/usr/bin:/sbin:/bin"
     }
 
-    /// What a program is missing for, by its name and Debian package.
+    /// The programs that are needed, with their Debian packages.
     private static let needed: [(program: String, package: String)] = [
         ("unshare", "util-linux"), ("setpriv", "util-linux"), ("mount", "mount"), ("ip", "iproute2"),
         ("ss", "iproute2"), ("nft", "nftables"), ("dbus-daemon", "dbus-bin"),
@@ -17,7 +17,7 @@ enum Tools {
         ("tshark", "tshark"), ("text2pcap", "wireshark-common"), ("openssl", "openssl"),
     ]
 
-    /// Those that are not there, in words; nil when all are.
+    /// Returns a message about the programs that are missing; nil if none is.
     static func missing() -> String? {
         let folders = path.split(separator: ":")
         let absent = needed.filter { tool in

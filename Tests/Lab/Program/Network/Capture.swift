@@ -1,44 +1,44 @@
 import Glibc
 
-/// What goes over a host's wire, written down by tshark on the bridge's side of it, and what tshark makes of that.
+/// Records what passes a host's cable with tshark, on the bridge's end of it, and reads the record with tshark.
 ///
-/// The interface is one of the lab's own network namespace, which nothing of this machine is in.
+/// The interface belongs to the lab's own network namespace, which contains nothing else of this machine.
 final class Capture {
-    /// A TCP connection as its two ends read it.
+    /// A TCP connection with the bytes that its two ends read.
     struct Connection {
         let number: Int
-        /// All that was said, in the order in which it was.
+        /// All pieces of data, in the order in which they were sent.
         fileprivate(set) var words: [(isAnswer: Bool, bytes: [UInt8])] = []
 
-        /// What the side that opened it wrote, or what the other did.
+        /// The bytes sent by the side that opened the connection, or by the other side.
         func said(inAnswer isAnswer: Bool) -> [UInt8] {
             words.filter { $0.isAnswer == isAnswer }.flatMap(\.bytes)
         }
     }
 
-    /// What tshark sees of TLS in a connection.
+    /// What tshark recognises as TLS in a connection.
     struct Verdict {
-        /// `TLSv1.3`, where it is that alone.
+        /// `TLSv1.3`, if it is only that.
         var protocols: Set<String> = []
-        /// How many bytes of each side's stream belong to a record.
+        /// The number of bytes of each side's stream that belong to a TLS record.
         var byteCounts = (asking: 0, answering: 0)
         /// What it can tell about the records, such as `Client Hello` or `Application Data`.
         var contents: Set<String> = []
     }
 
-    /// Where nobody listens: who calls there ends the capture.
+    /// A port where nobody listens. A connection to it marks the end of the capture.
     private static let lastPort = "9"
 
     private let lab: Lab
     private let host: Host
     private let path: String
     private let program: Child
-    /// Connections that were seen to begin, and those seen to end.
+    /// The connections whose beginning was seen. `ended` has those whose end was seen.
     private var begun: Set<String> = []
     private var ended: Set<String> = []
     private var hasLast = false
 
-    /// Begins to write down what passes `host`'s first interface; returns when it does.
+    /// Starts to record what passes the first interface of `host`. Returns once it records.
     init(of host: Host, in lab: Lab) throws(Failure) {
         self.lab = lab
         self.host = host
@@ -52,7 +52,7 @@ final class Capture {
                     "tcp.stream", "tcp.flags.syn", "tcp.flags.fin", "tcp.flags.reset", "tcp.dstport",
                 ]), mayEnd: true)
         program.onLine = { [unowned self] stream, line in if stream == .output { noteSegment(line) } }
-        // The file is opened once the interface is.
+        // The file is created once the interface is open.
         try lab.wait(for: "the capture to begin", within: .seconds(20)) { access(path, F_OK) == 0 }
     }
 
@@ -69,8 +69,8 @@ final class Capture {
         if fields[2] == "1" || fields[3] == "1" { ended.insert(fields[0]) }
     }
 
-    /// Ends it once every connection that has begun by now has ended, so that nothing of them is missing. What it shows comes
-    /// late on a busy machine: a call of the host to `other` is the last that it has to show.
+    /// Ends the capture once every connection that has begun by now has ended, so that nothing of them is missing. On a
+    /// busy machine, tshark shows packets late. So the host connects to `other` as the last thing that must show up.
     func end(withACallTo other: Host) throws(Failure) {
         try host.run(["bash", "-c", "(: > /dev/tcp/\(other.address())/\(Self.lastPort)) 2>/dev/null || true"])
         try lab.wait(for: "every connection to be captured to its end") {
@@ -86,7 +86,7 @@ final class Capture {
         try lab.supervisor.run(["tshark", "-n", "-r", file] + arguments)
     }
 
-    /// Every connection over which something was said.
+    /// Returns every connection that carried data.
     func connections() throws(Failure) -> [Connection] {
         let lines = try read(
             path, ["-q"] + begun.sorted().flatMap { ["-z", "follow,tcp,raw,\($0)"] })
@@ -102,22 +102,22 @@ final class Capture {
         return connections.filter { !$0.words.isEmpty }
     }
 
-    /// What was announced by multicast DNS.
+    /// Returns what was announced by multicast DNS.
     func announcements() throws(Failure) -> [UInt8] {
         try read(path, ["-Y", "udp"] + Self.fields(["udp.payload"])).flatMap { Self.bytes(of: $0[...]) ?? [] }
     }
 
-    /// What stands there in hexadecimal digits; nil where something else does.
+    /// Decodes hexadecimal digits; nil if there is anything else.
     private static func bytes(of digits: Substring) -> [UInt8]? {
         let values = digits.utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
         guard values.count == digits.utf8.count, values.count.isMultiple(of: 2) else { return nil }
         return stride(from: 0, to: values.count, by: 2).map { UInt8(values[$0] << 4 | values[$0 + 1]) }
     }
 
-    /// What tshark's own reader of TLS makes of a connection behind the first `skipped` bytes of each side.
+    /// Returns what tshark's TLS dissector recognises in a connection behind the first `skipped` bytes of each side.
     ///
-    /// It knows no preface, and looks for no record behind bytes it does not know. So it is shown the connection anew, as
-    /// packets of a connection in which that was never said.
+    /// The dissector does not know the preface, and finds no record behind unknown bytes. So it gets the connection
+    /// again, as packets of a connection without the preface.
     func verdict(on connection: Connection, behind skipped: Int) throws(Failure) -> Verdict {
         var left = [skipped, skipped]
         var text = ""

@@ -1,17 +1,17 @@
 import Glibc
 
-/// A running `fourinarow` or `nigh`, as a scenario sees it: the lines it has said.
+/// A running `fourinarow` or `nigh` in a scenario, with the lines that it has printed.
 final class GameProcess {
-    /// Who it is to others.
+    /// The identity that the program uses.
     enum Identity {
         case ephemeral
-        /// Whoever uses the host.
+        /// The identity of the host's user.
         case own
     }
 
     let name: String
     unowned let host: Host
-    /// What it has said so far.
+    /// The lines that it has printed so far.
     private(set) var lines: [String] = []
 
     private let label: String
@@ -19,7 +19,7 @@ final class GameProcess {
     private var errors: [String] = []
     private var isKilled = false
 
-    /// Starts `program` with `arguments`, a command and what belongs to it.
+    /// Starts `program` with `arguments`, a command and its arguments.
     init(
         _ name: String, _ arguments: [String], of program: String = "fourinarow", over transport: String,
         as identity: Identity, on host: Host
@@ -31,7 +31,7 @@ final class GameProcess {
         command += [try Spawning.path(of: program)] + arguments
         command += ["--name", name, "--transport", transport]
         if identity == .ephemeral { command += ["--identity", "ephemeral"] }
-        // Those that play a number of games end by themselves, and how is judged.
+        // A program that plays a number of games ends by itself; `judge` checks how.
         child = try host.lab.supervisor.start(label, command, mayEnd: true)
         child.onLine = { [unowned self] stream, line in
             switch stream {
@@ -46,7 +46,7 @@ final class GameProcess {
         }
     }
 
-    // MARK: What it is told
+    // MARK: Input
 
     /// Types a line.
     func type(_ line: String) {
@@ -54,19 +54,18 @@ final class GameProcess {
         child.tell(line)
     }
 
-    /// Lets it read the end of what is typed.
+    /// Closes its input: the program reads the end.
     func closeInput() { child.closeInput() }
 
-    /// Sends it a signal.
     func signal(_ number: Int32) {
         host.lab.journal.note(label, "gets signal \(number)")
         if number == SIGKILL { isKilled = true }
         child.signal(number)
     }
 
-    // MARK: What it says
+    // MARK: Output
 
-    /// Waits until it says a line with `words` in it, looking at what came after so many lines; returns that line.
+    /// Waits until it prints a line that contains `words`, ignoring its first `count` lines; returns that line.
     @discardableResult
     func says(
         _ words: String, after count: Int = 0, within limit: Duration = .seconds(10)
@@ -84,10 +83,10 @@ final class GameProcess {
         return found ?? ""
     }
 
-    /// Whether it has said a line with `words` in it.
+    /// Whether it has printed a line that contains `words`.
     func hasSaid(_ words: String) -> Bool { lines.contains { $0.contains(words) } }
 
-    /// The games that the machine has told of: the line of each, and the board behind it.
+    /// The games that the machine player has reported: the line of each, and the board that follows.
     var games: [[String]] {
         var games: [[String]] = []
         for line in lines {
@@ -100,17 +99,17 @@ final class GameProcess {
         return games
     }
 
-    // MARK: Its end
+    // MARK: End
 
     var isRunning: Bool { !child.isOver }
 
-    /// Waits until it ends, which must be in good order.
+    /// Waits until the program ends; fails if it did not end normally.
     func ends(within limit: Duration = .seconds(10)) throws(Failure) {
         try host.lab.wait(for: "\(label) to end", within: limit) { !isRunning }
         try judge()
     }
 
-    /// Fails where it ended badly, or complained.
+    /// Fails if it ended abnormally, or printed an error.
     func judge() throws(Failure) {
         guard child.ending == (isKilled ? .killed(SIGKILL) : .exited(0)) else {
             throw Failure("\(label) \(child.ending?.description ?? "goes on")")

@@ -2,13 +2,13 @@ import Glibc
 
 /// One machine of the network: a network namespace with a host name and a /run of its own.
 final class Host {
-    /// Which addresses an interface has.
+    /// The kinds of addresses that an interface gets.
     enum Addresses {
-        /// An IPv4 address of the network, and the IPv6 link-local one.
+        /// An IPv4 address of the network, and the IPv6 link-local address.
         case all
-        /// The IPv6 link-local one alone.
+        /// Only the IPv6 link-local address.
         case linkLocal
-        /// An IPv4 address alone.
+        /// Only an IPv4 address.
         case version4
         /// None, and the interface is down.
         case none
@@ -16,11 +16,11 @@ final class Host {
 
     let name: String
     unowned let lab: Lab
-    /// Stands in front of every command that is to run on it.
+    /// The words before every command that is to run on the host.
     let launcher: [String]
-    /// The peers started on it.
+    /// The peers that were started on the host.
     private(set) var peers: [PeerProcess] = []
-    /// The games started on it.
+    /// The games that were started on the host.
     private(set) var games: [GameProcess] = []
     private(set) var daemon: Child?
 
@@ -28,7 +28,7 @@ final class Host {
     private var bus: Child?
     private var networks: [String] = []
 
-    /// The machine that this runs on; its wires and daemons are not ours.
+    /// The machine that this runs on. Its network and daemons do not belong to the lab.
     init(theMachineOf lab: Lab) {
         name = "machine"
         number = 1
@@ -43,23 +43,23 @@ final class Host {
         self.lab = lab
         try lab.supervisor.run(["mkdir", "-p", path("")])
         try lab.supervisor.run(["ip", "netns", "add", name])
-        // Without duplicate address detection an address is there as soon as its interface is, as on a machine that
-        // was switched on before the scenario began.
+        // Without duplicate address detection, an address is usable as soon as its interface is up, as on a machine
+        // that was switched on before the scenario began.
         try run([
             "sh", "-c",
             "ip link set lo up; for each in all default; do echo 0 >/proc/sys/net/ipv6/conf/$each/accept_dad; done",
         ])
     }
 
-    /// Where the lab finds what the host finds in /run.
+    /// The path, outside the host, of a file that the host finds in /run.
     func path(_ file: String) -> String { "\(Lab.folder)/hosts/\(name)/\(file)" }
 
-    /// The host's IPv4 address on the network it was plugged into as the n-th, from 0.
+    /// The host's IPv4 address on its n-th network, counted from 0.
     func address(on network: Int = 0) -> String { "10.77.\(network).\(number)" }
 
-    // MARK: Wires
+    // MARK: Cables
 
-    /// The end of an interface's wire at the bridge.
+    /// The name of the bridge's end of an interface's cable.
     func port(_ interface: String) -> String { "\(name)-\(interface)" }
 
     /// Adds an interface and joins it to the bridge `network`.
@@ -83,13 +83,13 @@ final class Host {
         if !lines.isEmpty { try ip(lines) }
     }
 
-    /// Pulls an interface's plug, or puts it back. Pulled, the host sees that there is no carrier.
+    /// Pulls an interface's plug, or puts it back. When it is pulled, the host sees that there is no carrier.
     func setLink(_ interface: String = "eth0", isUp: Bool) throws(Failure) {
         lab.journal.note(name, "the link of \(interface) goes \(isUp ? "up" : "down")")
         try lab.supervisor.run(["ip", "link", "set", port(interface), isUp ? "up" : "down"])
     }
 
-    /// Loses everything between an interface and the others without telling either, or ends that.
+    /// Drops everything between an interface and the other hosts without telling either side, or stops doing so.
     func setSilent(_ isSilent: Bool, _ interface: String = "eth0", on network: String = "lan") throws(Failure)
     {
         lab.journal.note(name, "\(interface) is \(isSilent ? "cut off silently" : "joined again")")
@@ -97,12 +97,12 @@ final class Host {
         try lab.supervisor.run(["ip", "link", "set", port(interface)] + membership)
     }
 
-    /// Drops all mDNS packets, those of the host and those for it.
+    /// Drops all mDNS packets from and to the host.
     func dropMulticast() throws(Failure) {
         try filter(in: #"iifname != "lo" udp dport 5353 drop"#, out: #"oifname != "lo" udp dport 5353 drop"#)
     }
 
-    /// Puts up a packet filter with these rules of nftables, in the place of the one before.
+    /// Installs a packet filter with these nftables rules, in place of the previous one.
     func filter(in incoming: String = "", out outgoing: String = "") throws(Failure) {
         lab.journal.note(name, "filter in: \(incoming); out: \(outgoing)")
         try run(
@@ -118,7 +118,7 @@ final class Host {
                 """)
     }
 
-    /// How many packets met a rule of the filter with `counter name marked`.
+    /// The number of packets that matched a rule of the filter with `counter name marked`.
     func markedPackets() throws(Failure) -> Int {
         let words = try run(["nft", "list", "counter", "inet", "lab", "marked"])
             .flatMap { $0.split { $0 == " " || $0 == "\t" } }
@@ -130,7 +130,7 @@ final class Host {
 
     // MARK: Commands
 
-    /// Runs a command on the host, to its end.
+    /// Runs a command on the host to its end.
     @discardableResult
     func run(_ command: [String], input: String = "", within limit: Duration = .seconds(20)) throws(Failure)
         -> [String]
@@ -144,7 +144,7 @@ final class Host {
         try run(["ip", "-batch", "-"], input: lines.joined(separator: "\n"))
     }
 
-    /// Starts a command on the host that goes on until it is ended; its lines stand in the journal.
+    /// Starts a command on the host that runs until it is ended. Its output goes to the journal.
     func start(_ command: [String], mayEnd: Bool = false) throws(Failure) -> Child {
         let label = "\(name)/\(command[0])"
         let child = try lab.supervisor.start(label, launcher + command, mayEnd: mayEnd)
@@ -159,7 +159,7 @@ final class Host {
         return peer
     }
 
-    /// Starts the game on the host, with a command and what belongs to it.
+    /// Starts the game on the host, with a command and its arguments.
     func game(
         _ name: String, _ arguments: [String], over transport: String = "tcp:mdns=embedded",
         as identity: GameProcess.Identity = .ephemeral
@@ -169,7 +169,7 @@ final class Host {
         return game
     }
 
-    /// Starts `nigh` on the host, with a command and what belongs to it.
+    /// Starts `nigh` on the host, with a command and its arguments.
     func nigh(
         _ name: String, _ arguments: [String], over transport: String = "tcp:mdns=embedded"
     ) throws(Failure) -> GameProcess {
@@ -180,7 +180,7 @@ final class Host {
 
     // MARK: Daemons
 
-    /// Starts the D-Bus daemon, unless it runs, and the Avahi daemon, and waits until both serve.
+    /// Starts the Avahi daemon, and the D-Bus daemon if it does not run, and waits until both serve.
     func startDaemons() throws(Failure) {
         if bus == nil {
             try Lab.write(DaemonFiles.bus, to: path("dbus.conf"))
@@ -214,12 +214,12 @@ final class Host {
         daemon.signal(SIGKILL)
         try lab.wait(for: "\(name)'s Avahi daemon to have ended") { daemon.isOver }
         self.daemon = nil
-        // What a daemon that was killed leaves behind keeps the next one from starting.
+        // The file that a killed daemon leaves behind would keep the next one from starting.
         unlink(path("avahi-daemon/pid"))
     }
 }
 
-/// What the daemons are told in their configuration files.
+/// The configuration files of the daemons.
 enum DaemonFiles {
     static let bus = """
         <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What a scenario has at hand: hosts, the network between them, and time.
+/// What a scenario works with: hosts, the network between them, and time.
 final class Lab {
     let journal: Journal
     let supervisor: Supervisor
@@ -13,21 +13,21 @@ final class Lab {
 
     private var bridges: Set<String> = []
 
-    /// A lab whose only host is the machine that this runs on, as it is.
+    /// A lab whose only host is the machine that this runs on, unchanged.
     init(onThisMachine journal: Journal, limit: Duration) {
         self.journal = journal
         supervisor = Supervisor(journal: journal, limit: limit)
         hosts = [Host(theMachineOf: self)]
     }
 
-    /// Prepares an enclosure that has nothing in it yet.
+    /// Prepares an empty enclosure.
     init(journal: Journal, limit: Duration) throws(Failure) {
         self.journal = journal
         supervisor = Supervisor(journal: journal, limit: limit)
         try supervisor.run(["mount", "-t", "tmpfs", "-o", "mode=755", "lab", "/run"])
         guard mkdir(Lab.folder, 0o755) == 0 else { throw .system("cannot make \(Lab.folder)") }
-        // Each host sees a /run and a host name of its own, so that the places and names that programs expect are
-        // the real ones. A host without a D-Bus daemon has no socket at the place where libraries look for it.
+        // Each host sees a /run and a host name of its own, so that programs use their real paths and names. A host
+        // without a D-Bus daemon has no socket at the place where libraries look for it.
         try Lab.write(
             """
             #!/bin/sh
@@ -37,7 +37,7 @@ final class Lab {
                 'hostname "$0" && mount --bind "\(Lab.folder)/hosts/$0" /run && exec "$@"' "$host" "$@"
 
             """, to: Lab.on, mode: 0o755)
-        // Avahi gives its folder to the user avahi. Whoever is not root outside has but one user inside.
+        // Avahi gives its folder to the user avahi. If the lab is not started by root, there is only one user inside.
         for (file, lines) in [
             ("passwd", "root:x:0:0:root:/:/bin/sh\navahi:x:0:0::/:/bin/false\n"),
             ("group", "root:x:0:\navahi:x:0:\n"),
@@ -58,9 +58,9 @@ final class Lab {
         }
     }
 
-    // MARK: Building
+    // MARK: Hosts and bridges
 
-    /// Adds a host that is on the bridge `lan`; with `daemon`, a D-Bus and an Avahi daemon are up when this returns.
+    /// Adds a host on the bridge `lan`. With `daemon`, a D-Bus and an Avahi daemon serve when this returns.
     func host(_ name: String, daemon: Bool = false, addresses: Host.Addresses = .all) throws(Failure) -> Host
     {
         let host = try Host(name, number: hosts.count + 1, in: self)
@@ -70,7 +70,7 @@ final class Lab {
         return host
     }
 
-    /// The bridge of that name, made when it is first asked for.
+    /// The name of a bridge, which is created when it is first asked for.
     func bridge(_ name: String) throws(Failure) -> String {
         let bridge = "br-\(name)"
         guard bridges.insert(name).inserted else { return bridge }
@@ -86,7 +86,7 @@ final class Lab {
 
     // MARK: Waiting
 
-    /// Waits until `condition` holds; `words` say what for.
+    /// Waits until `condition` holds; `words` name what is awaited.
     func wait(for words: String, within limit: Duration = .seconds(10), until condition: () -> Bool)
         throws(Failure)
     {
@@ -95,7 +95,7 @@ final class Lab {
         journal.note("lab", "\(words): after \(Journal.seconds(journal.now - start).drop { $0 == " " }) s")
     }
 
-    /// The time so far that a program has had which wanted to run all the while: what is to happen soon is measured in this.
+    /// The time so far, as `Pace` counts it. What must happen soon is measured with this.
     var spent: Duration { supervisor.spent }
 
     /// Fails unless `condition` holds now.
@@ -104,10 +104,10 @@ final class Lab {
         journal.note("lab", "\(words): yes")
     }
 
-    /// Lets time pass where the passing of time is what a scenario is about.
+    /// Lets time pass. Only for scenarios whose subject is the passing of time.
     func pass(_ span: Duration) throws(Failure) { try supervisor.pass(span) }
 
-    /// Says what comes next.
+    /// Prints what comes next.
     func step(_ words: String) { journal.note("lab", "— \(words) —") }
 
     // MARK: The end
@@ -117,13 +117,13 @@ final class Lab {
 
     private var games: [GameProcess] { hosts.flatMap(\.games) }
 
-    /// Ends all that runs at once, whatever it is doing.
+    /// Kills everything that runs, whatever it is doing.
     func killAll() {
         for peer in peers where peer.isRunning { peer.signal(SIGKILL) }
         for game in games where game.isRunning { game.signal(SIGKILL) }
     }
 
-    /// Ends every peer and every game that still runs in good order, and judges what all have received, and how they ended.
+    /// Tells every peer and game that still runs to quit, and checks how all of them ended and what they received.
     func finish() throws(Failure) {
         step("the end")
         for peer in peers where peer.isRunning { peer.quit() }
@@ -133,12 +133,12 @@ final class Lab {
         for game in games { try game.ends() }
     }
 
-    /// Prints how things stood when a scenario failed.
+    /// Prints the state of all peers when a scenario has failed.
     func showWhatIsKnown() {
         for peer in peers { for line in peer.summary { journal.note(peer.label, line) } }
     }
 
-    /// Keeps everything as it is for a person to look at.
+    /// Keeps everything as it is, for a person to look at.
     func keep() throws(Failure) {
         let names = hosts.map(\.name).joined(separator: ", ")
         journal.tell("The network is kept. `on HOST COMMAND…` runs a command on one of: \(names).")

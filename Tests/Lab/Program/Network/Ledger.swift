@@ -1,20 +1,21 @@
-/// Which numbered messages one peer was given by another, run by run, and which it gave away.
+/// The numbered messages that one peer received from others, and those it sent, run by run.
 struct Ledger {
     /// One direction between two runs of two programs.
     struct Lane: Hashable {
-        /// Who sent, by PeerID.
+        /// The sender's PeerID.
         var peer: String
-        /// Which run of its program.
+        /// The run of the sender's program.
         var run: String
     }
 
     private(set) var received: [Lane: [UInt64]] = [:]
-    /// By receiver.
+    /// The numbers of the sent messages, by receiver.
     private(set) var sent: [String: [UInt64]] = [:]
-    /// The first thing that was not as it must be.
+    /// The first violation of a promise.
     private(set) var fault: String?
 
-    /// Takes a message that arrived whole. Numbers of a run only grow; gaps are for whoever knows what was sent.
+    /// Records a message that arrived whole. The numbers of a run must increase. Gaps are checked
+    /// where the sent messages are known.
     mutating func didReceive(_ number: UInt64, from lane: Lane) {
         if let last = received[lane]?.last, number <= last {
             let isRepeated = received[lane]?.contains(number) ?? false
@@ -24,9 +25,9 @@ struct Ledger {
         received[lane, default: []].append(number)
     }
 
-    /// Takes a message that did not arrive as it was sent.
+    /// Records a message that did not arrive as it was sent.
     mutating func didReceiveDamaged(_ words: String) { fault = fault ?? "a damaged message: \(words)" }
 
-    /// Takes a message that the session accepted.
+    /// Records a message that the session accepted.
     mutating func didSend(_ number: UInt64, to peer: String) { sent[peer, default: []].append(number) }
 }

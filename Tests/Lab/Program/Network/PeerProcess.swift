@@ -1,6 +1,6 @@
 import Glibc
 
-/// A running `lab peer`, as a scenario sees it: what it has printed, kept as how things stand.
+/// A running `lab peer` in a scenario. What it has printed is kept as the present state.
 final class PeerProcess {
     struct Options {
         var transport = "tcp"
@@ -9,7 +9,7 @@ final class PeerProcess {
         /// A file in the host's /run. The same file makes the same peer.
         var identity: String?
         var info: [String] = []
-        /// Whether it invites everybody it finds.
+        /// Whether it invites every peer it finds.
         var meets = false
         var isEncrypted = true
 
@@ -22,14 +22,14 @@ final class PeerProcess {
             return options
         }
 
-        /// The same, inviting everybody it finds.
+        /// The same options, with invitations to every peer it finds.
         var meeting: Options {
             var options = self
             options.meets = true
             return options
         }
 
-        /// The same, with an identity kept in `file`.
+        /// The same options, with an identity that is kept in `file`.
         func kept(in file: String) -> Options {
             var options = self
             options.identity = file
@@ -39,20 +39,20 @@ final class PeerProcess {
 
     /// What it knows of another peer.
     struct View {
-        /// Whether discovery shows it now.
+        /// Whether discovery shows the peer now.
         var isFound = false
         var name = ""
         var routes: [String] = []
         var info: [String] = []
         var state = "unavailable"
-        /// Why the state is what it is, where that was told.
+        /// The reason for the state, if one was reported.
         var cause = ""
-        /// Every state so far, and when.
+        /// Every state so far, and its time.
         var states: [(state: String, at: Duration)] = []
         var isSuspected = false
         var slowestRoundTrip: Duration?
         var pongs = 0
-        /// What carries the conversation, and what has before, in turn.
+        /// The transports that carry or carried the conversation, in order.
         var transports: [String] = []
     }
 
@@ -64,15 +64,15 @@ final class PeerProcess {
     private(set) var run = ""
     private(set) var views: [String: View] = [:]
     private(set) var ledger = Ledger()
-    /// Where it listens, as it says.
+    /// The addresses on which it listens, as reported.
     private(set) var listening: [String] = []
     /// The name under which others can find it, once they can.
     private(set) var advertisedName: String?
-    /// What each transport that told something last said of itself: `up`, or `down` and why.
+    /// The last reported condition of each transport: `up`, or `down` and the reason.
     private(set) var conditions: [String: String] = [:]
-    /// Failures that concern discovery or a transport, as it printed them.
+    /// Failures of discovery or of a transport, as printed.
     private(set) var troubles: [String] = []
-    /// Outcomes of what it was told to do and could not.
+    /// Failures of commands.
     private(set) var failures: [String] = []
     private(set) var statistics: [String: Int] = [:]
 
@@ -101,9 +101,9 @@ final class PeerProcess {
         try host.lab.supervisor.wait("\(label) to be ready", within: .seconds(20)) { !id.isEmpty }
     }
 
-    // MARK: What it is told
+    // MARK: Commands
 
-    /// Gives it a line of its command language.
+    /// Writes a line of its command language.
     func tell(_ line: String) {
         host.lab.journal.note(label, "< \(line)")
         child.tell(line)
@@ -113,7 +113,7 @@ final class PeerProcess {
     func leave(_ other: PeerProcess) { tell("leave \(other.id)") }
     func ping(_ other: PeerProcess) { tell("ping \(other.id)") }
 
-    /// Sends `count` numbered messages, one after each `pause`; without a count, until it is told to hush.
+    /// Sends `count` numbered messages with a `pause` after each. Without a count, sends until `hush`.
     func send(_ count: Int? = nil, to other: PeerProcess, every pause: Duration = .zero, size: Int = 64) {
         let milliseconds = Int(pause / .milliseconds(1))
         tell("send \(other.id) \(count.map(String.init) ?? "on") \(size) \(milliseconds)")
@@ -122,20 +122,20 @@ final class PeerProcess {
     /// Ends what `send` began.
     func hush() { tell("hush") }
 
-    /// Ends it in good order.
+    /// Tells it to quit.
     func quit() {
         child.mayEnd = true
         tell("quit")
     }
 
-    /// Sends it a signal; one that ends it is what the scenario wants.
+    /// Sends it a signal. If the signal ends it, that is expected.
     func signal(_ number: Int32) {
         host.lab.journal.note(label, "gets signal \(number)")
         if [SIGKILL, SIGINT, SIGTERM].contains(number) { child.mayEnd = true }
         child.signal(number)
     }
 
-    // MARK: How things stand
+    // MARK: State
 
     var isRunning: Bool { !child.isOver }
     var process: pid_t { child.process }
@@ -145,23 +145,23 @@ final class PeerProcess {
     func finds(_ other: PeerProcess) -> Bool { view(of: other).isFound }
     func isConnected(to other: PeerProcess) -> Bool { view(of: other).state == "connected" }
 
-    /// How many messages of another's present run arrived.
+    /// The numbers of the messages that arrived from the other peer's present run.
     func received(from other: PeerProcess) -> [UInt64] {
         ledger.received[.init(peer: other.id, run: other.run)] ?? []
     }
 
-    /// What its session accepted for another.
+    /// The numbers of the messages that its session accepted for another peer.
     func sent(to other: PeerProcess) -> [UInt64] { ledger.sent[other.id] ?? [] }
 
-    /// Whether another has received all it was sent, no more and in order.
+    /// Whether another peer has received everything sent to it, in order and nothing else.
     func hasDelivered(to other: PeerProcess) -> Bool { other.received(from: self) == sent(to: other) }
 
-    /// When it was last in `state` towards another, since `moment`.
+    /// The last time at which it was in `state` towards another peer, not before `moment`.
     func when(_ other: PeerProcess, was state: String, since moment: Duration = .zero) -> Duration? {
         view(of: other).states.last { $0.state == state && $0.at >= moment }?.at
     }
 
-    /// The port it listens on.
+    /// The port on which it listens.
     func port() throws(Failure) -> Int {
         for address in listening {
             if let text = address.split(separator: ":").last, let port = Int(text) { return port }
@@ -169,7 +169,7 @@ final class PeerProcess {
         throw Failure("\(label) names no port among \(listening)")
     }
 
-    /// Fails where it received what it must not, broke a rule of states, or ended badly.
+    /// Fails if it received what it must not, broke a rule of states, or ended abnormally.
     func judge() throws(Failure) {
         if let fault = ledger.fault { throw Failure("\(label): \(fault)") }
         if case .exited(let status)? = ending, status != 0 {
@@ -183,7 +183,7 @@ final class PeerProcess {
         }
     }
 
-    /// How things stand, for a person.
+    /// The present state, for a person.
     var summary: [String] {
         views.sorted { $0.key < $1.key }.map { id, view in
             let counts = ledger.received.filter { $0.key.peer == id }.map {
@@ -194,7 +194,7 @@ final class PeerProcess {
         }
     }
 
-    // MARK: What it prints
+    // MARK: Output
 
     private func take(_ line: String, from stream: Child.Stream) {
         guard stream == .output else {
@@ -209,7 +209,7 @@ final class PeerProcess {
         case ("found", 5...):
             let routes = words[2].split(separator: ",").map(String.init)
             views[words[1], default: View()].routes = routes
-            // A route may also be an address that was called by hand.
+            // A route may also be an address that was given by hand.
             views[words[1], default: View()].isFound = routes.contains {
                 $0.hasSuffix(".mdns") || $0.hasPrefix("bluetooth:")
             }

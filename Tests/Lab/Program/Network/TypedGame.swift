@@ -1,20 +1,20 @@
-/// A game of two persons who sit at two `fourinarow --plain` and type their moves. After each move both boards are looked at, and
-/// must be as they are here.
+/// A game of two persons at two `fourinarow --plain` who type their moves. After each move, both boards
+/// are compared with the expected one.
 final class TypedGame {
     let red: GameProcess
     let yellow: GameProcess
 
-    /// How long a move may take to reach the other side.
+    /// The time that a move may take to reach the other side.
     var patience = Duration.seconds(10)
     private var columns: [[Character]] = Array(repeating: [], count: 7)
-    /// What each was told of moves, in turn.
+    /// The lines that each side printed about moves, in order.
     private var toldRed: [String] = []
     private var toldYellow: [String] = []
     private var turn: Int
-    /// How many lines each had said before the game began.
+    /// The number of lines that each side had printed before the game began.
     private let before: (red: Int, yellow: Int)
 
-    /// Red hosts a table. Whoever begins has been told so already.
+    /// Red hosts the table. Both have already been told who begins.
     private init(
         _ red: GameProcess, _ yellow: GameProcess, yellowBegins: Bool, after: (red: Int, yellow: Int)
     ) {
@@ -24,7 +24,7 @@ final class TypedGame {
         before = after
     }
 
-    /// Has `yellow`, who has been told to sit down at the table of `red`, be let in.
+    /// Lets `yellow` in, which was told to sit down at the table of `red`.
     static func begin(
         _ red: GameProcess, _ yellow: GameProcess, after: (red: Int, yellow: Int) = (0, 0),
         findingWithin limit: Duration = .seconds(15)
@@ -38,7 +38,7 @@ final class TypedGame {
         return TypedGame(red, yellow, yellowBegins: false, after: after)
     }
 
-    /// Has yellow ask for another game, in which it moves first.
+    /// Makes yellow ask for another game, in which it moves first.
     func again() throws(Failure) -> TypedGame {
         let before = (red: red.lines.count, yellow: yellow.lines.count)
         yellow.type("r")
@@ -47,12 +47,12 @@ final class TypedGame {
         return TypedGame(red, yellow, yellowBegins: true, after: before)
     }
 
-    /// Has whoever's turn it is drop a disc into each of these columns, one after the other, counted from 1.
+    /// Plays these columns, counted from 1, each by the side whose turn it is.
     func play(_ moves: [Int]) throws(Failure) {
         for column in moves { try play(column, meanwhile: {}) }
     }
 
-    /// Has whoever's turn it is drop a disc, lets something happen, and looks at both boards.
+    /// Plays a column by the side whose turn it is, runs `meanwhile`, and checks both boards.
     func play(_ column: Int, meanwhile: () throws(Failure) -> Void) throws(Failure) {
         let isRed = turn == 0
         let mover = isRed ? red : yellow
@@ -76,7 +76,7 @@ final class TypedGame {
         }
     }
 
-    /// Waits until both are told that whoever moved last has won.
+    /// Waits until both are told that the side that moved last has won.
     func isWon() throws(Failure) {
         let (winner, loser) = turn == 1 ? (red, yellow) : (yellow, red)
         try winner.says("You win!", after: turn == 1 ? before.red : before.yellow)

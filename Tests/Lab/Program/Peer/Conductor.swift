@@ -3,20 +3,20 @@ import Nigh
 import NighUV
 import Synchronization
 
-/// Does what the lines say with a session, and says what the session tells.
+/// Performs the commands of the input with a session, and prints the session's events.
 final class Conductor: Sendable {
     private let options: PeerOptions
     private let session: Session
     private let loop: UVEventLoop
     private let teller = Teller()
-    /// Sets the messages of this run of the program apart from those of an earlier one.
+    /// Distinguishes the messages of this run of the program from those of an earlier one.
     private let run = UInt64.random(in: .min ... .max)
-    /// Told once, when all that was to be exchanged has been.
+    /// Called once, when everything has been exchanged.
     private let exchanged: @Sendable () -> Void
     private let state = Mutex(State())
 
     private struct State {
-        /// What discovery showed of each peer when it was last told.
+        /// What discovery showed of each peer when it was last printed.
         var shown: [PeerID: Peer] = [:]
         var lastNumbers: [PeerID: UInt64] = [:]
         var transports: [PeerID: String] = [:]
@@ -39,7 +39,7 @@ final class Conductor: Sendable {
             transports: try TransportRegistry.standard.makeAll(options.transport), loop: loop)
     }
 
-    // MARK: Life
+    // MARK: Start and end
 
     func start() {
         teller.say("ready \(session.id) \(Self.hexadecimal(run))")
@@ -54,7 +54,7 @@ final class Conductor: Sendable {
             })
     }
 
-    /// Leaves everybody and returns when that is done.
+    /// Leaves all peers, and returns when that is done.
     func finish() {
         hush()
         let done = Done()
@@ -67,7 +67,7 @@ final class Conductor: Sendable {
 
     // MARK: Commands
 
-    /// Does what a line says; false where it says to quit.
+    /// Performs a command; returns false for `quit`.
     func perform(_ line: String) -> Bool {
         let words = line.split(separator: " ")
         switch (words.first, words.count) {
@@ -150,7 +150,7 @@ final class Conductor: Sendable {
 
     // MARK: Sending
 
-    /// Sends until `count` are sent, the task is cancelled, or the session takes no more.
+    /// Sends until `count` messages are sent, the task is cancelled, or the session accepts no more.
     private func send(to peer: PeerID, count: UInt64?, size: Int, pause: Int) {
         let task = Task { [self] in
             var left = count ?? .max
@@ -209,7 +209,7 @@ final class Conductor: Sendable {
             show(peer)
             let reason = cause.map { " \($0)" } ?? ""
             teller.say("state \(peer.id) \(from.rawValue) \(peer.state.rawValue)\(reason)")
-            // Who has just failed to connect is not asked again until something about the peer is new.
+            // A peer that has just failed to connect is not invited again before something about it changes.
             if from != .connecting { meet(peer) }
             if peer.state == .connected { exchange(with: peer.id) }
         case .peerChanged(let peer):
@@ -236,14 +236,14 @@ final class Conductor: Sendable {
         }
     }
 
-    /// Says what carries the conversation with a peer, where that is new.
+    /// Prints the transport of a conversation if it has changed.
     private func tellTransport(of peer: Peer) {
         guard let transport = peer.transport else { return }
         let before = state.withLock { $0.transports.updateValue(transport, forKey: peer.id) }
         if before != transport { teller.say("over \(peer.id) \(transport)") }
     }
 
-    /// Says what discovery shows of a peer, where that is new.
+    /// Prints what discovery shows of a peer if it has changed.
     private func show(_ peer: Peer) {
         tellTransport(of: peer)
         let before = state.withLock { state in
@@ -276,9 +276,9 @@ final class Conductor: Sendable {
     }
 }
 
-/// Lets one thread wait for another's word.
+/// Lets one thread wait for a notification from another.
 final class Done: @unchecked Sendable {
-    // A semaphore of the system is made to be used by several threads; it stays where it is for its whole life.
+    // A semaphore may be used by several threads, and must not move in memory.
     private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
     init() { sem_init(semaphore, 0, 0) }

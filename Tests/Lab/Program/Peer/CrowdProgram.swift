@@ -4,17 +4,17 @@ import Nigh
 import NighUV
 import Synchronization
 
-/// One session with a thousand conversations, all cut at once, three times over, in one process: afterwards descriptors and
-/// memory are what they were. Prints what it counts, and ends with 1 where something stays.
+/// Opens a thousand conversations of one session and cuts all at once, three times, in one process. Afterwards, the
+/// numbers of descriptors and bytes must be as before. Prints the numbers, and ends with status 1 if something stays.
 enum CrowdProgram {
     static let name = "hold-crowd"
     static let peers = 1_000
     private static let rounds = 3
-    /// So many are calling at once; a session lets only so many in that it does not know yet.
+    /// The number of calls at the same time. A session admits only a limited number of unknown peers at once.
     private static let wave = 40
-    /// What the first round may keep for a conversation: the record of a peer once known.
+    /// The bytes that the first round may keep for each conversation: the record of a known peer.
     private static let keptBytes = 12_288
-    /// What each later round may add to that: pools and tables grow a little, depending on who came when.
+    /// The bytes that each later round may add for each conversation: pools and tables grow a little, depending on timing.
     private static let addedBytes = 1_024
 
     static func main() -> Int32 {
@@ -41,7 +41,7 @@ enum CrowdProgram {
         let descriptors: Int
         let bytes: Int
 
-        /// Descriptors of other kinds are the language's own, which come as it needs them.
+        /// Descriptors of other kinds belong to the language's runtime, which opens them when it needs them.
         private static func isSocket(_ descriptor: Int32) -> Bool {
             var status = stat()
             return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFSOCK
@@ -88,7 +88,7 @@ enum CrowdProgram {
             guard after.descriptors <= before[round - 1].descriptors else {
                 throw Surprise(description: "\(after.descriptors - before[0].descriptors) descriptors stay")
             }
-            // What the first round has grown once and for all is no leak; what each later one adds is one.
+            // What the first round allocates once is no leak; what each later round adds is one.
             if round == 1 {
                 guard after.bytes - before[0].bytes < peers * keptBytes else {
                     throw Surprise(description: "\(after.bytes - before[0].bytes) bytes stay")
@@ -101,7 +101,7 @@ enum CrowdProgram {
         }
     }
 
-    /// Sockets are closed soon after everybody was told, and those that wait for the other side after a while.
+    /// Waits for the sockets: they are closed soon after the events, and those that linger some time later.
     private static func settled(_ goal: Count) async -> Count {
         let limit = Moment.Span.seconds(15)
         let clock = ContinuousClock()
@@ -113,7 +113,7 @@ enum CrowdProgram {
     }
 }
 
-/// A session that waits for what it is told.
+/// A session that waits for its events.
 private final class Member: Sendable {
     private let session: Session
     private let faults: FaultControl
@@ -134,7 +134,7 @@ private final class Member: Sendable {
             service: "crowd", name: DisplayName(fitting: name), role: .client)
         configuration.limits.peers = CrowdProgram.peers
         configuration.timings.grace = .seconds(1)
-        // So many greet each other at once that on a busy machine the last ones wait.
+        // So many handshakes run at once that the last ones wait on a busy machine.
         configuration.timings.dial = .seconds(60)
         configuration.timings.handshake = .seconds(60)
         configuration.timings.loseAfter = .seconds(60)
@@ -172,7 +172,7 @@ private final class Member: Sendable {
         }
     }
 
-    /// Returns when the session has begun and has what it needs for that.
+    /// Returns when the session has started.
     func ready() async { _ = await session.peers() }
 
     func listen() async -> TransportAddress {
@@ -188,7 +188,7 @@ private final class Member: Sendable {
 
     func call(_ address: TransportAddress) async throws { _ = try await session.invite(at: address) }
 
-    /// Breaks every pipe at once.
+    /// Cuts all pipes at once.
     func cut() async {
         await withCheckedContinuation { continuation in
             loop.execute { [faults] in

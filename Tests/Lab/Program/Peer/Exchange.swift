@@ -1,11 +1,11 @@
 import Nigh
 
-/// Numbered messages both ways, so many each, with everybody a session gets connected to: what has gone and come, and whether
-/// that is all.
+/// Counts numbered messages in both directions, the same number for each peer that a session gets connected to, and
+/// says when all have been sent and received.
 struct Exchange {
-    /// How many go to each, and come from each.
+    /// The number of messages to send to each peer, and to receive from it.
     let count: UInt64
-    /// Milliseconds between two.
+    /// The milliseconds between two messages.
     let pause: Int
     private var began: Set<PeerID> = []
     private var sent: [PeerID: UInt64] = [:]
@@ -16,15 +16,15 @@ struct Exchange {
         self.pause = pause
     }
 
-    /// A peer got connected; whether it is for the first time, so that sending begins.
+    /// Records a connected peer; returns whether it is connected for the first time, so that sending begins.
     mutating func begin(with peer: PeerID) -> Bool { began.insert(peer).inserted }
 
-    /// A message was accepted by the session.
+    /// Records a message that the session accepted.
     mutating func didSend(to peer: PeerID) { sent[peer, default: 0] += 1 }
 
-    /// A message arrived whole.
+    /// Records a message that arrived whole.
     mutating func didReceive(from peer: PeerID) { received[peer, default: 0] += 1 }
 
-    /// Whether somebody came, and with nobody anything is left to do.
+    /// Whether at least one peer has connected and nothing is left to do with any.
     var isDone: Bool { !began.isEmpty && began.allSatisfy { sent[$0] == count && received[$0] == count } }
 }

@@ -1,19 +1,19 @@
-/// A message that says which it is, and whose bytes all follow from that, so that whoever gets it can tell whether it
-/// is whole.
+/// A message that carries its number. All bytes of its body follow from the number, so that the
+/// receiver can check that it is whole.
 struct NumberedMessage {
-    /// Which run of the sender's program.
+    /// The run of the sender's program.
     var run: UInt64
-    /// Which message of that run to this receiver, from 1.
+    /// The number of the message to this receiver in that run, from 1.
     var number: UInt64
 
-    /// The fewest bytes it takes.
+    /// The minimum length in bytes.
     static let headerByteCount = 16
 
     private func body(at index: Int) -> UInt8 {
         UInt8(truncatingIfNeeded: (number &+ UInt64(index)) &* 0x9e37_79b9 >> 11)
     }
 
-    /// The message, `size` bytes long.
+    /// Returns the message, `size` bytes long.
     func bytes(size: Int) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: max(size, Self.headerByteCount))
         bytes.withUnsafeMutableBytes { raw in
@@ -29,7 +29,7 @@ struct NumberedMessage {
         self.number = number
     }
 
-    /// Reads a message; nil where a byte is not as it was sent.
+    /// Parses a message; nil if a byte is not as it was sent.
     init?(_ bytes: RawSpan) {
         guard bytes.byteCount >= Self.headerByteCount else { return nil }
         run = bytes.unsafeLoadUnaligned(fromByteOffset: 0, as: UInt64.self)

@@ -1,6 +1,6 @@
 import Nigh
 
-/// What `lab peer` was asked to be.
+/// The options of `lab peer`.
 struct PeerOptions {
     static let help = """
         usage: lab peer --name NAME [--transport SPEC] [--role peer|server|client] [--service NAME]
@@ -93,7 +93,7 @@ struct PeerOptions {
         if name.isEmpty, !wantsHelp { throw Misuse(words: "--name is missing") }
     }
 
-    /// Takes `KEY=VALUE` apart.
+    /// Splits `KEY=VALUE`.
     static func pair(_ text: some StringProtocol) -> (key: String, value: String)? {
         guard let sign = text.firstIndex(of: "=") else { return nil }
         return (String(text[..<sign]), String(text[text.index(after: sign)...]))

@@ -3,9 +3,9 @@ import Nigh
 import NighUV
 import Synchronization
 
-/// The program a scenario runs on its hosts: a session with a line-by-line language.
+/// The program that a scenario runs on its hosts: a session that takes commands line by line.
 enum PeerProgram {
-    /// A pipe that a signal is written into. Made before a handler is installed, since making it is nothing for one.
+    /// The pipe that signals write to. It is created before a handler is installed, because a handler must not create it.
     private static let wakeDescriptors: (reading: Int32, writing: Int32) = {
         guard let pipe = try? Spawning.pipe() else { preconditionFailure("no pipe could be made") }
         return pipe
@@ -13,8 +13,8 @@ enum PeerProgram {
 
     private static func wake() { _ = write(wakeDescriptors.writing, "!", 1) }
 
-    /// Runs until it is told to quit, by a line, a signal or the end of its input, or has exchanged all it was to; returns the
-    /// exit status.
+    /// Runs until a line, a signal or the end of its input tells it to quit, or until it has exchanged
+    /// everything; returns the exit status.
     static func main(_ arguments: [String]) -> Int32 {
         do {
             let options = try PeerOptions(arguments)
@@ -37,7 +37,7 @@ enum PeerProgram {
         return 2
     }
 
-    /// Hands over lines until there is a reason to end. Without an `input`, which is then negative, that is the other one.
+    /// Passes on lines until there is a reason to end. If `input` is negative, `wake` is the only reason.
     private static func readCommands(from input: Int32, or wake: Int32, _ conductor: Conductor) {
         var lines = LineBuffer()
         var room = [UInt8](repeating: 0, count: 4_096)
@@ -58,11 +58,10 @@ enum PeerProgram {
     }
 }
 
-/// Prints lines, whole, from any thread.
+/// Prints whole lines from any thread.
 final class Teller: Sendable {
     private let lock = Mutex(())
 
-    /// Prints `line` at once.
     func say(_ line: String) {
         let bytes = Array((line + "\n").utf8)
         lock.withLock { _ in

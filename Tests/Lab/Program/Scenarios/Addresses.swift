@@ -68,14 +68,14 @@ enum Addresses {
         },
     ]
 
-    /// The two ends of every TCP connection a host has, as `own other`.
+    /// The two ends of every TCP connection of a host, as `own other`.
     static func connections(of host: Host) throws(Failure) -> [String] {
         try host.run(["ss", "-Htn", "state", "established"]).map { line in
             line.split(separator: " ").suffix(2).joined(separator: " ")
         }
     }
 
-    /// As with containers: a bridge that is up and has somebody on it. Where nobody is, it has no carrier.
+    /// Adds a bridge as containers do: up, and with somebody on it. A bridge without anybody has no carrier.
     private static func addBridge(to host: Host, isUsed: Bool = true) throws(Failure) {
         try host.ip(
             [
@@ -83,7 +83,7 @@ enum Addresses {
                 "link add inside0 type veth peer name inside1", "link set inside0 master docker0 up",
                 "link set docker0 up",
             ] + (isUsed ? ["link set inside1 up"] : []))
-        // The kernel takes some time to say that there is no carrier.
+        // The kernel needs some time to report that there is no carrier.
         while !isUsed, try host.run(["cat", "/sys/class/net/docker0/operstate"]) != ["down"] {
             try host.lab.pass(.milliseconds(50))
         }
@@ -93,8 +93,8 @@ enum Addresses {
         let pumaHost = try lab.host("puma", addresses: .version4)
         let lynxHost = try lab.host("lynx", addresses: .none)
         try addBridge(to: pumaHost, isUsed: isBridgeUsed)
-        // Avahi speaks from the address that came last, and what came from the other would be no packet of
-        // another's to puma's kernel.
+        // Avahi sends from the address that was added last. If it sent from the other one, puma's kernel
+        // would take the packets for its own.
         try lynxHost.ip([
             "link set eth0 addrgenmode none", "addr add 172.17.0.1/16 dev eth0",
             "addr add \(lynxHost.address())/24 dev eth0", "link set eth0 up",

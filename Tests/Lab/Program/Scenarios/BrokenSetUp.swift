@@ -1,8 +1,8 @@
 import Glibc
 
-/// Something that is wrong with a host, made on purpose, and what `nigh doctor` must say of it: its cause, and what to do.
+/// A host that is broken on purpose, and the cause and advice that `nigh doctor` must give.
 struct BrokenSetUp: Sendable {
-    /// One line of what it says: the id it begins with, words of the finding, words of the advice.
+    /// One line of its output: the ID at its beginning, words of the finding, words of the advice.
     struct Line: Sendable {
         var verdict: String
         var id: String
@@ -27,7 +27,7 @@ struct BrokenSetUp: Sendable {
         self.make = make
     }
 
-    /// Makes it, and listens to the doctor. Nothing else may be called a failure.
+    /// Breaks the host, and checks the doctor's output. Nothing else may be reported as a failure.
     func check(in lab: Lab) throws(Failure) {
         lab.step(name)
         let said = try make(lab).doctor(arguments)
@@ -43,7 +43,7 @@ struct BrokenSetUp: Sendable {
     }
 }
 
-/// What a `nigh doctor` has said.
+/// The output of a `nigh doctor`.
 struct Diagnosed {
     private let lines: [[Substring]]
     private let advices: [String: String]
@@ -65,20 +65,20 @@ struct Diagnosed {
         status = printed.last.flatMap { Int($0.split(separator: " ").last ?? "") } ?? -1
     }
 
-    /// What it found, where that is the verdict.
+    /// The finding with that ID, if it has that verdict.
     func finding(_ id: String, _ verdict: String) -> String? {
         lines.first { $0[1] == id && $0[0] == verdict }.map { String($0[2]) }
     }
 
-    /// What it says is to be done.
+    /// The advice for that ID.
     func advice(_ id: String) -> String { advices[id] ?? "" }
 
-    /// All that failed.
+    /// The IDs of everything that failed.
     var failed: [String] { lines.filter { $0[0] == "fail" }.map { String($0[1]) } }
 }
 
 extension Host {
-    /// Has `nigh doctor` look at the host, for a user whose files are in /run/data.
+    /// Runs `nigh doctor` on the host, for a user whose files are in /run/data.
     func doctor(_ arguments: [String]) throws(Failure) -> Diagnosed {
         let call =
             ["env", "XDG_DATA_HOME=\(dataFolder)", try Spawning.path(of: "nigh"), "doctor"] + arguments
@@ -88,6 +88,6 @@ extension Host {
         return Diagnosed(printed)
     }
 
-    /// Where a user of the host keeps who they are.
+    /// The folder of a user's identity on the host.
     var dataFolder: String { "/run/data" }
 }

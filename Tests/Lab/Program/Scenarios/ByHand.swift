@@ -26,7 +26,7 @@ enum ByHand {
         let wrong = [
             ("\(puma.host.address()):4002", "no answer in time"),
             ("\(puma.host.address()):4001", "nobody listens there"),
-            // Without a route the kernel refuses at once; on the own network it asks in vain for who has the address.
+            // Without a route, the kernel refuses at once. On its own network, it asks for the address without an answer.
             ("10.99.0.1:4000", "no way there"), ("10.77.0.200:4000", "no way there"),
             ("\(lynxHost.address()):\(try lynx.port())", "this very session"),
         ]

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The Avahi daemon goes, comes back, or stands still.
+/// The Avahi daemon goes, comes back, or hangs.
 enum Daemons {
     static let all = [
         Scenario(
@@ -76,7 +76,7 @@ enum Daemons {
             try lab.meet(puma, lynx)
             lab.step("the daemon is stopped")
             pumaHost.daemon?.signal(SIGSTOP)
-            // All that makes the transport talk to the daemon.
+            // Everything that makes the transport talk to the daemon.
             puma.tell("info mood=patient")
             puma.tell("browse off")
             puma.tell("browse on")
@@ -93,7 +93,7 @@ enum Daemons {
                 // Time is the subject: a call that waits for the daemon may come later.
                 try lab.pass(.milliseconds(500))
             }
-            // What stands still with the daemon stands still for as long as that does, however many others want to run.
+            // What hangs with the daemon hangs for as long as the daemon does, however busy the machine is.
             let share = (lab.journal.now - start) / (lab.spent - spent)
             let slowest = [puma.view(of: lynx), lynx.view(of: puma)].compactMap(\.slowestRoundTrip).max()
             try lab.check(

@@ -1,7 +1,7 @@
 import Glibc
 import Nigh
 
-/// What discovery does with others' records, others' names and walls.
+/// Discovery with foreign records, names that are taken, and firewalls.
 enum Discovery {
     static let all = [
         Scenario("multicast-blocked", "no multicast: an address by hand works, and the reason is told") {
@@ -55,8 +55,8 @@ enum Discovery {
         let lynx = try lab.host("lynx", daemon: daemon).peer("Lynx", Findings.byItself)
         let first = try lab.host("one", daemon: daemon).peer("Puma", Findings.byItself.kept(in: "one.pem"))
         try lab.find(lynx, first)
-        // Nobody repeats a record within a second of having sent it. Who comes sooner may not hear that a name is taken,
-        // and then either gives way.
+        // Nobody repeats a record within a second of sending it. A peer that comes earlier may not hear that its name
+        // is taken, and then either of the two takes another name.
         try lab.pass(.seconds(2))
         let host = try lab.host("two", daemon: daemon)
         let (start, spent) = (lab.journal.now, lab.spent)
@@ -68,7 +68,7 @@ enum Discovery {
         try lab.wait(for: "both to be told which name is theirs") {
             [first, second].allSatisfy { $0.advertisedName == lynx.view(of: $0).name }
         }
-        // Who comes listens for some hundredths of a second alone, and hears nobody who gets no processor in them.
+        // A new peer listens for only some hundredths of a second, and hears no peer that gets no processor in that time.
         let share = (lab.journal.now - start) / (lab.spent - spent)
         let isFirstKept = lynx.view(of: first).name == "Puma"
         try lab.check(
@@ -137,7 +137,7 @@ enum Discovery {
         try lab.check("the conversation does not depend on it", puma.isConnected(to: ocelot))
     }
 
-    /// Waits until Avahi's browser shows a record that is as it should be.
+    /// Waits until Avahi's browser shows a record that is right.
     private static func browse(
         _ host: Host, until words: String, _ isRight: @escaping (String) -> Bool
     ) throws(Failure) {

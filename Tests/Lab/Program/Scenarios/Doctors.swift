@@ -1,6 +1,6 @@
 import Glibc
 
-/// `nigh doctor` on hosts that are broken in all the ways a network can be, and on two that are well.
+/// Runs `nigh doctor` on hosts whose network is broken in all possible ways, and on two that work.
 enum Doctors {
     static let all = [
         Scenario(
@@ -14,7 +14,7 @@ enum Doctors {
         },
     ]
 
-    /// All hosts have mDNS by the daemon alone, by themselves alone, or as it comes.
+    /// The hosts have mDNS only through the daemon, only embedded, or by default.
     private static let table = [
         BrokenSetUp(
             "no dbus", ["-t", "tcp:mdns=daemon"],
@@ -113,7 +113,7 @@ enum Doctors {
         },
     ]
 
-    /// A host on which the bus runs, and the daemon does not any more.
+    /// A host whose D-Bus daemon runs, and whose Avahi daemon was killed.
     private static func withoutAvahi(_ name: String, in lab: Lab) throws(Failure) -> Host {
         let host = try lab.host(name, daemon: true)
         try host.killDaemon()

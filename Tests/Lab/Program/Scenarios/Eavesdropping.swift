@@ -1,7 +1,7 @@
 import Glibc
 import Nigh
 
-/// Somebody writes down all that goes over the wire between two hosts, and reads it.
+/// An eavesdropper records everything on the cable between two hosts, and reads it.
 enum Eavesdropping {
     static let all = [
         Scenario(
@@ -17,16 +17,16 @@ enum Eavesdropping {
         },
     ]
 
-    /// Bytes that somebody who listens may look for.
+    /// Bytes that an eavesdropper may search for.
     private struct Secret {
         let what: String
         let bytes: [UInt8]
-        /// Whether multicast DNS tells it to everybody.
+        /// Whether multicast DNS announces it to everybody.
         var isAnnounced = false
-        /// Whether peers tell it each other over their connection.
+        /// Whether peers send it to each other over their connection.
         var isSaid = true
 
-        /// All of it, and each half: what is there in part is there too much.
+        /// The whole and each half, because even a part must not be visible.
         var searches: [(words: String, bytes: ArraySlice<UInt8>)] {
             let middle = bytes.count / 2
             return [
@@ -39,13 +39,13 @@ enum Eavesdropping {
     private static let service = "overheard-lab"
     private static let info = "place=under the old walnut tree"
     private static let prefaceByteCount = 8
-    /// What `Lab.talk` sends.
+    /// The length of the messages that `Lab.talk` sends.
     private static let messageByteCount = 64
-    /// How an Ed25519 key begins in every certificate (RFC 8410).
+    /// The first bytes of an Ed25519 key in every certificate (RFC 8410).
     private static let keyBeginning: [UInt8] = [
         0x30, 0x2A, 0x30, 0x05, 0x06, 0x03, 0x2B, 0x65, 0x70, 0x03, 0x21,
     ]
-    /// How the name in each of our certificates is written.
+    /// The bytes of the name in each of our certificates.
     private static let certificateName: [UInt8] =
         [0x06, 0x03, 0x55, 0x04, 0x03] + [0x0C, 0x04] + Array("nigh".utf8)
 
@@ -59,7 +59,7 @@ enum Eavesdropping {
         let puma = try hosts[0].peer("Puma who sleeps in the afternoon", options)
         let lynx = try hosts[1].peer("Lynx who never comes down again", options)
         try lab.find(puma, lynx)
-        // Twice, since the second time a ticket of the first makes another handshake.
+        // Twice, because the second handshake is another one: it uses a ticket of the first.
         for _ in 0..<2 {
             puma.invite(lynx)
             try lab.connection(of: puma, lynx)
@@ -111,7 +111,7 @@ enum Eavesdropping {
             }
     }
 
-    /// What is public is found where it is: the search works, and the documents say the truth.
+    /// Checks that public data is found in the announcements. This shows that the search works and the documentation is right.
     private static func searchAnnouncements(
         _ lab: Lab, _ capture: Capture, _ secrets: [Secret]
     ) throws(Failure) {
@@ -121,7 +121,7 @@ enum Eavesdropping {
         }
     }
 
-    /// Also of a connection that was given up since another was there sooner, and in which one side may have said nothing yet.
+    /// Also checks connections that were given up because another was faster. In these, one side may have sent nothing.
     private static func checkSilence(
         _ lab: Lab, _ connection: Capture.Connection, _ secrets: [Secret]
     ) throws(Failure) {

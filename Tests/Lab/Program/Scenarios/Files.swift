@@ -1,6 +1,6 @@
 import Glibc
 
-/// A file that is sent by programs of its own, `nigh send` and `nigh receive`, over a way that is cut.
+/// Sends a file with `nigh send` and `nigh receive` over a network that is cut.
 enum Files {
     static let all = [
         Scenario(
@@ -14,7 +14,7 @@ enum Files {
             try puma.run(["mkdir", folder])
             let receiver = try puma.nigh(
                 "Puma", ["receive", "--accept", "any", "--once", "--into", folder, "--json-lines"])
-            // So that there is time to cut it, and what is cut is in the middle.
+            // Slow enough to cut the transfer in the middle.
             let sender = try lynx.nigh(
                 "Lynx", ["send", "Puma", source, "--json-lines", "--inject", "rate=6m"])
             let sending = Sending(sender, of: 64 << 20)
@@ -38,14 +38,14 @@ enum Files {
         }
     ]
 
-    /// Resets go through, so that both sides notice.
+    /// Resets pass, so that both sides notice.
     private static let resets = "tcp flags & rst == 0 reject with tcp reset"
 
     static func makeFile(_ bytes: Int, at path: String, on host: Host) throws(Failure) {
         try host.run(["sh", "-c", "head -c \(bytes) /dev/urandom > \(path)"])
     }
 
-    /// Waits until both have ended well, and looks whether what arrived is what was sent, and where the sending went on.
+    /// Waits until both have ended normally; checks that the file arrived as it was sent, and where the transfer continued.
     static func arrives(
         _ lab: Lab, _ sender: GameProcess, _ receiver: GameProcess,
         folder: (host: Host, path: String), source: (host: Host, path: String),
@@ -74,7 +74,7 @@ enum Files {
         try lab.check("nothing else is left: \(left.joined(separator: " "))", left == [String(name)])
     }
 
-    /// A `nigh send --json-lines` that says how far it is.
+    /// A `nigh send --json-lines` that reports its progress.
     struct Sending {
         private let process: GameProcess
         private let size: Int
@@ -84,7 +84,7 @@ enum Files {
             self.size = size
         }
 
-        /// Waits until so many quarters of it are stored.
+        /// Waits until that many quarters of the file are stored.
         func passes(quarters: Int, within limit: Duration = .seconds(40)) throws(Failure) {
             let count = size / 4 * quarters
             try process.host.lab.wait(for: "\(count) bytes to be stored", within: limit) {
@@ -98,7 +98,7 @@ enum Files {
                 .flatMap { Self.number("stored_bytes", in: $0) } ?? 0
         }
 
-        /// The number of that name in an object of JSON that has it once.
+        /// Returns the number with that name from a JSON object in which the name occurs once.
         static func number(_ name: String, in line: String) -> Int? {
             guard let parts = line.split(separator: "\"\(name)\":").dropFirst().first else { return nil }
             return Int(parts.prefix { $0.isNumber })

@@ -1,8 +1,8 @@
-/// Peers that find each other and talk, in every mixture of hosts and daemons.
+/// Peers that find each other and talk, in every combination of hosts and daemons.
 enum Findings {
     static let embedded = PeerProcess.Options.over("tcp:mdns=embedded")
     static let daemon = PeerProcess.Options.over("tcp:mdns=daemon")
-    /// As most programs have it: the daemon where there is one, else embedded.
+    /// The default of most programs: the daemon if there is one, otherwise embedded.
     static let byItself = PeerProcess.Options.over("tcp")
 
     static let all = [
@@ -62,7 +62,7 @@ enum Findings {
         },
     ]
 
-    /// Starts one peer, and the second once the first is there; within two seconds of its start both must be connected.
+    /// Starts one peer, and the second when the first listens. Both must be connected within 2 s of the second's start.
     private static func twoMeetSoon(
         _ lab: Lab, on first: Host, _ second: Host, _ one: PeerProcess.Options = byItself,
         _ other: PeerProcess.Options = byItself
@@ -80,11 +80,11 @@ enum Findings {
             span < .seconds(2))
         try lab.talk(puma, lynx)
         try lab.check("each knows the other and nobody else", puma.views.count == 1 && lynx.views.count == 1)
-        // What is told of walls or daemons that are missing, where none is, is as bad as silence where one is.
+        // A report of firewalls or missing daemons where there are none is as bad as silence where there are some.
         try lab.check("nobody was told of trouble", puma.troubles.isEmpty && lynx.troubles.isEmpty)
     }
 
-    /// Everybody with everybody else, both ways round.
+    /// All pairs of different peers, in both orders.
     private static func pairs(of peers: [PeerProcess]) -> [(PeerProcess, PeerProcess)] {
         peers.flatMap { one in peers.filter { $0 !== one }.map { (one, $0) } }
     }

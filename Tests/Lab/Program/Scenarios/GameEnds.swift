@@ -1,6 +1,6 @@
 import Glibc
 
-/// The game `fourinarow`, whose players leave, are killed, or are one person twice.
+/// The game `fourinarow`, with players who leave, are killed, or play twice.
 enum GameEnds {
     static let all =
         [
@@ -41,7 +41,7 @@ enum GameEnds {
                 try game.isWon()
                 lynx.type("q")
                 try ocelot.says("Lynx left the table.")
-                // And the other way round: who was a guest hosts.
+                // And the other way round: the former guest hosts.
                 let marks = (red: lynx.lines.count, yellow: ocelot.lines.count)
                 ocelot.type("q")
                 try ocelot.says("You are in the lobby.", after: marks.yellow)
@@ -84,7 +84,7 @@ enum GameEnds {
             },
         ]
 
-    /// A game between two hosts, some moves of which were played.
+    /// A game between two hosts, after some moves.
     private static func begin(_ lab: Lab) throws(Failure) -> (puma: GameProcess, lynx: GameProcess) {
         let game = try Games.begin(lab)
         try game.play(Array(Games.moves[0].prefix(5)))

@@ -1,8 +1,8 @@
 import Glibc
 
-/// The game `fourinarow`, played to the end by programs of its own.
+/// The game `fourinarow`, played to the end between processes.
 enum Games {
-    /// Whole games, by their columns; in each, whoever drops the last disc has four in a row.
+    /// Whole games, by their columns. In each, the last disc completes four in a row.
     static let moves = ["55764617444213621171134762232235", "3356124217522577473"].map { columns in
         columns.compactMap(\.wholeNumberValue)
     }
@@ -63,7 +63,7 @@ enum Games {
             ) { lab throws(Failure) in
                 let game = try begin(lab)
                 try game.play(Array(moves[0].prefix(middle)))
-                // Resets go through, so that both sides notice.
+                // Resets pass, so that both sides notice.
                 try game.red.host.filter(in: "tcp flags & rst == 0 reject with tcp reset")
                 try game.play(moves[0][middle]) { () throws(Failure) in
                     for (side, other) in [(game.red, game.yellow), (game.yellow, game.red)] {
@@ -84,10 +84,10 @@ enum Games {
             }
         }
 
-    /// What is said of somebody whose link broke, behind the name.
+    /// The words behind the name of a player whose link broke.
     static let waiting = "left: waiting 10 s for them to come back."
 
-    /// Two persons' games and some of the machine's, in which nothing goes wrong.
+    /// Games between two persons and some between machine players, in which nothing goes wrong.
     private static func wholeGames(
         _ lab: Lab, on one: Host, _ other: Host, over transport: String
     ) throws(Failure) {
@@ -116,7 +116,7 @@ enum Games {
         }
     }
 
-    /// Has the machine play so many games with itself, at two tables' ends.
+    /// Makes two machine players play `count` games against each other, one of them as the host.
     static func machineGames(
         _ lab: Lab, _ count: Int, on one: Host, _ other: Host, over transport: String = "tcp:mdns=embedded",
         _ otherTransport: String? = nil
@@ -138,7 +138,7 @@ enum Games {
             })
     }
 
-    /// A game between two hosts.
+    /// Begins a game between two hosts.
     static func begin(_ lab: Lab) throws(Failure) -> TypedGame {
         let puma = try lab.host("puma").game("Puma", ["host", "--plain"])
         let lynx = try lab.host("lynx").game("Lynx", ["join", "Puma", "--plain"])

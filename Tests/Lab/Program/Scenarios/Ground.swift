@@ -1,7 +1,6 @@
 import Glibc
 
-/// What all other scenarios take for granted, shown with the system's own tools, so that a failure elsewhere is
-/// known not to be the lab's.
+/// Checks with the system's own tools what all other scenarios rely on, so that a failure elsewhere is known not to be the lab's.
 enum Ground {
     static let all = [
         Scenario("ground", "the lab itself: hosts, wires, daemons, filters, and no way out") {
@@ -52,7 +51,7 @@ enum Ground {
         try host.run(["cat", "/sys/class/net/eth0/carrier"]).joined()
     }
 
-    /// Publishes a record with Avahi's tool, and returns when it is established.
+    /// Publishes a record with Avahi's tool. Returns once it is established.
     private static func publish(_ name: String, on host: Host) throws(Failure) -> Child {
         let child = try host.start(
             ["avahi-publish", "-s", name, "_ground._tcp", "4711", "v=1"], mayEnd: true)
@@ -62,7 +61,7 @@ enum Ground {
         return child
     }
 
-    /// Whether Avahi's browser shows a record with `text`, resolved, before it has shown all there is.
+    /// Whether Avahi's browser shows a resolved record with `text` among all records that it finds.
     private static func sees(_ text: String, _ host: Host) throws(Failure) -> Bool {
         try host.run(["avahi-browse", "-rpt", "_ground._tcp"]).contains {
             $0.hasPrefix("=") && $0.contains(text)

@@ -1,8 +1,8 @@
 /// The link goes and comes back.
 enum Lifelines {
-    /// How two hosts are parted.
+    /// How two hosts are separated.
     private enum Cut: Sendable {
-        /// Both see it, as when a plug is pulled.
+        /// Both can see it, as when a plug is pulled.
         case plug
         /// Neither can notice.
         case silent

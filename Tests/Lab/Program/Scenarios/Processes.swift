@@ -2,7 +2,7 @@ import Glibc
 
 /// Programs are killed, started again, stopped and continued, or leave.
 enum Processes {
-    /// How long a peer that was killed may be shown as there.
+    /// The time for which a killed peer may still be shown.
     static let lossBound = Duration.seconds(30)
 
     static let all = [

@@ -3,9 +3,9 @@ struct Scenario: Sendable {
     let name: String
     /// What it shows, in a few words.
     let words: String
-    /// Longer than this it must never take.
+    /// The time after which it fails.
     let limit: Duration
-    /// Plays it; throws where something is not as it must be.
+    /// Plays the scenario; throws if something is not as it must be.
     let play: @Sendable (Lab) throws(Failure) -> Void
 
     init(
@@ -18,19 +18,19 @@ struct Scenario: Sendable {
         self.play = play
     }
 
-    /// All there are; the long ones first, so that running several at once ends soon.
+    /// All scenarios. The long ones come first, so that running several at once ends sooner.
     static let all = [
         Ground.all, ByHand.all, Findings.all, Daemons.all, Lifelines.all, Processes.all, Addresses.all,
         Discovery.all, Eavesdropping.all, Games.all, GameEnds.all, Files.all, Doctors.all,
     ].flatMap(\.self).sorted { $0.limit > $1.limit }
 
-    /// Fails; no part of `all`.
+    /// Always fails. Not part of `all`.
     static let failing = Scenario("failing", "fails on purpose, to see that this is seen") {
         lab throws(Failure) in
         try lab.supervisor.run(["false"])
     }
 
-    /// Has a bit of everything running when it is over; no part of `all`.
+    /// Ends while many things still run. Not part of `all`.
     static let standing = Scenario(
         "standing", "two hosts with daemons and browsers, to see them end with the lab"
     ) {
@@ -40,10 +40,10 @@ struct Scenario: Sendable {
         }
     }
 
-    /// Those that can be called for: all, and two that only tests want.
+    /// The scenarios that can be named on the command line: all, and two that only tests use.
     static let callable = all + [failing, standing]
 
-    /// The one of exactly that name, or else all that have it in theirs.
+    /// Returns the scenario with exactly that name, or else all whose names contain it.
     static func matching(_ text: String) -> [Scenario] {
         let exact = callable.filter { $0.name == text }
         return exact.isEmpty ? all.filter { $0.name.contains(text) } : exact
@@ -69,7 +69,7 @@ extension Lab {
         }
     }
 
-    /// Lets two peers find each other, connects them, and lets them talk.
+    /// Lets two peers find each other, connects them, and lets them exchange messages.
     func meet(
         _ one: PeerProcess, _ other: PeerProcess, findingWithin limit: Duration = .seconds(10)
     ) throws(Failure) {
@@ -79,7 +79,7 @@ extension Lab {
         try talk(one, other)
     }
 
-    /// Lets both send `count` messages more to each other, and waits until each has all it was ever sent.
+    /// Makes both send `count` more messages to each other, and waits until each has received everything ever sent to it.
     func talk(_ one: PeerProcess, _ other: PeerProcess, count: Int = 20) throws(Failure) {
         let before = (one.sent(to: other).count, other.sent(to: one).count)
         one.send(count, to: other)
@@ -90,7 +90,7 @@ extension Lab {
         try delivery(one, other)
     }
 
-    /// Waits until each has received all that the other's session took, no more and in order.
+    /// Waits until each has received everything that the other's session accepted, in order and nothing else.
     func delivery(_ one: PeerProcess, _ other: PeerProcess, within limit: Duration = .seconds(10))
         throws(Failure)
     {
@@ -101,7 +101,7 @@ extension Lab {
         journal.note("lab", "arrived: \(counts.0) there, \(counts.1) back")
     }
 
-    /// Has both send a message every few milliseconds until `hush`.
+    /// Makes both send a message every 20 ms until `hush`.
     func sendSteadily(_ one: PeerProcess, _ other: PeerProcess) throws(Failure) {
         one.send(to: other, every: .milliseconds(20))
         other.send(to: one, every: .milliseconds(20))
@@ -110,11 +110,12 @@ extension Lab {
         }
     }
 
-    /// Ends the steady sending and waits until all has arrived.
+    /// Ends the steady sending, and waits until everything has arrived.
     func hush(_ one: PeerProcess, _ other: PeerProcess) throws(Failure) {
         one.hush()
         other.hush()
-        // What was being sent when it ended is taken and told, or neither: a ping behind it says that it is over.
+        // A message that was being sent at that moment is either accepted and reported, or neither. The pong to a ping
+        // behind it shows that this is decided.
         let before = (one.view(of: other).pongs, other.view(of: one).pongs)
         one.ping(other)
         other.ping(one)

@@ -1,15 +1,16 @@
-/* Preloaded into btvirt, which has several devices in one machine, to put right where it does not do as controllers do:
+/* Preloaded into btvirt, which emulates several devices in one machine. It corrects what btvirt does differently from real
+   controllers:
 
-   What one device sends to another btvirt hands on under the number that the link has at the sender. Where a device has more
-   than one link, the number at the receiver is another, and its kernel drops everything. This puts the receiver's number
-   there, as learned from the events that btvirt itself tells the devices.
+   btvirt passes on what one device sends to another under the handle that the link has at the sender. If a device has more
+   than one link, the handle at the receiver differs, and the receiver's kernel drops everything. This library inserts the
+   receiver's handle, as learned from the events that btvirt itself sends to the devices.
 
-   Where two devices call each other at once, btvirt makes two links, over which nothing works. Controllers make one. So the
+   If two devices call each other at once, btvirt makes two links, over which nothing works. Controllers make one. So the
    second call goes to a device that does not exist; the kernel that made it takes the other's call for its own.
 
-   Who is asked to pair, and did not ask, is told by btvirt that pairing is complete without having been asked what it is
-   able to, for which the kernel then counts one user of the link too few, and ends it two seconds after something else has used
-   it. So it is not told. */
+   If a device is asked to pair and did not ask itself, btvirt reports to it that pairing is complete without having asked
+   it for its capabilities. The kernel then counts one user of the link too few, and ends the link two seconds after
+   something else has used it. So this event is not passed on. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
@@ -38,12 +39,12 @@ static struct device {
     uint8_t address[6];
     struct link links[most_links];
     int link_count;
-    /* Who calls it, and has not got through yet; with whom it pairs and was asked what it can. */
+    /* Peers that call it and are not connected yet; peers that it pairs with after it was asked for its capabilities. */
     struct peers callers, pairing;
 } devices[most_devices];
 static int device_count;
 
-/* btvirt reads a packet from one device and at once writes what comes of it to others. */
+/* btvirt reads a packet from one device and at once writes the resulting packets to others. */
 static int last_read = -1;
 
 static struct device *device_of(int descriptor) {
@@ -81,7 +82,7 @@ static int has_link(const struct device *device, const uint8_t *address) {
     return 0;
 }
 
-/* Whether the device is to hear of the event. */
+/* Whether the device gets the event. */
 static int is_told(struct device *device, const uint8_t *head) {
     if (head[1] == event_asked_what_it_can) add_peer(&device->pairing, head + 3);
     return head[1] != event_paired || remove_peer(&device->pairing, head + 4);

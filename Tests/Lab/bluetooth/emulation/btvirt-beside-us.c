@@ -1,6 +1,6 @@
-/* Preloaded into btvirt, which `air` runs on this machine. btvirt listens at fixed places below /tmp: they become names in
-   its working folder, so that airs do not meet. And it insists on the kernel's cryptography (AF_ALG), which it needs for
-   Bluetooth Low Energy only and many kernels lack: it gets a socket that takes its calls and does nothing. */
+/* Preloaded into btvirt when `air` runs it on this machine. btvirt listens at fixed paths below /tmp; they become names in
+   its working folder, so that several airs do not collide. It also insists on the kernel's cryptography (AF_ALG), which it
+   needs for Bluetooth Low Energy only and which many kernels lack; it gets a socket that takes its calls and does nothing. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <string.h>

@@ -34,7 +34,7 @@ def uuid_of(service):
 
 
 def pairs(text):
-    """The strings of a text record, each behind a byte with its length."""
+    """The strings of a text record, each of which follows a byte with its length."""
     while text:
         yield text[1 : 1 + text[0]].decode()
         text = text[1 + text[0] :]
@@ -62,14 +62,14 @@ async def records(link, service):
 
 
 class Line:
-    """A connection to a session's channel: what came, and whether it was ended."""
+    """A connection to a session's channel: what arrived, and whether the connection has ended."""
 
     @classmethod
     async def open(cls, link, channel):
         line = cls()
         line.client = rfcomm.Client(link)
         channels = await asyncio.wait_for(line.client.start(), PATIENCE)
-        # Where the last channel was ended BlueZ ends what carried it too.
+        # When the last channel has ended, BlueZ also ends what carried it.
         line.client.l2cap_channel.on("close", line.end)
         line.stream = await asyncio.wait_for(channels.open_dlc(channel), PATIENCE)
         line.stream.sink = line.take
@@ -96,7 +96,7 @@ class Line:
 
 
 async def say(link, channel, words, content):
-    """Sends something that no session should say, and sees the connection ended, with the preface before that."""
+    """Sends what no session should send, and checks that the preface comes and then the connection ends."""
     line = await Line.open(link, channel)
     line.stream.write(content)
     await line.wait_until(lambda: line.is_over)
@@ -115,7 +115,7 @@ async def call(device, service):
     print("adapter", record[ADAPTER].value.decode())
     for pair in pairs(record[TEXT].value):
         print("text", pair)
-    # BlueZ lets nobody further who does not encrypt. Nobody is asked about that, as nothing is to be kept.
+    # BlueZ lets nobody further without encryption. Nobody is asked about that, because no keys are to be kept.
     await asyncio.wait_for(link.authenticate(), PATIENCE)
     await asyncio.wait_for(link.encrypt(), PATIENCE)
     line = await Line.open(link, channel)
@@ -127,19 +127,19 @@ async def call(device, service):
     await say(link, channel, "another protocol's words", b"GET / HTTP/1.1\r\n\r\n")
     await say(link, channel, "another layout", b"NIGH\x02\x02\x00\x00")
     await say(link, channel, "plain text where TLS is asked for", PREFACE + bytes(range(256)) * 4)
-    # And after all of that it is there for whoever behaves.
+    # And after all of that it still serves a peer that behaves.
     line = await Line.open(link, channel)
     await line.wait_until(lambda: line.came == PREFACE)
     print("still there", flush=True)
 
 
 def element(kind, content):
-    """A value with two bytes of length: of a text (4) or a sequence (6)."""
+    """A value with two bytes of length: a text (4) or a sequence (6)."""
     return bytes([kind << 3 | 6]) + len(content).to_bytes(2, "big") + content
 
 
 def record(service, own, peer, channel, adapter=None):
-    """A list of records with one in it, as a session has it."""
+    """A list with one record in it, as a session publishes it."""
     text = b"".join(bytes([len(pair)]) + pair for pair in [b"v=1", b"id=" + peer])
     number = sdp.DataElement.unsigned_integer_8(channel)
     sequence, name = sdp.DataElement.sequence, sdp.DataElement.uuid
@@ -172,7 +172,7 @@ class Liar:
             ("a list longer than it is", self.whole(b"\x37\xff\xff\xff\xff" + true)),
             ("the truth", self.whole(true)),
         ]
-        # Numbers go over the air with the highest byte first, which bumble has last.
+        # UUIDs are sent with the highest byte first; bumble has it last.
         self.asked = bytes(uuid_of(service))[::-1]
         self.next = -1
 
@@ -185,7 +185,7 @@ class Liar:
         return lambda own, goes_on: self.part(number or own, content, b"\x00")
 
     def answer(self, question):
-        # bluetoothd asks as well, for other things.
+        # bluetoothd asks as well, for other services.
         if self.asked not in question:
             return self.whole(b"\x35\x00")(question[1:3], False)
         goes_on = question.endswith(b"\x02on")

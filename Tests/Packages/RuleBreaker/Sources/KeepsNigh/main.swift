@@ -1,6 +1,6 @@
 import Nigh
 
-// A program that has Nigh built in and lends it to nobody.
+// A program that has Nigh built in and does not export it to plugins.
 do {
     _ = try LoadedPlugin(path: CommandLine.arguments[1])
     print("loaded")

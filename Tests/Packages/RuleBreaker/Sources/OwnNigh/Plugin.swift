@@ -1,6 +1,6 @@
 import Nigh
 
-/// Right in everything but how it is linked.
+/// A plugin that is correct except for how it is linked.
 @c(nigh_transport_plugin)
 public func nighTransportPlugin() -> UnsafePointer<nigh_plugin> {
     TransportPlugin.describe(
