@@ -13,14 +13,24 @@ let package = Package(
         // With what Nigh exports, or a target that uses it would not be built anew when one of those changes.
         .library(
             name: "Nigh",
-            targets: ["Nigh", "NighBluetooth", "NighCore", "NighMemory", "NighPlugins", "NighTCP", "NighUV"]),
+            targets: [
+                "Nigh", "NighBluetooth", "NighCore", "NighLoop", "NighMemory", "NighPlugins", "NighTCP",
+                "NighUV",
+            ]),
+        // Without Foundation, which `Nigh` needs for its messages.
+        .library(
+            name: "NighLoop",
+            targets: [
+                "NighBluetooth", "NighCore", "NighLoop", "NighMemory", "NighPlugins", "NighTCP", "NighUV",
+            ]),
         // All of it as one shared library: for programs that load plugins, for plugins, and for the tests of both, since host and
         // plugin must share one copy. Programs that link it, and `presentsNigh` below, are what a plugin finds it in.
         .library(
             name: "NighShared", type: .dynamic,
             targets: [
-                "Nigh", "NighBluetooth", "NighCore", "NighMemory", "NighPlugins", "NighRecord", "NighTCP",
-                "NighTestKit", "NighUV",
+                "Nigh", "NighBluetooth", "NighCore", "NighLoop", "NighMemory", "NighPlugins", "NighRecord",
+                "NighTCP",
+                "NighTestKit", "NighTransport", "NighUV",
             ]),
         .library(name: "NighCore", targets: ["NighCore"]),
         .library(name: "NighBluetooth", targets: ["NighBluetooth"]),
@@ -46,11 +56,15 @@ let package = Package(
             dependencies: ["CBluetooth", "COpenSSL", "CSystemBus", "NighCore", "NighUV"],
             path: "Sources/Transports/Bluetooth"),
         .target(
-            name: "Nigh",
+            name: "NighLoop",
             dependencies: [
                 "NighBluetooth", "NighCore", "NighMemory", "NighPlugins", "NighTCP", "NighUV",
             ],
-            path: "Sources/Nigh"),
+            path: "Sources/Loop"),
+        .target(name: "Nigh", dependencies: ["NighCore", "NighLoop"], path: "Sources/Nigh"),
+        .target(
+            name: "NighTransport", dependencies: ["NighCore", "NighPlugins", "NighUV"],
+            path: "Sources/Transport"),
         .target(name: "CNighPlugin", path: "Sources/Plugins/Entry"),
         .target(
             name: "NighPlugins", dependencies: ["CNighPlugin", "NighCore"], path: "Sources/Plugins",
@@ -65,7 +79,7 @@ let package = Package(
         .target(name: "Arguments", path: "Sources/Tools/Arguments"),
         .target(
             name: "SessionArguments",
-            dependencies: ["Arguments", "Nigh", "NighCore", "NighMemory", "NighPlugins", "NighRecord"],
+            dependencies: ["Arguments", "NighCore", "NighLoop", "NighMemory", "NighPlugins", "NighRecord"],
             path: "Sources/Tools/SessionArguments"),
         .target(
             name: "ProgramLife", dependencies: ["Arguments", "NighCore"], path: "Sources/Tools/ProgramLife"),
@@ -73,7 +87,7 @@ let package = Package(
         .executableTarget(
             name: "fourinarow",
             dependencies: [
-                "Arguments", "FourInARow", "Nigh", "NighCore", "NighMemory", "NighPlugins", "NighRecord",
+                "Arguments", "FourInARow", "NighCore", "NighLoop", "NighMemory", "NighPlugins", "NighRecord",
                 "ProgramLife",
                 "SessionArguments",
                 "Terminal",
@@ -86,7 +100,7 @@ let package = Package(
         .executableTarget(
             name: "nigh",
             dependencies: [
-                "Arguments", "JSONText", "Measuring", "Nigh", "NighCore", "NighMemory", "NighPlugins",
+                "Arguments", "JSONText", "Measuring", "NighCore", "NighLoop", "NighMemory", "NighPlugins",
                 "NighRecord", "NighTestKit", "ProgramLife", "SessionArguments", "Terminal",
             ],
             path: "Sources/Tools/nigh", linkerSettings: presentsNigh),
@@ -100,7 +114,7 @@ let package = Package(
             path: "Sources/Tools/nigh-bench"),
         .target(name: "CBenchmark", path: "Benchmarks/Support"),
         .executableTarget(
-            name: "bench-session", dependencies: ["CBenchmark", "Nigh", "NighCore"],
+            name: "bench-session", dependencies: ["CBenchmark", "NighCore", "NighLoop"],
             path: "Benchmarks/Session"),
         .executableTarget(
             name: "bench", dependencies: ["Arguments", "CBenchmark", "Measuring", "ProgramLife"],
@@ -116,7 +130,7 @@ let package = Package(
         .executableTarget(
             name: "lab",
             dependencies: [
-                "CBluetooth", "CHeap", "Nigh", "NighBluetooth", "NighCore", "NighTestKit", "NighUV",
+                "CBluetooth", "CHeap", "NighBluetooth", "NighCore", "NighLoop", "NighTestKit", "NighUV",
                 "ProgramLife",
             ],
             path: "Tests/Lab/Program"),
@@ -132,7 +146,7 @@ let package = Package(
             path: "Tests/Core"),
         .testTarget(
             name: "BluetoothTests",
-            dependencies: ["CSystemBus", "Nigh", "NighBluetooth", "NighCore", "NighTestKit", "NighUV"],
+            dependencies: ["CSystemBus", "NighBluetooth", "NighCore", "NighLoop", "NighTestKit", "NighUV"],
             path: "Tests/Bluetooth"),
         .testTarget(
             name: "RecordTests", dependencies: ["NighCore", "NighMemory", "NighRecord", "NighTestKit"],
@@ -166,7 +180,7 @@ let package = Package(
         .testTarget(
             name: "NighProgramTests",
             dependencies: [
-                "Arguments", "ChildPrograms", "JSONText", "Nigh", "NighCore", "NighMemory", "NighRecord",
+                "Arguments", "ChildPrograms", "JSONText", "NighCore", "NighLoop", "NighMemory", "NighRecord",
                 "NighTestKit", "ProgramLife", "Terminal", "nigh",
             ],
             path: "Tests/NighProgram", exclude: ["Common/check-json"]),
@@ -176,7 +190,7 @@ let package = Package(
         .executableTarget(
             name: "mutants", dependencies: ["ChildPrograms", "NighCore"], path: "Tests/Mutants/Program"),
         .testTarget(name: "MutantsTests", dependencies: ["mutants"], path: "Tests/Mutants/Rewriting"),
-        .testTarget(name: "NighTests", dependencies: ["Nigh", "NighCore"], path: "Tests/Nigh"),
+        .testTarget(name: "NighTests", dependencies: ["Nigh", "NighCore", "NighLoop"], path: "Tests/Nigh"),
         .testTarget(
             name: "MemoryTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Memory"
         ),

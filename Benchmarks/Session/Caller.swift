@@ -1,6 +1,6 @@
 import CBenchmark
 import Dispatch
-import Nigh
+import NighLoop
 
 /// Connects, sends one message, receives one message, and disconnects, again and again.
 ///

@@ -1,6 +1,6 @@
 import CBenchmark
 import Dispatch
-import Nigh
+import NighLoop
 
 /// Idle peers: one session with many peers on one side, and as many sessions in one process on the other. When
 /// mirrored, the one session calls, so that both ends of a conversation can be measured where there are many.

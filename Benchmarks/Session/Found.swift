@@ -1,5 +1,5 @@
 import CBenchmark
-import Nigh
+import NighLoop
 
 /// A session that can be found from the moment the driver says so, or a session that looks for it. It reports the
 /// moment before it starts, and the moment from which it can be found or can invite the first peer.

@@ -1,5 +1,5 @@
 import CBenchmark
-import Nigh
+import NighLoop
 
 /// A session that does what the peers in C do, with the same command line. `--way` says how its program takes messages.
 ///

@@ -1,6 +1,6 @@
 import CBenchmark
 import Dispatch
-import Nigh
+import NighLoop
 
 /// Sends back every message.
 struct Echo {

@@ -1,6 +1,6 @@
 import CBenchmark
 import Dispatch
-import Nigh
+import NighLoop
 
 /// Checks and counts what arrives on one connection. All connections of this process share the tally.
 ///

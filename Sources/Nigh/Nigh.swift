@@ -1,16 +1,9 @@
-// The module that most programs import: the session layer and every transport of this package.
+// What a program imports: sessions for async code and `Codable` messages. `NighLoop` has the low tier below them, and
+// `NighTransport` what the author of a transport needs.
 
-@_exported import NighBluetooth
-@_exported import NighCore
-@_exported import NighMemory
-@_exported import NighPlugins
-@_exported import NighTCP
-@_exported import NighUV
-
-extension TransportRegistry {
-    /// Every transport of this package, for programs that let a person choose by a flag: `try
-    /// TransportRegistry.standard.makeAll("tcp")`. A program adds its own transports with `register`.
-    public static let standard = TransportRegistry([
-        MemoryTransport.registryEntry, TCPTransport.registryEntry, BluetoothTransport.registryEntry,
-    ])
-}
+@_exported import struct NighCore.NighError
+@_exported import struct NighCore.PairingCode
+@_exported import struct NighCore.PeerID
+@_exported import enum NighCore.PeerState
+@_exported import enum NighCore.PeerTrust
+@_exported import enum NighCore.SessionSecurity

@@ -3,7 +3,7 @@ import Synchronization
 /// A queue from the loop to one reading task. The loop never waits; the owner of the queue bounds it.
 ///
 /// The lock is held for a few memory operations, never while a task is resumed.
-final class Inbox<Element: Sendable>: Sendable {
+package final class Inbox<Element: Sendable>: Sendable {
     private struct State {
         var waiting = Ring<Element>()
         /// An unsafe continuation, because a checked one would allocate memory each time. The code that takes it out of
@@ -19,8 +19,10 @@ final class Inbox<Element: Sendable>: Sendable {
     /// Counts the calls of `wait`.
     private let readersSeen = Atomic<UInt64>(0)
 
+    package init() {}
+
     /// Appends an element, and wakes the task that waits.
-    func append(_ element: Element) {
+    package func append(_ element: Element) {
         let reader = state.withLock { state -> UnsafeContinuation<Bool, Never>? in
             guard !state.isFinished else { return nil }
             state.waiting.append(element)
@@ -30,7 +32,7 @@ final class Inbox<Element: Sendable>: Sendable {
     }
 
     /// Appends an element. If more than `limit` would wait, drops the oldest ones and counts them.
-    func append(_ element: Element, droppingOldestBeyond limit: Int) {
+    package func append(_ element: Element, droppingOldestBeyond limit: Int) {
         state.withLock { state in
             while state.waiting.count >= max(limit, 1) {
                 state.waiting.popFirst()
@@ -41,7 +43,7 @@ final class Inbox<Element: Sendable>: Sendable {
     }
 
     /// Returns how many elements were dropped since the last call.
-    func takeDropped() -> Int {
+    package func takeDropped() -> Int {
         state.withLock { state in
             defer { state.dropped = 0 }
             return state.dropped
@@ -52,14 +54,14 @@ final class Inbox<Element: Sendable>: Sendable {
     var hasReader: Bool { state.withLock { $0.reader != nil } }
 
     /// Returns the next element without waiting, or nil if there is none now.
-    func poll() -> Element? { state.withLock { $0.waiting.popFirst() } }
+    package func poll() -> Element? { state.withLock { $0.waiting.popFirst() } }
 
     /// Waits until `poll` may return an element. It may still return nil if others poll, too. Returns false if the
     /// inbox is finished and empty, or if the task is cancelled and there is nothing. Only one task may wait at a time:
     /// a second one that would have to wait gets false at once.
     ///
     /// - Parameter isElsewhere: whether something was taken from here that is still to be read.
-    nonisolated(nonsending) func wait(unless isElsewhere: () -> Bool = { false }) async -> Bool {
+    package nonisolated(nonsending) func wait(unless isElsewhere: () -> Bool = { false }) async -> Bool {
         let number = readersSeen.wrappingAdd(1, ordering: .relaxed).newValue
         return await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
@@ -83,7 +85,7 @@ final class Inbox<Element: Sendable>: Sendable {
     }
 
     /// Ends the queue. What waits can still be read.
-    func finish() {
+    package func finish() {
         let reader = state.withLock { state -> UnsafeContinuation<Bool, Never>? in
             state.isFinished = true
             return state.reader.take()

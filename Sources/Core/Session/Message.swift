@@ -22,6 +22,11 @@ public struct Message: Sendable {
     /// The payload. It shares memory with what was received; use `payload.copy()` to store a small one for long.
     public let payload: ByteSlice
 
+    package init(origin: MessageOrigin, payload: ByteSlice) {
+        self.origin = origin
+        self.payload = payload
+    }
+
     /// The peer that sent it.
     public var peer: PeerID { origin.peer }
     /// The payload, copied into an array.

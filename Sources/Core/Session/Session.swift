@@ -45,10 +45,9 @@ public final class Session: Sendable {
         _ configuration: SessionConfiguration, identity: Identity, trust: TrustStore = .ephemeral(),
         transports: [any Transport], loop: any EventLoop
     ) {
-        precondition(
-            Set(transports.map(\.scheme)).count == transports.count,
-            "a session takes one transport of each scheme")
-        configuration.limits.check()
+        if let problem = Self.problem(with: configuration, identity: identity, transports) {
+            fatalError("\(problem)")
+        }
         let transports = configuration.checksTransports ? transports.map(Self.checked) : transports
         var seeds = SeededGenerator(seed: configuration.seed ?? .random(in: .min ... .max))
         let hello = Hello(
@@ -79,6 +78,27 @@ public final class Session: Sendable {
         self.attention = attention
         messages = MessageSequence(inbox: driver.inbox)
         events = EventSequence(inbox: driver.events)
+    }
+
+    /// Why there can be no session of these; nil if there can.
+    package static func problem(
+        with configuration: SessionConfiguration, identity: Identity, _ transports: [any Transport]
+    ) -> NighError? {
+        guard Set(transports.map(\.scheme)).count == transports.count else {
+            return NighError(.configuring, .invalid("a session takes one transport of each scheme"))
+        }
+        if let name = configuration.limits.impossible {
+            return NighError(
+                .configuring, .invalid("limits.\(name) has a value that the protocol does not allow"),
+                advice: "docs/LIMITS.md has the bounds")
+        }
+        guard configuration.security != .none else { return nil }
+        do throws(NighError) {
+            _ = try TLSContext(identity)
+            return nil
+        } catch {
+            return error
+        }
     }
 
     private static func checked(_ transport: any Transport) -> any Transport {

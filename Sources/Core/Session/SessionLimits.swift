@@ -42,14 +42,18 @@ public struct SessionLimits: Hashable, Sendable {
     /// Creates the default limits.
     public init() {}
 
-    /// Stops the program if a limit has a value that the protocol cannot work with.
-    func check() {
-        precondition(frame >= Hello.leastMaximumFrame && frame <= FrameHeader.maximumPayload, "limits.frame")
-        precondition(message > 0 && message <= Int(UInt32.max), "limits.message")
-        precondition(invitationContext <= ConversationRequest.contextLimit, "limits.invitationContext")
-        precondition(unreliableMessage <= Hello.leastMaximumFrame, "limits.unreliableMessage")
-        precondition(pingPayload <= FrameType.pingPayloadLimit, "limits.pingPayload")
-        precondition(pendingPings <= LinkMachine.pingsRemembered * 3 / 4, "limits.pendingPings")
-        precondition(receiveWindow > 0 && sendBuffer > 0, "limits.receiveWindow, limits.sendBuffer")
+    /// The name of a limit whose value the protocol does not allow; nil if there is none.
+    var impossible: String? {
+        let limits: [(name: String, isPossible: Bool)] = [
+            ("frame", frame >= Hello.leastMaximumFrame && frame <= FrameHeader.maximumPayload),
+            ("message", message > 0 && message <= Int(UInt32.max)),
+            ("invitationContext", invitationContext <= ConversationRequest.contextLimit),
+            ("unreliableMessage", unreliableMessage <= Hello.leastMaximumFrame),
+            ("pingPayload", pingPayload <= FrameType.pingPayloadLimit),
+            ("pendingPings", pendingPings <= LinkMachine.pingsRemembered * 3 / 4),
+            ("receiveWindow", receiveWindow > 0),
+            ("sendBuffer", sendBuffer > 0),
+        ]
+        return limits.first { !$0.isPossible }?.name
     }
 }

@@ -1,4 +1,4 @@
-import Nigh
+import NighLoop
 
 /// A warning about a peer that has the name of a known device and another key. A person has to know this before they
 /// decide anything about the peer.

@@ -1,5 +1,5 @@
 import Arguments
-import Nigh
+import NighLoop
 import NighCore
 import NighPlugins
 
@@ -74,9 +74,8 @@ public struct PluginChoice: Sendable {
     /// this program.
     public func makeAll(_ list: String?) throws(Misuse) -> [any Transport] {
         let registry = try registry(with: Self.schemes(in: list), for: "--transport")
-        let everything = registry.entries.map(\.scheme).filter { $0 != MemoryTransport.schemeName }
         do throws(NighError) {
-            let made = try registry.makeAll(list ?? everything.joined(separator: ","))
+            let made = try registry.makeAll(list ?? registry.reachingOtherPrograms)
             return checks ? made.map { CheckedTransport($0) } : made
         } catch {
             throw Misuse("--transport: \(error)")

@@ -1,5 +1,5 @@
 import Arguments
-import Nigh
+import NighLoop
 import NighRecord
 
 /// Whether and where what passes on a session's links is recorded.

@@ -1,5 +1,5 @@
 import Arguments
-import Nigh
+import NighLoop
 
 /// The syntax of names, addresses, identities and transports on the command lines of the programs here.
 extension Notation where Value == DisplayName {

@@ -1,6 +1,6 @@
 import Arguments
 import FourInARow
-import Nigh
+import NighLoop
 import NighCore
 import SessionArguments
 

@@ -1,7 +1,7 @@
 import Arguments
 import FourInARow
 import Glibc
-import Nigh
+import NighLoop
 import NighCore
 import NighMemory
 import ProgramLife

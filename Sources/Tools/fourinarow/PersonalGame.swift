@@ -1,5 +1,5 @@
 import FourInARow
-import Nigh
+import NighLoop
 import NighCore
 import NighMemory
 import ProgramLife

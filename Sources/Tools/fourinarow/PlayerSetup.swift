@@ -1,6 +1,6 @@
 import Arguments
 import FourInARow
-import Nigh
+import NighLoop
 import NighCore
 import NighMemory
 import NighRecord
@@ -64,7 +64,7 @@ struct PlayerSetup {
         case nil where keepsIdentity:
             let file = try IdentityFile()
             let identity = try file.load()
-            guard IdentityClaim.take(file.path) else {
+            guard file.claim() else {
                 remark = "somebody plays as you on this device already, so here you are somebody new"
                 return (.ephemeral(), try TrustStore.standard())
             }

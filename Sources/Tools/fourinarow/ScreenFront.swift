@@ -1,6 +1,6 @@
 import FourInARow
 import Glibc
-import Nigh
+import NighLoop
 import NighCore
 import Terminal
 

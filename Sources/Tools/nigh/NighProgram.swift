@@ -1,5 +1,5 @@
 import Arguments
-import Nigh
+import NighLoop
 import ProgramLife
 import Terminal
 

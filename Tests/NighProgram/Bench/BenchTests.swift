@@ -1,6 +1,6 @@
 import ChildPrograms
 import Foundation
-import Nigh
+import NighLoop
 import Testing
 
 @testable import nigh

@@ -1,4 +1,4 @@
-import Nigh
+import NighLoop
 import NighCore
 
 /// A session that is not `nigh` and sends it whatever a test wants.

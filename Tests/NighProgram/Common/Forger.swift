@@ -1,4 +1,4 @@
-import Nigh
+import NighLoop
 import NighCore
 import NighTestKit
 import Testing

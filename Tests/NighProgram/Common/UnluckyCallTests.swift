@@ -1,7 +1,7 @@
 import ChildPrograms
 import Foundation
 import Glibc
-import Nigh
+import NighLoop
 import NighCore
 import NighTestKit
 import Testing

@@ -1,5 +1,5 @@
 import Foundation
-import Nigh
+import NighLoop
 import NighTestKit
 import Synchronization
 import Testing

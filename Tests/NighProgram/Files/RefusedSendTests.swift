@@ -1,6 +1,6 @@
 import ChildPrograms
 import Foundation
-import Nigh
+import NighLoop
 import NighCore
 import NighTestKit
 import Testing

@@ -78,7 +78,7 @@ import Testing
         #expect(told.contains("all of it: 0"), "\(told.suffix(30))")
     }
 
-    @Test("shows the example's own test, and the README its whole program")
+    @Test("shows the example's own test")
     func quotes() throws {
         func content(_ path: String) throws -> String {
             try String(contentsOfFile: "\(BuiltPackages.root)/\(path)", encoding: .utf8)
@@ -86,9 +86,6 @@ import Testing
         let guide = try content("docs/writing-a-transport.md")
         let tests = try content("Examples/UnixTransport/Tests/UnixTransportTests/ConformanceTests.swift")
         #expect(guide.contains(tests.replacing("import UnixTransport", with: "import MyTransport")))
-        let program = try content("Examples/PipeChat/Sources/PipeChat/PipeChat.swift")
-        #expect(try content("README.md").contains("```swift\n\(program)```\n"))
-        #expect(program.split(separator: "\n", omittingEmptySubsequences: false).count <= 61)
     }
 
     @Test("shows the contract as it stands in the sources, and `.ci/contract` would write nothing else")

@@ -45,7 +45,7 @@ import Testing
             "anew"),
         Wrong(
             "built for another Nigh", ["FINGERPRINT": "\"1234567812345678\""],
-            says: "another Nigh (version 0.1.0, interface 1234567812345678)", "anew"),
+            says: "another Nigh (version 0.2.0, interface 1234567812345678)", "anew"),
         Wrong(
             "that has a Nigh of its own", ["OTHER_MARK": "1"], says: "carries a Nigh of its own", "NighShared"
         ),

@@ -86,26 +86,6 @@ import Testing
         #expect(ends[0].count == 7 && ends[0] == ends[1], "\(robot.lines)\n\(ghost.lines)")
     }
 
-    @Test("is loaded by a program that only embeds Nigh, from a plugin folder")
-    func embedded() throws {
-        let unix = try UnixPlugin()
-        let plugins = TemporaryFolder()
-        try unix.install(to: "\(plugins.path)/unix.so")
-        let program = try BuiltPackages.build("Examples/PipeChat") + "/PipeChat"
-        let environment = ["NIGH_PLUGIN_PATH": plugins.path]
-        let puma = try Child(program, ["Puma", unix.spec], environment: environment, reads: true)
-        let lynx = try Child(program, ["Lynx", unix.spec], environment: environment, reads: true)
-        puma.type("good morning")
-        lynx.type("and \"you\" \u{1F43E}")
-        try lynx.line(with: "good morning")
-        try puma.line(with: "and \"you\" \u{1F43E}")
-        puma.closeInput()
-        #expect(try puma.end().status == 0)
-        try lynx.line(with: "Puma is disconnected")
-        lynx.closeInput()
-        #expect(try lynx.end().status == 0)
-    }
-
     @Test("is not loaded by a program that keeps its Nigh to itself, or has Swift built into it")
     func otherHosts() throws {
         let unix = try UnixPlugin()

@@ -13,8 +13,8 @@ let package = Package(
     targets: [
         .target(
             name: "RuleBreaker", dependencies: [.product(name: "NighShared", package: "Nigh")]),
-        .target(name: "OwnNigh", dependencies: [.product(name: "Nigh", package: "Nigh")]),
-        .executableTarget(name: "KeepsNigh", dependencies: [.product(name: "Nigh", package: "Nigh")]),
+        .target(name: "OwnNigh", dependencies: [.product(name: "NighLoop", package: "Nigh")]),
+        .executableTarget(name: "KeepsNigh", dependencies: [.product(name: "NighLoop", package: "Nigh")]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -3,7 +3,7 @@
 #ifndef NIGH_INTERFACE_H
 #define NIGH_INTERFACE_H
 
-#define NIGH_VERSION "0.1.0"
-#define NIGH_INTERFACE_FINGERPRINT "aa1359ec3fdfda93"
+#define NIGH_VERSION "0.2.0"
+#define NIGH_INTERFACE_FINGERPRINT "761c4ff9dc3edea0"
 
 #endif

@@ -1,6 +1,6 @@
 import JSONText
 import Measuring
-import Nigh
+import NighLoop
 import NighCore
 
 /// The guest's side of a measurement: greets the host, orders one run after the other, and pings meanwhile.

@@ -1,4 +1,4 @@
-import Nigh
+import NighLoop
 import NighCore
 
 /// One end of a measurement: sends and receives a run's messages, and reports its progress to the other end. Both ends

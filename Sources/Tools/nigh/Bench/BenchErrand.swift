@@ -1,7 +1,7 @@
 import Arguments
 import JSONText
 import Measuring
-import Nigh
+import NighLoop
 import NighCore
 
 /// `nigh bench`: measures the throughput between two `nigh` programs, and the round trip under that load.

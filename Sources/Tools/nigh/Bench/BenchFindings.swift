@@ -1,4 +1,4 @@
-import Nigh
+import NighLoop
 
 /// Everything that one `nigh bench` measured, for its report.
 struct BenchFindings: Sendable {

@@ -1,4 +1,4 @@
-import Nigh
+import NighLoop
 import NighCore
 
 /// Receives the messages of one run at one end: checks and counts them, and measures between the mark and the end.

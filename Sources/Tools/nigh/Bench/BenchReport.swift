@@ -1,5 +1,5 @@
 import Measuring
-import Nigh
+import NighLoop
 import NighCore
 
 /// The page that `nigh bench --report` writes: one file, which loads nothing and has no script.

@@ -1,4 +1,4 @@
-import Nigh
+import NighLoop
 import NighCore
 
 /// Sends one run's messages as fast as possible, on the session's loop: a warm-up, a mark, the measured messages, and

@@ -1,4 +1,4 @@
-import Nigh
+import NighLoop
 import NighCore
 
 /// Calls a peer until it answers: waits for discovery to find a peer that is given by name or PeerID, and calls again

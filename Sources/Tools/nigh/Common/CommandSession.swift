@@ -1,4 +1,4 @@
-import Nigh
+import NighLoop
 import NighCore
 import NighRecord
 import SessionArguments
@@ -81,7 +81,7 @@ final class CommandSession: @unchecked Sendable {
         case nil:
             let file = try IdentityFile()
             let identity = try file.load()
-            guard IdentityClaim.take(file.path) else {
+            guard file.claim() else {
                 results.remark("another program goes by your identity now, so here you are somebody new")
                 return (.ephemeral(), try .standard(), false)
             }

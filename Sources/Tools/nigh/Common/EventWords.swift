@@ -1,4 +1,4 @@
-import Nigh
+import NighLoop
 
 /// Describes the events of a session in words, for `--verbose`.
 enum EventWords {

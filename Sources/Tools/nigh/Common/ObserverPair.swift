@@ -1,4 +1,4 @@
-import Nigh
+import NighLoop
 
 /// Passes what happens on a session's links to two observers, one after the other.
 final class ObserverPair: LinkObserver {

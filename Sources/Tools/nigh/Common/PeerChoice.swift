@@ -1,5 +1,5 @@
 import Arguments
-import Nigh
+import NighLoop
 
 /// The peer that a command is about, as the user writes it: an address, a name, or a PeerID or its beginning.
 enum PeerChoice: Hashable, Sendable {

@@ -1,5 +1,5 @@
 import JSONText
-import Nigh
+import NighLoop
 
 /// Formats peers for the reports of commands.
 enum PeerTelling {

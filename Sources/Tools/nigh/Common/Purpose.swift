@@ -1,4 +1,4 @@
-import Nigh
+import NighLoop
 
 /// What one `nigh` wants from another. The invitation carries it, so that the invited side knows whether it does that.
 enum Purpose: String, CaseIterable, Sendable {

@@ -1,5 +1,5 @@
 import Arguments
-import Nigh
+import NighLoop
 import NighMemory
 import SessionArguments
 

@@ -1,5 +1,5 @@
 import Arguments
-import Nigh
+import NighLoop
 import NighCore
 import NighTestKit
 import SessionArguments

@@ -1,6 +1,6 @@
 import Arguments
 import JSONText
-import Nigh
+import NighLoop
 import NighCore
 
 /// `nigh discover`: shows the peers nearby, live or once.

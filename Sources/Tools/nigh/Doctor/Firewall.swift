@@ -1,5 +1,5 @@
 import Glibc
-import Nigh
+import NighLoop
 
 /// Reads what can be seen of this machine's firewall, which is little without root. Changes nothing.
 enum Firewall {

@@ -1,4 +1,4 @@
-import Nigh
+import NighLoop
 import NighCore
 
 /// Reports what a probe of a link found, stage by stage.

@@ -1,5 +1,5 @@
 import Glibc
-import Nigh
+import NighLoop
 
 /// Checks what every transport needs: the event loop, and the limits that the system sets for this user.
 enum Machine {

@@ -1,5 +1,5 @@
 import Glibc
-import Nigh
+import NighLoop
 import SessionArguments
 
 /// Checks the files that hold the user's identity and the known peers: whether they exist, who owns them, and whether

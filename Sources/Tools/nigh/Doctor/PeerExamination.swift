@@ -1,5 +1,5 @@
 import JSONText
-import Nigh
+import NighLoop
 import NighCore
 
 /// A path to a peer that was found to work.

@@ -1,4 +1,4 @@
-import Nigh
+import NighLoop
 import NighCore
 
 /// Checks one transport from the ground up: its own diagnosis, while it really listens and advertises, and what can be

@@ -1,5 +1,5 @@
 import JSONText
-import Nigh
+import NighLoop
 import NighCore
 import NighMemory
 

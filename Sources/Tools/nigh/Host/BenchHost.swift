@@ -1,4 +1,4 @@
-import Nigh
+import NighLoop
 import NighCore
 
 /// The host's side of a measurement: carries out the orders of one guest, within its limits. Calls `whenFailed` when

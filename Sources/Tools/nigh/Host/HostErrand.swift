@@ -1,6 +1,6 @@
 import Arguments
 import JSONText
-import Nigh
+import NighLoop
 import NighCore
 
 /// `nigh host`: waits for peers that run `nigh ping` or `nigh bench`, and takes part in their measurements.

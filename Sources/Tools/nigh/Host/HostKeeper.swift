@@ -1,6 +1,6 @@
 import JSONText
 import Measuring
-import Nigh
+import NighLoop
 import NighCore
 
 /// Accepts guests, answers their measurements, and reports what happens.

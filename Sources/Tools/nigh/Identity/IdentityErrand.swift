@@ -84,7 +84,7 @@ struct IdentityErrand: Errand {
     private func show(_ file: IdentityFile, _ results: Results) throws {
         let identity = try file.load()
         let name = try DisplayName.ofThisUser()
-        let isInUse = IdentityClaim.isTaken(file.path)
+        let isInUse = file.isClaimed
         results.sumUp(
             [
                 .init("id", .text(identity.peerID.description)),
@@ -100,7 +100,7 @@ struct IdentityErrand: Errand {
     }
 
     private func renew(_ file: IdentityFile, _ isAgreed: Bool, _ results: Results) throws -> ExitStatus {
-        guard !IdentityClaim.isTaken(file.path) else {
+        guard !file.isClaimed else {
             throw NighError(
                 .identity, .unavailable("a program that runs now goes by the old identity"),
                 advice: "end it first")

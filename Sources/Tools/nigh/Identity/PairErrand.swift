@@ -1,6 +1,6 @@
 import Arguments
 import JSONText
-import Nigh
+import NighLoop
 import NighCore
 
 /// `nigh pair`: two people compare digits to make sure that nobody is between their devices.

@@ -1,6 +1,6 @@
 import Glibc
 import JSONText
-import Nigh
+import NighLoop
 import NighCore
 
 /// One pairing: finds the other peer, shows the digits, and asks the person.

@@ -1,5 +1,5 @@
 import Arguments
-import Nigh
+import NighLoop
 import NighMemory
 
 /// A command that can be typed while `nigh inject` runs.

@@ -1,6 +1,6 @@
 import Arguments
 import JSONText
-import Nigh
+import NighLoop
 import NighCore
 
 /// `nigh ping`: pings one peer repeatedly, and reports how long each round trip takes.

@@ -1,6 +1,6 @@
 import JSONText
 import Measuring
-import Nigh
+import NighLoop
 
 /// The counts and round trips of all pings so far, in constant memory.
 struct PingTally: Sendable {

@@ -1,6 +1,6 @@
 import JSONText
 import Measuring
-import Nigh
+import NighLoop
 import NighCore
 
 /// Pings one peer, reports each reply and loss, and starts a new conversation when the current one has ended.

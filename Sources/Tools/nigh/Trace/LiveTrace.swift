@@ -1,6 +1,6 @@
 import Glibc
 import JSONText
-import Nigh
+import NighLoop
 import NighCore
 import NighRecord
 

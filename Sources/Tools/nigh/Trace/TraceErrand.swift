@@ -1,7 +1,7 @@
 import Arguments
 import Glibc
 import JSONText
-import Nigh
+import NighLoop
 import NighCore
 import NighRecord
 

@@ -1,4 +1,4 @@
-import Nigh
+import NighLoop
 import NighCore
 
 /// Runs a transport without a session, to see whether it works. It advertises, browses and dials as it is told, and

@@ -1,6 +1,6 @@
 import CHeap
 import Glibc
-import Nigh
+import NighLoop
 import NighUV
 import Synchronization
 

@@ -1,4 +1,4 @@
-import Nigh
+import NighLoop
 
 /// Counts numbered messages in both directions, the same number for each peer that a session gets connected to, and
 /// says when all have been sent and received.

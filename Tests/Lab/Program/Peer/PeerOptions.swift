@@ -1,4 +1,4 @@
-import Nigh
+import NighLoop
 
 /// The options of `lab peer`.
 struct PeerOptions {

@@ -1,5 +1,5 @@
 import Glibc
-import Nigh
+import NighLoop
 import NighUV
 import Synchronization
 

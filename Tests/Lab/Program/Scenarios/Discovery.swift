@@ -1,5 +1,5 @@
 import Glibc
-import Nigh
+import NighLoop
 
 /// Discovery with foreign records, names that are taken, and firewalls.
 enum Discovery {

@@ -1,5 +1,5 @@
 import Glibc
-import Nigh
+import NighLoop
 
 /// An eavesdropper records everything on the cable between two hosts, and reads it.
 enum Eavesdropping {

@@ -1,4 +1,4 @@
-import Nigh
+import NighLoop
 
 // A program that has Nigh built in and does not export it to plugins.
 do {

@@ -1,4 +1,4 @@
-import Nigh
+import NighLoop
 
 /// A plugin that is correct except for how it is linked.
 @c(nigh_transport_plugin)

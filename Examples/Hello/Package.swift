@@ -2,11 +2,10 @@
 import PackageDescription
 
 let package = Package(
-    name: "PipeChat",
+    name: "Hello",
     dependencies: [.package(name: "Nigh", path: "../..")],
     targets: [
-        .executableTarget(
-            name: "PipeChat", dependencies: [.product(name: "NighShared", package: "Nigh")])
+        .executableTarget(name: "Hello", dependencies: [.product(name: "NighShared", package: "Nigh")])
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,19 @@
+import Nigh
+
+struct Note: Codable { var text: String }
+let (name, transports) = (CommandLine.arguments.dropFirst(1).first, CommandLine.arguments.dropFirst(2).first)
+
+do {
+    try await withSession(service: "hello", name: name, transports: transports) { session in
+        session.connectsAutomatically = true
+        async let _: Void = {
+            for await case .connected(let peer) in session.events { print("\(peer.name) is here") }
+        }()
+        async let _: Void = {
+            for await note in session.messages(of: Note.self) {
+                print("\(note.sender.name): \(note.content.text)")
+            }
+        }()
+        for await line in StandardInput.lines { try await session.broadcast(Note(text: line)) }
+    }
+} catch { print(error) }

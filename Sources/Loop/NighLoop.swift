@@ -1,0 +1,21 @@
+// The low tier: sessions on event loops, with every transport of this package.
+
+@_exported import NighBluetooth
+@_exported import NighCore
+@_exported import NighMemory
+@_exported import NighPlugins
+@_exported import NighTCP
+@_exported import NighUV
+
+extension TransportRegistry {
+    /// Every transport of this package, for programs that let a person choose by a flag:
+    /// `try TransportRegistry.standard.makeAll("tcp")`. A program adds its own with `register`.
+    public static let standard = TransportRegistry([
+        MemoryTransport.registryEntry, TCPTransport.registryEntry, BluetoothTransport.registryEntry,
+    ])
+
+    /// The schemes of all transports here that reach other programs, separated by commas.
+    public var reachingOtherPrograms: String {
+        entries.map(\.scheme).filter { $0 != MemoryTransport.schemeName }.joined(separator: ",")
+    }
+}

@@ -1,0 +1,27 @@
+import FoundationEssentials
+import NighCore
+
+/// How values become messages: as JSON, which every language reads.
+enum MessageCoding {
+    static func encode(_ value: some Encodable, to peer: Peer? = nil) throws(NighError) -> [UInt8] {
+        do {
+            return Array(try JSONEncoder().encode(value))
+        } catch {
+            throw NighError(
+                .sending, .invalid("a value of type \(type(of: value)) cannot be written as JSON: \(error)"),
+                peer: peer?.name)
+        }
+    }
+
+    static func decode<Content: Decodable>(
+        _ type: Content.Type, from bytes: [UInt8], sender: Peer
+    ) throws(NighError) -> Content {
+        do {
+            return try JSONDecoder().decode(type, from: Data(bytes))
+        } catch {
+            throw NighError(
+                .receiving, .invalid("a message of \(bytes.count) bytes is no \(type) in JSON: \(error)"),
+                peer: sender.name, advice: "check that both programs use the same types")
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import FoundationEssentials
+import NighCore
+
+/// Another session of the same service, as this session last saw it.
+///
+/// A peer is a snapshot: its properties do not change. Its methods act on the peer as it is now.
+public struct Peer: Identifiable, Sendable {
+    /// The hash of the peer's public key. It stays the same when the peer restarts or changes its name.
+    public let id: PeerID
+    /// The name that the peer shows to people. Two peers may have the same name.
+    public let name: String
+    /// What the peer advertises about itself.
+    public let info: [String: String]
+    /// Whether the peer can be reached, is being connected, or is connected.
+    public let state: PeerState
+    /// The transport that carries the conversation now, for example "tcp"; nil if there is none.
+    public let transport: String?
+    /// What this user's trust store says about the peer's key; nil in a session without encryption.
+    public let trust: PeerTrust?
+
+    private let session: SessionCore
+
+    init(_ peer: NighCore.Peer, in session: SessionCore) {
+        id = peer.id
+        name = peer.name.description
+        info = peer.info.pairs
+        state = peer.state
+        transport = peer.transport
+        trust = peer.trust
+        self.session = session
+    }
+
+    /// A peer that the session knows nothing about any more.
+    init(forgotten id: PeerID, in session: SessionCore) {
+        self.id = id
+        name = id.short
+        info = [:]
+        state = .unavailable
+        transport = nil
+        trust = nil
+        self.session = session
+    }
+
+    /// Whether messages can be sent to the peer now. During a reconnection they wait until there is a link again.
+    public var isConnected: Bool { state == .connected || state == .reconnecting }
+
+    /// Invites the peer and waits until it is connected. Returns at once if it already is. If the task is cancelled, the
+    /// invitation is withdrawn.
+    ///
+    /// - Parameters:
+    ///   - context: Bytes that the peer gets with the invitation.
+    ///   - timeout: The time for the whole call, which includes the person's answer.
+    public func invite(context: [UInt8] = [], timeout: Duration = .seconds(30)) async throws(NighError) {
+        try await session.low.invite(id, context: context, timeout: timeout)
+    }
+
+    /// Sends a value as JSON. Waits while the peer's send buffer is full. Returns when the session has accepted the message,
+    /// which is before it arrives.
+    public func send(_ value: some Encodable) async throws(NighError) {
+        try await send(bytes: MessageCoding.encode(value, to: self))
+    }
+
+    /// Sends bytes as they are. Waits while the peer's send buffer is full.
+    public func send(bytes: some Collection<UInt8>) async throws(NighError) {
+        try await session.low.send(ByteSlice(bytes), to: id)
+    }
+
+    /// Sends bytes as they are, to arrive soon or not at all: they never wait behind other messages and are never repeated.
+    /// For values of which only the newest counts, such as positions.
+    public func sendUnreliably(bytes: some Collection<UInt8>) throws(NighError) {
+        try session.low.trySend(ByteSlice(bytes), to: id, .unreliable)
+    }
+
+    /// Ends the conversation after everything that was sent has arrived. Throws if something may not have arrived.
+    public func disconnect() async throws(NighError) {
+        session.programLeaves(id)
+        try await session.low.disconnect(id)
+    }
+
+    /// Measures the round trip to a connected peer. The peer's session answers, not its program.
+    public func ping() async throws(NighError) -> Duration { try await session.low.ping(id) }
+
+    /// Pairs with the peer: both people compare six digits, which arrive as ``SessionEvent/pairingCode(_:_:)``. Returns when
+    /// both have confirmed them with ``confirmPairing(digitsAgree:)``.
+    public func pair() async throws(NighError) { try await session.low.pair(id) }
+
+    /// Reports whether the other screen shows the same six digits.
+    public func confirmPairing(digitsAgree: Bool) {
+        session.low.confirmPairing(with: id, digitsAgree: digitsAgree)
+    }
+
+    /// Removes the pairing with the peer from the trust store.
+    public func unpair() { session.low.unpair(id) }
+}
+
+extension Peer: Hashable {
+    /// Whether two snapshots of peers are equal in all their properties.
+    public static func == (left: Peer, right: Peer) -> Bool {
+        left.id == right.id && left.name == right.name && left.info == right.info && left.state == right.state
+            && left.transport == right.transport && left.trust == right.trust
+    }
+
+    /// Hashes the ID.
+    public func hash(into hasher: inout Hasher) { hasher.combine(id) }
+}

@@ -1,0 +1,176 @@
+import NighLoop
+
+/// This program's place among its peers: it sees the sessions of the same service around it, connects to them, and exchanges
+/// messages with them.
+///
+/// A session begins when it is made and ends with ``close()``. ``withSession(service:name:transports:configure:_:)`` does both.
+/// Every method can be called from any thread.
+public final class Session: Sendable {
+    private let core: SessionCore
+    /// The service, which is the same in all programs that are to find each other.
+    public let service: String
+    /// The name that this session shows to people.
+    public let name: String
+    /// The messages of all peers.
+    public let messages: Messages
+    /// Whether the session has a temporary identity because another program uses the saved one.
+    public let hasTemporaryIdentity: Bool
+
+    /// Begins a session: it advertises itself and looks for peers.
+    ///
+    /// - Parameters:
+    ///   - service: 1 to 15 characters of a–z, 0–9 and "-", the same in all programs that are to find each other.
+    ///   - name: The name that the session shows to people. Control characters are left out, and it is cut at 63 bytes. By
+    ///     default it is the user's name for this device.
+    ///   - transports: What carries the session, as a flag takes it: "tcp", "tcp:port=4000,bluetooth", the scheme of a plugin.
+    ///     By default everything that this machine has.
+    ///   - configure: Changes other settings.
+    public init(
+        service: String, name: String? = nil, transports: String? = nil,
+        configure: (inout SessionSettings) -> Void = { _ in }
+    ) throws(NighError) {
+        var settings = SessionSettings()
+        configure(&settings)
+        guard let serviceName = ServiceName(service) else {
+            throw NighError(
+                .configuring, .invalid("\"\(service)\" is no name of a service"),
+                advice: "use 1 to 15 characters of a-z, 0-9 and -")
+        }
+        let displayName = if let name { DisplayName(fitting: name) } else { try DisplayName.ofThisUser() }
+        var configuration = SessionConfiguration(
+            service: serviceName, name: displayName,
+            role: !settings.browses ? .server : settings.advertises ? .peer : .client,
+            info: try DiscoveryInfo(settings.info))
+        configuration.security = settings.security
+        configuration.acceptsPairing = settings.acceptsPairing
+        configuration.limits = settings.limits
+        configuration.timings = settings.timings
+
+        let registry = TransportRegistry.standard
+        let made = try PluginShelf(files: settings.plugins).makeAll(
+            transports ?? registry.reachingOtherPrograms, extending: registry)
+        let identity = try IdentityUse.begin(settings.identity, service: serviceName)
+        if let problem = NighCore.Session.problem(with: configuration, identity: identity.identity, made) {
+            identity.end()
+            throw problem
+        }
+        let loop = try UVEventLoop.make()
+        let low = NighCore.Session(
+            configuration, identity: identity.identity, trust: identity.trust, transports: made, loop: loop)
+        self.service = service
+        self.name = displayName.description
+        messages = Messages(low.messages)
+        hasTemporaryIdentity = identity.isReplacement
+        core = SessionCore(low, loop: loop, identity: identity, settings: settings)
+        if !settings.advertises { low.setAdvertising(false) }
+    }
+
+    /// A session that nobody uses any more ends by itself, in good order.
+    deinit { core.close() }
+
+    /// Ends all conversations after what was sent has arrived, stops advertising, and returns when nothing of the session runs
+    /// any more. Its sequences end. Calling it again does nothing.
+    public func close() async {
+        await withCheckedContinuation { continuation in core.close { continuation.resume() } }
+    }
+
+    /// Who this session is to others.
+    public var id: PeerID { core.low.id }
+
+    /// The session below this one, for programs that count nanoseconds; `import NighLoop` to use all of it.
+    public var lowLevel: NighCore.Session { core.low }
+
+    // MARK: Peers
+
+    /// All peers that can be reached now, or are connected, by PeerID.
+    public var peers: [Peer] { core.peers }
+
+    /// The peers that are connected now, by PeerID.
+    public var connectedPeers: [Peer] { core.peers.filter(\.isConnected) }
+
+    /// All peers now, and again after each change; for user interfaces. A slow reader gets the newest list only.
+    public var peerLists: some AsyncSequence<[Peer], Never> & Sendable { core.peerLists() }
+
+    /// What happens from now on. Each call gives a sequence of its own, which begins with the peers that are known already.
+    public var events: SessionEvents { core.events() }
+
+    /// The peer with this ID as the session last saw it.
+    public func peer(_ id: PeerID) -> Peer { core.peer(id) }
+
+    /// Whether the session invites every peer that it finds, accepts every invitation, and connects again after a failure. It
+    /// leaves a peer alone that declined or that ended the conversation, until that peer is lost and found again.
+    public var connectsAutomatically: Bool {
+        get { core.connectsAutomatically }
+        set { core.connectsAutomatically = newValue }
+    }
+
+    /// Invites the session that answers at an address, without discovery, and waits until it is connected.
+    ///
+    /// - Parameter address: An address of a transport of this session, for example "tcp://192.168.1.7:4000".
+    public func invite(
+        at address: String, context: [UInt8] = [], timeout: Duration = .seconds(30)
+    ) async throws(NighError) -> Peer {
+        guard let parsed = TransportAddress(address) else {
+            throw NighError(
+                .connecting, .invalid("\"\(address)\" is no address"),
+                advice: "write the transport first, as in tcp://192.168.1.7:4000")
+        }
+        return peer(try await core.low.invite(at: parsed, context: context, timeout: timeout))
+    }
+
+    // MARK: Sending and receiving
+
+    /// The messages of all peers as values of one type, which they were sent as with ``send(_:to:)``, ``broadcast(_:)`` or
+    /// ``Peer/send(_:)``. Each message goes to one reader: for several kinds of messages, use an enum.
+    public func messages<Content: Decodable & Sendable>(of type: Content.Type) -> TypedMessages<Content> {
+        TypedMessages(session: core)
+    }
+
+    /// Sends a value as JSON to these peers. Waits while the send buffer of one is full. The error names the peers that it was
+    /// not sent to.
+    public func send(_ value: some Encodable, to peers: [Peer]) async throws {
+        try await send(bytes: MessageCoding.encode(value), to: peers)
+    }
+
+    /// Sends bytes as they are to these peers; see ``send(_:to:)``.
+    public func send(bytes: some Collection<UInt8>, to peers: [Peer]) async throws(PartialSendError) {
+        try await core.low.send(ByteSlice(bytes), to: peers.map(\.id))
+    }
+
+    /// Sends a value as JSON to all connected peers. Waits while the send buffer of one is full. It is no error if a peer
+    /// disconnects in the meantime, or if there is none.
+    public func broadcast(_ value: some Encodable) async throws {
+        try await broadcast(bytes: MessageCoding.encode(value))
+    }
+
+    /// Sends bytes as they are to all connected peers; see ``broadcast(_:)``.
+    public func broadcast(bytes: some Collection<UInt8>) async throws(PartialSendError) {
+        do throws(PartialSendError) {
+            try await core.low.sendToAll(ByteSlice(bytes))
+        } catch {
+            guard error.failures.values.allSatisfy({ $0.cause == .notConnected }) else { throw error }
+        }
+    }
+
+    // MARK: Being found, and pairing
+
+    /// Starts to advertise this session, so that peers find it.
+    public func startAdvertising() { core.low.setAdvertising(true) }
+
+    /// Stops advertising. Conversations go on.
+    public func stopAdvertising() { core.low.setAdvertising(false) }
+
+    /// Starts to look for peers.
+    public func startBrowsing() { core.low.setBrowsing(true) }
+
+    /// Stops looking for peers. Conversations go on; other peers are lost.
+    public func stopBrowsing() { core.low.setBrowsing(false) }
+
+    /// Changes what the session advertises about itself: up to 400 bytes of keys and values.
+    public func advertise(_ info: [String: String]) throws(NighError) {
+        core.low.update(info: try DiscoveryInfo(info))
+    }
+
+    /// Lets peers ask to be paired, or refuses them; see ``Peer/pair()``.
+    public func acceptPairing(_ accepts: Bool) { core.low.setAcceptingPairing(accepts) }
+}

@@ -1,0 +1,272 @@
+import NighLoop
+import Synchronization
+
+/// What a session and its peers share: the low-level session, a table of peers, and the readers of events.
+final class SessionCore: Sendable {
+    private struct State {
+        var peers: [PeerID: NighCore.Peer] = [:]
+        /// Peers that were lost, so that their last messages still carry their names.
+        var lostPeers: [PeerID: NighCore.Peer] = [:]
+        var lostInOrder: [PeerID] = []
+        var readers: [Reader] = []
+        var listReaders: [Int: AsyncStream<[Peer]>.Continuation] = [:]
+        var lastListReader = 0
+        var isClosed = false
+        /// What to call when the session is closed; nil before somebody closes it.
+        var closeCompletions: [@Sendable () -> Void]?
+        var connectsAutomatically = false
+        var invitations = AutomaticInvitations()
+        var invitationTimer: LoopTimer?
+
+        func peerList(in session: SessionCore) -> [Peer] {
+            peers.values.sorted { $0.id < $1.id }.map { Peer($0, in: session) }
+        }
+
+        /// Gives an event to every reader, and forgets the readers that are gone.
+        mutating func append(_ event: SessionEvent) {
+            readers.removeAll { $0.subscription == nil }
+            for reader in readers { reader.subscription?.append(event) }
+        }
+
+        mutating func remember(lost peer: NighCore.Peer) {
+            if lostPeers.updateValue(peer, forKey: peer.id) == nil { lostInOrder.append(peer.id) }
+            if lostInOrder.count > SessionCore.lostPeerLimit { lostPeers[lostInOrder.removeFirst()] = nil }
+        }
+    }
+
+    /// Weak, so that a subscription ends with its reader.
+    private struct Reader {
+        weak var subscription: SessionEvents.Subscription?
+    }
+
+    /// The number of lost peers whose names are kept.
+    private static let lostPeerLimit = 256
+
+    let low: NighCore.Session
+    let loop: UVEventLoop
+    private let identity: IdentityUse
+    private let onEvent: (@Sendable (SessionEvent) -> Void)?
+    private let state = Mutex(State())
+
+    init(_ low: NighCore.Session, loop: UVEventLoop, identity: IdentityUse, settings: SessionSettings) {
+        self.low = low
+        self.loop = loop
+        self.identity = identity
+        onEvent = settings.onEvent
+        state.withLock { $0.connectsAutomatically = settings.connectsAutomatically }
+        var onMessage: MessageHandler?
+        if let handle = settings.onMessage {
+            onMessage = { bytes, origin in
+                let payload = bytes.withUnsafeBytes { ByteSlice(copying: $0) }
+                handle(Message(NighCore.Message(origin: origin, payload: payload)))
+            }
+        }
+        low.start(onEvent: { [weak self] in self?.handle($0) }, onMessage: onMessage)
+    }
+
+    /// Ends all conversations in good order, then the loop. Calls `completion` when nothing of the session runs any more, on
+    /// whatever thread that is known.
+    func close(completion: @escaping @Sendable () -> Void = {}) {
+        let (isFirst, isClosed) = state.withLock { state in
+            guard !state.isClosed else { return (false, true) }
+            let isFirst = state.closeCompletions == nil
+            state.closeCompletions = (state.closeCompletions ?? []) + [completion]
+            return (isFirst, false)
+        }
+        if isClosed { completion() }
+        guard isFirst else { return }
+        low.close { [self] in
+            let completions = finish()
+            identity.end()
+            // From its own thread the loop does not wait for its end.
+            loop.shutdown()
+            for completion in completions { completion() }
+        }
+    }
+
+    // MARK: Peers
+
+    var peers: [Peer] { state.withLock { $0.peerList(in: self) } }
+
+    /// The peer as it was last seen.
+    func peer(_ id: PeerID) -> Peer {
+        state.withLock { state in
+            (state.peers[id] ?? state.lostPeers[id]).map { Peer($0, in: self) }
+                ?? Peer(forgotten: id, in: self)
+        }
+    }
+
+    /// Changes the table and reports it, in one step: a new reader gets either the table or the events.
+    private func update(_ peer: NighCore.Peer, reporting events: [SessionEvent]) {
+        state.withLock { state in
+            if peer.state == .unavailable {
+                state.peers[peer.id] = nil
+                state.remember(lost: peer)
+            } else {
+                state.peers[peer.id] = peer
+            }
+            let list = state.peerList(in: self)
+            for reader in state.listReaders.values { reader.yield(list) }
+            for event in events { state.append(event) }
+        }
+        if let onEvent { for event in events { onEvent(event) } }
+    }
+
+    // MARK: Readers
+
+    func events() -> SessionEvents {
+        let subscription = SessionEvents.Subscription()
+        let isClosed = state.withLock { state in
+            for peer in state.peerList(in: self) {
+                subscription.append(.peerFound(peer))
+                if peer.isConnected { subscription.append(.connected(peer)) }
+            }
+            if !state.isClosed { state.readers.append(Reader(subscription: subscription)) }
+            return state.isClosed
+        }
+        if isClosed { subscription.finish() }
+        return SessionEvents(subscription: subscription)
+    }
+
+    func peerLists() -> AsyncStream<[Peer]> {
+        let number = state.withLock { state in
+            state.lastListReader += 1
+            return state.lastListReader
+        }
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: [Peer].self, bufferingPolicy: .bufferingNewest(1))
+        continuation.onTermination = { [weak self] _ in
+            self?.state.withLock { _ = $0.listReaders.removeValue(forKey: number) }
+        }
+        let isClosed = state.withLock { state in
+            continuation.yield(state.peerList(in: self))
+            if !state.isClosed { state.listReaders[number] = continuation }
+            return state.isClosed
+        }
+        if isClosed { continuation.finish() }
+        return stream
+    }
+
+    /// Ends all sequences. Returns what waits for the end.
+    private func finish() -> [@Sendable () -> Void] {
+        let (readers, lists, completions) = state.withLock { state in
+            state.isClosed = true
+            defer {
+                state.readers = []
+                state.listReaders = [:]
+                state.closeCompletions = []
+            }
+            return (
+                state.readers.compactMap(\.subscription), Array(state.listReaders.values),
+                state.closeCompletions ?? []
+            )
+        }
+        for reader in readers { reader.finish() }
+        for list in lists { list.finish() }
+        return completions
+    }
+
+    /// Gives an event to every reader and to the program's handler.
+    func report(_ event: SessionEvent) {
+        state.withLock { $0.append(event) }
+        onEvent?(event)
+    }
+
+    // MARK: Events of the low-level session
+
+    private func handle(_ event: NighCore.SessionEvent) {
+        switch event {
+        case .stateChanged(let peer, let former, let cause): handleState(of: peer, from: former, cause)
+        case .peerChanged(let peer):
+            update(peer, reporting: [.peerChanged(Peer(peer, in: self))])
+        case .invited(let invitation):
+            if connectsAutomatically { return low.accept(invitation) }
+            report(.invited(Invitation(invitation, in: self)))
+        case .invitationEnded(let invitation, let cause):
+            if !connectsAutomatically { report(.invitationEnded(Invitation(invitation, in: self), cause)) }
+        case .pairing(let peer, let code): report(.pairingCode(Peer(peer, in: self), code))
+        case .paired(let peer): report(.paired(Peer(peer, in: self)))
+        case .pairingEnded(let peer, let cause): report(.pairingFailed(Peer(peer, in: self), cause))
+        case .trustNotKept(let error), .transportFailed(let error): report(.problem(error))
+        case .suspected(let id, let isSuspected):
+            report(isSuspected ? .peerUnresponsive(peer(id)) : .peerResponsive(peer(id)))
+        case .transportChanged(let scheme, .up): report(.transportUp(scheme))
+        case .transportChanged(let scheme, .down(let error)): report(.transportDown(scheme, error))
+        case .missed(let count): report(.missed(count))
+        case .listening, .advertised, .closed: break
+        }
+    }
+
+    private func handleState(of low: NighCore.Peer, from former: PeerState, _ cause: NighError?) {
+        let peer = Peer(low, in: self)
+        let wasUnknown = former == .unavailable
+        var events: [SessionEvent] = wasUnknown ? [.peerFound(peer)] : []
+        switch (former, low.state) {
+        case (_, .unavailable):
+            events.append(.peerLost(peer))
+            state.withLock { $0.invitations.lost(low.id) }
+        case (.reconnecting, .connected): events.append(.reconnected(peer))
+        case (_, .connected):
+            events.append(.connected(peer))
+            state.withLock { $0.invitations.connected(low.id) }
+        case (_, .reconnecting):
+            events.append(.reconnecting(peer, cause ?? NighError(.conversing, .linkLost, peer: peer.name)))
+        case (_, .disconnected):
+            let error = cause ?? NighError(.conversing, .left, peer: peer.name)
+            events.append(.disconnected(peer, error))
+            state.withLock { $0.invitations.disconnected(low.id, because: error, at: loop.now) }
+        case (_, .available):
+            if !wasUnknown { events.append(.peerChanged(peer)) }
+            state.withLock { $0.invitations.available(low.id, at: loop.now) }
+        case (_, .connecting):
+            if !wasUnknown { events.append(.peerChanged(peer)) }
+        }
+        update(low, reporting: events)
+        inviteDue()
+    }
+
+    // MARK: Automatic invitations
+
+    var connectsAutomatically: Bool {
+        get { state.withLock { $0.connectsAutomatically } }
+        set {
+            state.withLock { $0.connectsAutomatically = newValue }
+            guard newValue else { return }
+            loop.execute { [self] in
+                state.withLock { state in
+                    // Peers that were left alone are invited again.
+                    state.invitations = AutomaticInvitations()
+                    for peer in state.peers.values {
+                        switch peer.state {
+                        case .available: state.invitations.available(peer.id, at: loop.now)
+                        case .connected, .reconnecting: state.invitations.connected(peer.id)
+                        case .unavailable, .connecting, .disconnected: break
+                        }
+                    }
+                }
+                inviteDue()
+            }
+        }
+    }
+
+    /// The program ends the conversation with this peer: do not begin another one automatically.
+    func programLeaves(_ peer: PeerID) { state.withLock { $0.invitations.finish(peer) } }
+
+    /// Invites the peers that are due, and waits for the next ones. To be called on the loop.
+    private func inviteDue() {
+        guard connectsAutomatically else { return }
+        let due = state.withLock { $0.invitations.takeDue(at: loop.now) }
+        for id in due {
+            low.invite(id) { [weak self] result in
+                guard let self, case .failure(let error) = result else { return }
+                state.withLock { $0.invitations.failed(id, because: error, at: loop.now) }
+                report(.automaticInvitationFailed(peer(id), error))
+                inviteDue()
+            }
+        }
+        let (former, next) = state.withLock { ($0.invitationTimer, $0.invitations.nextMoment) }
+        if let former { loop.cancel(former) }
+        let timer = next.map { loop.schedule(at: $0) { [weak self] in self?.inviteDue() } }
+        state.withLock { $0.invitationTimer = timer }
+    }
+}

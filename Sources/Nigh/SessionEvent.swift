@@ -1,0 +1,53 @@
+import NighCore
+
+/// Something that happened in a session.
+public enum SessionEvent: Sendable {
+    /// A peer can be reached.
+    case peerFound(Peer)
+    /// A peer can no longer be reached.
+    case peerLost(Peer)
+    /// A peer's name, info, transport or state changed in a way that no other event reports.
+    case peerChanged(Peer)
+
+    /// A conversation with the peer began: messages can be sent.
+    case connected(Peer)
+    /// The link to the peer was lost for this reason. The session looks for another; messages wait.
+    case reconnecting(Peer, NighError)
+    /// The conversation continues on another link. No reliable message was lost or repeated.
+    case reconnected(Peer)
+    /// The conversation is over, for this reason.
+    case disconnected(Peer, NighError)
+    /// A connected peer has been silent for some seconds and is asked for a sign of life.
+    case peerUnresponsive(Peer)
+    /// An unresponsive peer was heard again.
+    case peerResponsive(Peer)
+
+    /// A peer asks for a conversation. Accept or decline it.
+    case invited(Invitation)
+    /// An invitation needs no answer any more: the peer withdrew it, or the time for it is over.
+    case invitationEnded(Invitation, NighError)
+    /// An automatic invitation failed; see ``Session/connectsAutomatically``. The session invites the peer again later, unless
+    /// the peer has declined.
+    case automaticInvitationFailed(Peer, NighError)
+
+    /// A message was no value of the type that ``Session/messages(of:)`` reads. It was left out.
+    case messageUnreadable(Peer, NighError)
+
+    /// Show these digits and ask the person whether the other screen shows the same; then call
+    /// ``Peer/confirmPairing(digitsAgree:)``.
+    case pairingCode(Peer, PairingCode)
+    /// The peer is paired: both people confirmed the digits.
+    case paired(Peer)
+    /// The pairing did not take place, for this reason.
+    case pairingFailed(Peer, NighError)
+
+    /// A transport, for example "tcp", works.
+    case transportUp(String)
+    /// A transport does not work, for this reason. The session uses the others, and this one as soon as it works.
+    case transportDown(String, NighError)
+    /// The session has a problem that does not end it, for example a trust store that cannot be written.
+    case problem(NighError)
+
+    /// The reader was too slow: this many events before the next one are lost. ``Session/peers`` has the present state.
+    case missed(Int)
+}

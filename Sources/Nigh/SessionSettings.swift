@@ -1,0 +1,41 @@
+import NighCore
+
+/// What a session can be told beyond its service, name and transports. The defaults suit most programs.
+public struct SessionSettings: Sendable {
+    /// What the session advertises about itself: up to 400 bytes of keys and values.
+    public var info: [String: String] = [:]
+    /// Whether peers can find this session from the start.
+    public var advertises = true
+    /// Whether this session looks for peers from the start.
+    public var browses = true
+    /// Whether the session connects to every peer from the start; see ``Session/connectsAutomatically``.
+    public var connectsAutomatically = false
+    /// The key pair that makes this session's PeerID.
+    public var identity = SessionIdentity.saved
+    /// Whom the session talks to, and how it makes sure of that.
+    public var security = SessionSecurity.encrypted
+    /// Whether peers may ask to be paired from the start.
+    public var acceptsPairing = false
+    /// Plugin files to load transports from, besides those in the plugin folders.
+    public var plugins: [String] = []
+    /// The session's bounds.
+    public var limits = SessionLimits()
+    /// The session's time limits.
+    public var timings = SessionTimings()
+    /// Called with each event, on the session's own thread, which it must not block. ``Session/events`` gets them too.
+    public var onEvent: (@Sendable (SessionEvent) -> Void)?
+    /// Called with each message, on the session's own thread, which it must not block. Messages then do not go to
+    /// ``Session/messages``.
+    public var onMessage: (@Sendable (Message) -> Void)?
+}
+
+/// Where a session's key pair comes from.
+public enum SessionIdentity: Hashable, Sendable {
+    /// The user's own identity, so that peers recognize this user. If another program uses it for the same service now, the
+    /// session gets a temporary one.
+    case saved
+    /// The identity in a file, which is made if it does not exist.
+    case file(String)
+    /// A new identity that is forgotten with the session.
+    case temporary
+}

@@ -1,0 +1,88 @@
+import NighCore
+import Testing
+
+@testable import Nigh
+
+@Suite("Automatic invitations") struct AutomaticInvitationsTests {
+    private let puma = Identity.ephemeral(seed: 1).peerID
+    private let start = Moment(nanoseconds: 1_000_000_000)
+
+    private func after(_ milliseconds: Int64) -> Moment { start + .milliseconds(milliseconds) }
+
+    @Test("invite a peer once when it can be reached")
+    func once() {
+        var invitations = AutomaticInvitations()
+        invitations.available(puma, at: start)
+        #expect(invitations.nextMoment == start)
+        #expect(invitations.takeDue(at: start) == [puma])
+        invitations.available(puma, at: after(1))
+        #expect(invitations.takeDue(at: after(100_000)) == [])
+        #expect(invitations.nextMoment == nil)
+    }
+
+    @Test("are repeated after failures, with pauses that grow to 30 s")
+    func backOff() {
+        var invitations = AutomaticInvitations()
+        invitations.available(puma, at: start)
+        var now = start
+        var pauses: [Int64] = []
+        for _ in 0..<9 {
+            #expect(invitations.takeDue(at: now) == [puma])
+            invitations.failed(puma, because: NighError(.connecting, .linkLost), at: now)
+            let next = invitations.nextMoment ?? now
+            pauses.append((next - now).nanoseconds / 1_000_000)
+            now = next
+        }
+        #expect(pauses == [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000])
+    }
+
+    @Test("wait as long as the peer asks for")
+    func retryAfter() {
+        var invitations = AutomaticInvitations()
+        invitations.available(puma, at: start)
+        _ = invitations.takeDue(at: start)
+        var busy = NighError(.inviting, .busy)
+        busy.retryAfter = .seconds(5)
+        invitations.failed(puma, because: busy, at: start)
+        #expect(invitations.nextMoment == after(5_000))
+    }
+
+    @Test(
+        "leave a peer alone that declined or did not answer, until it is lost and found again",
+        arguments: [NighError(.inviting, .declined("no")), NighError(.inviting, .timedOut)])
+    func declined(_ error: NighError) {
+        var invitations = AutomaticInvitations()
+        invitations.available(puma, at: start)
+        _ = invitations.takeDue(at: start)
+        invitations.failed(puma, because: error, at: start)
+        invitations.available(puma, at: after(60_000))
+        #expect(invitations.nextMoment == nil)
+        invitations.lost(puma)
+        invitations.available(puma, at: after(70_000))
+        #expect(invitations.takeDue(at: after(70_000)) == [puma])
+    }
+
+    @Test("follow a conversation that failed, and not one that ended in good order")
+    func afterConversations() {
+        var invitations = AutomaticInvitations()
+        invitations.connected(puma)
+        invitations.disconnected(puma, because: NighError(.conversing, .silent), at: start)
+        invitations.available(puma, at: start)
+        #expect(invitations.nextMoment == after(500))
+        #expect(invitations.takeDue(at: after(500)) == [puma])
+        invitations.connected(puma)
+        invitations.disconnected(puma, because: NighError(.conversing, .peerLeft), at: after(600))
+        invitations.available(puma, at: after(700))
+        #expect(invitations.nextMoment == nil)
+    }
+
+    @Test("do not reconnect what the program itself disconnected")
+    func programLeft() {
+        var invitations = AutomaticInvitations()
+        invitations.connected(puma)
+        invitations.finish(puma)
+        invitations.disconnected(puma, because: NighError(.conversing, .left), at: start)
+        invitations.available(puma, at: after(10))
+        #expect(invitations.nextMoment == nil)
+    }
+}

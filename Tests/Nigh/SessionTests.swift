@@ -1,0 +1,271 @@
+import Nigh
+import Testing
+
+/// Sessions as programs use them, over memory.
+@Suite("A session", .timeLimit(.minutes(1))) struct SessionTests {
+    private struct Note: Codable, Equatable {
+        var text: String
+    }
+
+    /// Only the sessions of one test meet.
+    private let network = "memory:hub=test-\(UInt64.random(in: 0 ... .max))"
+
+    private func session(
+        _ name: String, configure: (inout SessionSettings) -> Void = { _ in }
+    ) throws(NighError) -> Session {
+        try Session(service: "chat", name: name, transports: network) { settings in
+            settings.identity = .temporary
+            configure(&settings)
+        }
+    }
+
+    /// Two sessions that connect by themselves, and each as the other sees it.
+    private func pair() async throws -> (puma: Session, lynx: Session, asPuma: Peer, asLynx: Peer) {
+        let puma = try session("Puma") { $0.connectsAutomatically = true }
+        let lynx = try session("Lynx") { $0.connectsAutomatically = true }
+        return (puma, lynx, try await connected(in: lynx), try await connected(in: puma))
+    }
+
+    private func connected(in session: Session) async throws -> Peer {
+        for await case .connected(let peer) in session.events { return peer }
+        throw NighError(.conversing, .notConnected)
+    }
+
+    @Test("finds, connects and names its peers by itself")
+    func connects() async throws {
+        let (puma, lynx, asPuma, asLynx) = try await pair()
+        #expect(asPuma.name == "Puma" && asLynx.name == "Lynx")
+        #expect(asPuma.id == puma.id && asLynx.id == lynx.id)
+        #expect(puma.connectedPeers == [asLynx])
+        #expect(asLynx.transport == "memory")
+        await puma.close()
+        await lynx.close()
+    }
+
+    @Test("carries values of the program's own types")
+    func values() async throws {
+        let (puma, lynx, asPuma, asLynx) = try await pair()
+        try await asLynx.send(Note(text: "one"))
+        try await puma.broadcast(Note(text: "two"))
+        try await puma.send(Note(text: "three"), to: [asLynx])
+        var received: [Note] = []
+        for await note in lynx.messages(of: Note.self) {
+            #expect(note.sender == asPuma)
+            received.append(note.content)
+            if received.count == 3 { break }
+        }
+        #expect(received == ["one", "two", "three"].map(Note.init))
+        await puma.close()
+        await lynx.close()
+    }
+
+    @Test("carries bytes as they are, also without a copy")
+    func bytes() async throws {
+        let (puma, lynx, _, asLynx) = try await pair()
+        let content = [UInt8](0...255)
+        try await asLynx.send(bytes: content)
+        try asLynx.sendUnreliably(bytes: content.reversed())
+        for _ in 0..<2 {
+            let message = try #require(await lynx.messages.next())
+            #expect(message.sender == puma.id && message.count == 256)
+            #expect(message.bytes == (message.isReliable ? content : content.reversed()))
+            #expect(message.withBytes { $0.byteCount } == 256)
+        }
+        await puma.close()
+        await lynx.close()
+    }
+
+    @Test("reports a message of another type, and goes on with the next")
+    func unreadable() async throws {
+        let (puma, lynx, _, asLynx) = try await pair()
+        let events = lynx.events
+        try await asLynx.send(bytes: Array("no JSON".utf8))
+        try await asLynx.send(7)
+        try await asLynx.send(Note(text: "fine"))
+        var iterator = lynx.messages(of: Note.self).makeAsyncIterator()
+        #expect(await iterator.next()?.content == Note(text: "fine"))
+        var count = 0
+        for await case .messageUnreadable(let sender, let error) in events {
+            #expect(sender.name == "Puma" && error.stage == .receiving)
+            count += 1
+            if count == 2 { break }
+        }
+        await puma.close()
+        await lynx.close()
+    }
+
+    @Test("lets the program answer invitations, with a reason for a no")
+    func invitations() async throws {
+        let puma = try session("Puma")
+        let lynx = try session("Lynx")
+        async let answers: Void = {
+            var isFirst = true
+            for await case .invited(let invitation) in lynx.events {
+                #expect(invitation.peer.name == "Puma" && invitation.context == [1, 2])
+                if isFirst { invitation.decline(because: "not now") } else { return invitation.accept() }
+                isFirst = false
+            }
+        }()
+        for await case .peerFound(let peer) in puma.events {
+            let error = await #expect(throws: NighError.self) { try await peer.invite(context: [1, 2]) }
+            #expect(error?.cause == .declined("not now"))
+            try await peer.invite(context: [1, 2])
+            break
+        }
+        await answers
+        #expect(puma.connectedPeers.map(\.name) == ["Lynx"])
+        await puma.close()
+        await lynx.close()
+    }
+
+    @Test("delivers what was sent before it closes, and ends its sequences")
+    func closes() async throws {
+        let (puma, lynx, _, asLynx) = try await pair()
+        let events = puma.events
+        for number in 0..<1_000 { try await asLynx.send(number) }
+        await puma.close()
+        await puma.close()
+        for await _ in events {}
+        #expect(await puma.messages.next() == nil)
+        var iterator = lynx.messages(of: Int.self).makeAsyncIterator()
+        for number in 0..<1_000 {
+            let message = try #require(await iterator.next())
+            // The name stays known although the peer has left.
+            #expect(message.content == number && message.sender.name == "Puma")
+        }
+        await lynx.close()
+        #expect(await iterator.next() == nil)
+        let error = await #expect(throws: NighError.self) { try await asLynx.send("late") }
+        #expect(error != nil)
+        try await puma.broadcast("to nobody")
+    }
+
+    @Test("that the program lets go of says goodbye")
+    func letGo() async throws {
+        let lynx = try session("Lynx") { $0.connectsAutomatically = true }
+        let events = lynx.events
+        do {
+            let puma = try session("Puma") { $0.connectsAutomatically = true }
+            _ = try await connected(in: puma)
+        }
+        for await case .disconnected(let peer, let error) in events {
+            #expect(peer.name == "Puma" && error.cause == .peerLeft)
+            break
+        }
+        await lynx.close()
+    }
+
+    @Test("shows user interfaces the newest list of peers")
+    func lists() async throws {
+        let puma = try session("Puma")
+        let lynx = try session("Lynx") { $0.info = ["mood": "good"] }
+        for await list in puma.peerLists where !list.isEmpty {
+            #expect(list.map(\.name) == ["Lynx"] && list[0].info == ["mood": "good"])
+            break
+        }
+        try lynx.advertise(["mood": "better"])
+        for await list in puma.peerLists where list.first?.info["mood"] == "better" { break }
+        await lynx.close()
+        for await list in puma.peerLists where list.isEmpty { break }
+        await puma.close()
+    }
+
+    @Test("calls handlers for programs that prefer them")
+    func handlers() async throws {
+        let (messages, continuation) = AsyncStream.makeStream(of: [UInt8].self)
+        let lynx = try session("Lynx") { settings in
+            settings.connectsAutomatically = true
+            settings.onMessage = { continuation.yield($0.bytes) }
+        }
+        let (names, nameContinuation) = AsyncStream.makeStream(of: String.self)
+        let puma = try session("Puma") { settings in
+            settings.connectsAutomatically = true
+            settings.onEvent = { if case .connected(let peer) = $0 { nameContinuation.yield(peer.name) } }
+        }
+        for await name in names {
+            #expect(name == "Lynx")
+            break
+        }
+        try await puma.broadcast(bytes: [7, 8])
+        for await bytes in messages {
+            #expect(bytes == [7, 8])
+            break
+        }
+        await puma.close()
+        await lynx.close()
+    }
+
+    @Test(
+        "throws what a program can do wrong, and does not stop it",
+        arguments: [
+            ("Not a service!", "tcp", 1 << 20), ("chat", "pigeon", 1 << 20),
+            ("chat", "memory,memory", 1 << 20),
+            ("chat", "memory:colour=red", 1 << 20), ("chat", "memory", 0), ("chat", "", 1 << 20),
+        ])
+    func mistakes(service: String, transports: String, message: Int) {
+        let error = #expect(throws: NighError.self) {
+            try Session(service: service, transports: transports) { settings in
+                settings.identity = .temporary
+                settings.limits.message = message
+            }
+        }
+        #expect(error?.stage == .configuring)
+    }
+
+    @Test("refuses an address that is none, with advice")
+    func address() async throws {
+        let puma = try session("Puma")
+        let error = await #expect(throws: NighError.self) { try await puma.invite(at: "nowhere") }
+        #expect(error?.cause == .invalid("\"nowhere\" is no address") && error?.advice != nil)
+        await puma.close()
+    }
+
+    /// The last has a transport that cannot work here, and uses the other. One after the other, since those of one network would
+    /// meet.
+    @Test(
+        "works over any transport, as a flag chooses it", .serialized,
+        arguments: [
+            "tcp:interface=lo,mdns=embedded", "bluetooth:adapter=hci60000,tcp:interface=lo,mdns=embedded",
+        ])
+    func transports(_ transports: String) async throws {
+        let sessions = try ["Puma", "Lynx"].map { name in
+            try Session(service: "chat", name: name, transports: transports) { settings in
+                settings.identity = .temporary
+                settings.connectsAutomatically = true
+            }
+        }
+        for session in sessions {
+            let peer = try await connected(in: session)
+            try await peer.send("Hello from \(session.name)!")
+            #expect(peer.transport == "tcp")
+        }
+        for (session, other) in zip(sessions, sessions.reversed()) {
+            for await message in session.messages(of: String.self) {
+                #expect(message.content == "Hello from \(other.name)!")
+                break
+            }
+        }
+        for session in sessions { await session.close() }
+    }
+
+    @Test("ends with its body, also when that throws")
+    func scope() async throws {
+        let lynx = try session("Lynx") { $0.connectsAutomatically = true }
+        let events = lynx.events
+        let error = await #expect(throws: NighError.self) {
+            try await withSession(service: "chat", name: "Puma", transports: network) { settings in
+                settings.identity = .temporary
+                settings.connectsAutomatically = true
+            } _: { session in
+                _ = try await connected(in: session)
+                throw NighError(.conversing, .busy)
+            }
+        }
+        #expect(error?.cause == .busy)
+        for await case .disconnected(let peer, let error) in events {
+            #expect(peer.name == "Puma" && error.cause == .peerLeft)
+            break
+        }
+        await lynx.close()
+    }
+}

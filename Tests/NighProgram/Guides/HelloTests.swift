@@ -1,0 +1,78 @@
+import ChildPrograms
+import Foundation
+import NighTestKit
+import Testing
+
+/// Examples/Hello, the first program that a reader sees.
+@Suite("The hello program", .callsPrograms) struct HelloTests {
+    private let user = TemporaryFolder()
+
+    /// Runs the program with its lines as they come.
+    private func hello(_ name: String, _ transports: String, plugins: String? = nil) throws -> Child {
+        let program = try BuiltPackages.build("Examples/Hello") + "/Hello"
+        var environment = ["XDG_DATA_HOME": user.path]
+        if let plugins { environment["NIGH_PLUGIN_PATH"] = plugins }
+        // It prints to a pipe, which the C library would buffer.
+        return try Child(
+            "/usr/bin/stdbuf", ["-oL", program, name, transports], environment: environment, reads: true)
+    }
+
+    private func exchange(over transports: String, plugins: String? = nil) throws {
+        let puma = try hello("Puma", transports, plugins: plugins)
+        let lynx = try hello("Lynx", transports, plugins: plugins)
+        try puma.line(with: "Lynx is here")
+        try lynx.line(with: "Puma is here")
+        puma.type("good morning")
+        lynx.type("and \"you\" \u{1F43E}")
+        try lynx.line(with: "Puma: good morning")
+        try puma.line(with: "Lynx: and \"you\" \u{1F43E}")
+        puma.closeInput()
+        #expect(try puma.end().status == 0)
+        // Ctrl-C ends it in good order, too.
+        lynx.send(SIGINT)
+        #expect(try lynx.end().status == 0)
+    }
+
+    @Test("carries lines between two processes over TCP, both of one user")
+    func tcp() throws { try exchange(over: "tcp:interface=lo,mdns=embedded") }
+
+    @Test("carries lines over a transport from a plugin folder")
+    func plugin() throws {
+        let unix = try UnixPlugin()
+        let plugins = TemporaryFolder()
+        try unix.install(to: "\(plugins.path)/unix.so")
+        try exchange(over: unix.spec, plugins: plugins.path)
+    }
+
+    @Test("runs over memory, where it meets nobody, and ends with its input")
+    func memory() throws {
+        let puma = try hello("Puma", "memory")
+        puma.type("anybody?")
+        puma.closeInput()
+        #expect(try puma.end().status == 0 && puma.lines == [])
+    }
+
+    @Test("says what is wrong with a transport that does not exist")
+    func unknown() throws {
+        let puma = try hello("Puma", "pigeon")
+        #expect(try puma.end().status == 0)
+        #expect(
+            puma.lines == ["configuring: there is no transport \"pigeon\"; known are: bluetooth, memory, tcp"]
+        )
+    }
+
+    @Test("is shown by the README, and has at most 20 lines")
+    func quoted() throws {
+        func content(_ path: String) throws -> String {
+            try String(contentsOfFile: "\(BuiltPackages.root)/\(path)", encoding: .utf8)
+        }
+        let program = try content("Examples/Hello/Sources/Hello/main.swift")
+        #expect(program.split(separator: "\n", omittingEmptySubsequences: false).count <= 21)
+        let readme = try content("README.md")
+        #expect(readme.contains("```swift\n\(program)```\n"))
+        let manifest = try content("Examples/Hello/Package.swift")
+        let shown = manifest.replacing(
+            #"path: "../..")],"#, with: #"path: "../nigh")],  // where this folder is"#)
+        #expect(readme.contains("```swift\n\(shown)```\n"))
+    }
+}
