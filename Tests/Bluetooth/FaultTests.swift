@@ -9,6 +9,16 @@ struct FaultTests {
     private static let adapterOff = "this machine's adapter is off or was unplugged"
     private static let bus = BusFault(name: "org.example.Error.Strange", words: "no idea")
 
+    /// An adapter that is unplugged may disappear while a call to it is on its way. People are told once, by its removal.
+    @Test(arguments: [
+        ("org.bluez.Error.InProgress", true), ("org.bluez.Error.NotReady", true),
+        ("org.freedesktop.DBus.Error.UnknownObject", true), ("org.bluez.Error.NotAuthorized", false),
+        ("org.freedesktop.DBus.Error.UnknownMethod", false),
+    ])
+    func whatPassesByItselfIsNoFailure(_ name: String, _ isTemporary: Bool) {
+        #expect(BusFault(name: name, words: "").isTemporary == isTemporary)
+    }
+
     @Test(
         arguments: [
             (.noKernelSupport, "this kernel has no Bluetooth", "modprobe -a bluetooth rfcomm"),

@@ -13,8 +13,6 @@ import NighUV
 final class DeviceRetention: @unchecked Sendable {
     /// The pause before a request is repeated for which bluetoothd was too busy.
     private static let retry = Moment.Span.seconds(1)
-    /// The errors that mean that bluetoothd is busy with the device or the adapter, and has not looked at the request.
-    private static let temporaryErrors: Set = ["org.bluez.Error.InProgress", "org.bluez.Error.NotReady"]
 
     private let bluez: BlueZ
     private let loop: UVEventLoop
@@ -59,7 +57,7 @@ final class DeviceRetention: @unchecked Sendable {
             device.path, BlueZObjects.deviceInterface, "ConnectProfile",
             [.text(BluetoothUUID.random().description)]
         ) { [weak self] result in
-            guard case .failure(let fault) = result, Self.temporaryErrors.contains(fault.name) else { return }
+            guard case .failure(let fault) = result, fault.isTemporary else { return }
             self?.keepLater(device, in: generation)
         }
     }

@@ -10,6 +10,15 @@ struct BusFault: Error, Hashable {
     /// The message of the other side.
     let words: String
 
+    /// Whether the adapter or device is busy, is being switched on, or is just being removed, which bluetoothd reports by
+    /// itself. A later call may succeed.
+    var isTemporary: Bool {
+        [
+            "org.bluez.Error.InProgress", "org.bluez.Error.NotReady",
+            "org.freedesktop.DBus.Error.UnknownObject",
+        ].contains(name)
+    }
+
     init(name: String, words: String) {
         self.name = name
         self.words = words

@@ -221,9 +221,8 @@ final class PeerSearch: @unchecked Sendable {
         guard service != nil, isInquiring else { return }
         isInquiring = false
         schedule(after: Self.retry)
-        // An inquiry of another program serves as well, and an adapter that is being switched on is ready soon.
-        let isTemporary = ["org.bluez.Error.InProgress", "org.bluez.Error.NotReady"].contains(fault.name)
-        guard !isTemporary, fault != reportedFault else { return }
+        // An inquiry of another program serves as well.
+        guard !fault.isTemporary, fault != reportedFault else { return }
         reportedFault = fault
         failed(BluetoothFault(fault).error(.browsing))
     }
