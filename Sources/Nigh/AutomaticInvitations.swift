@@ -29,7 +29,7 @@ struct AutomaticInvitations {
     /// The peer can no longer be reached.
     mutating func lost(_ peer: PeerID) { candidates[peer] = nil }
 
-    /// A conversation with the peer began, whoever invited whom.
+    /// A conversation with the peer began, by an invitation of either side.
     mutating func connected(_ peer: PeerID) { candidates[peer] = Candidate(standing: .inviting) }
 
     /// The conversation with the peer ended. After an end in good order the peer is left alone; after a failure it is invited

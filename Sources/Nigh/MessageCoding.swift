@@ -3,9 +3,9 @@ import NighCore
 
 /// How values become messages: as JSON, which every language reads.
 enum MessageCoding {
-    static func encode(_ value: some Encodable, to peer: Peer? = nil) throws(NighError) -> [UInt8] {
+    static func encode(_ value: some Encodable, to peer: Peer? = nil) throws(NighError) -> Data {
         do {
-            return Array(try JSONEncoder().encode(value))
+            return try JSONEncoder().encode(value)
         } catch {
             throw NighError(
                 .sending, .invalid("a value of type \(type(of: value)) cannot be written as JSON: \(error)"),
@@ -14,13 +14,13 @@ enum MessageCoding {
     }
 
     static func decode<Content: Decodable>(
-        _ type: Content.Type, from bytes: [UInt8], sender: Peer
+        _ type: Content.Type, from payload: ByteSlice, sender: Peer
     ) throws(NighError) -> Content {
         do {
-            return try JSONDecoder().decode(type, from: Data(bytes))
+            return try JSONDecoder().decode(type, from: payload.withUnsafeBytes { Data($0) })
         } catch {
             throw NighError(
-                .receiving, .invalid("a message of \(bytes.count) bytes is no \(type) in JSON: \(error)"),
+                .receiving, .invalid("a message of \(payload.count) bytes is no \(type) in JSON: \(error)"),
                 peer: sender.name, advice: "check that both programs use the same types")
         }
     }

@@ -55,7 +55,7 @@ public struct TypedMessages<Content: Decodable & Sendable>: AsyncSequence, Senda
                 let sender = session.peer(message.peer)
                 do throws(NighError) {
                     let content = try MessageCoding.decode(
-                        Content.self, from: message.bytes, sender: sender)
+                        Content.self, from: message.payload, sender: sender)
                     return TypedMessage(sender: sender, content: content)
                 } catch {
                     session.report(.messageUnreadable(sender, error))

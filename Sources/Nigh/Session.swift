@@ -50,19 +50,34 @@ public final class Session: Sendable {
         let made = try PluginShelf(files: settings.plugins).makeAll(
             transports ?? registry.reachingOtherPrograms, extending: registry)
         let identity = try IdentityUse.begin(settings.identity, service: serviceName)
-        if let problem = NighCore.Session.problem(with: configuration, identity: identity.identity, made) {
-            identity.end()
-            throw problem
-        }
-        let loop = try UVEventLoop.make()
-        let low = NighCore.Session(
-            configuration, identity: identity.identity, trust: identity.trust, transports: made, loop: loop)
+        let (low, loop) = try Self.makeLow(configuration, identity, made)
         self.service = service
         self.name = displayName.description
         messages = Messages(low.messages)
         hasTemporaryIdentity = identity.isReplacement
         core = SessionCore(low, loop: loop, identity: identity, settings: settings)
         if !settings.advertises { low.setAdvertising(false) }
+    }
+
+    /// Makes the low-level session on a loop of its own. If that fails, another session may use the identity.
+    private static func makeLow(
+        _ configuration: SessionConfiguration, _ identity: IdentityUse, _ transports: [any Transport]
+    ) throws(NighError) -> (NighCore.Session, UVEventLoop) {
+        do throws(NighError) {
+            let loop = try UVEventLoop.make()
+            do throws(NighError) {
+                let low = try NighCore.Session(
+                    checking: configuration, identity: identity.identity, trust: identity.trust,
+                    transports: transports, loop: loop)
+                return (low, loop)
+            } catch {
+                loop.shutdown()
+                throw error
+            }
+        } catch {
+            identity.end()
+            throw error
+        }
     }
 
     /// A session that nobody uses any more ends by itself, in good order.

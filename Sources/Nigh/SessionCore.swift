@@ -105,8 +105,10 @@ final class SessionCore: Sendable {
             } else {
                 state.peers[peer.id] = peer
             }
-            let list = state.peerList(in: self)
-            for reader in state.listReaders.values { reader.yield(list) }
+            if !state.listReaders.isEmpty {
+                let list = state.peerList(in: self)
+                for reader in state.listReaders.values { reader.yield(list) }
+            }
             for event in events { state.append(event) }
         }
         if let onEvent { for event in events { onEvent(event) } }

@@ -1,5 +1,5 @@
 // Written by `make api`, and by nobody else; docs/stability.md says what for.
 extension TransportPlugin {
     /// Which Nigh whoever uses this is built for.
-    @_alwaysEmitIntoClient public static var _builtFor: StaticString { "761c4ff9dc3edea0" }
+    @_alwaysEmitIntoClient public static var _builtFor: StaticString { "37c0d48978f8e225" }
 }

@@ -25,7 +25,7 @@ public enum PeerTrust: Hashable, Sendable {
     /// The key is new, but its name is that of these known peers, paired ones first.
     ///
     /// It is a second device with the same name, a device that lost its identity, or
-    /// somebody who pretends to be another peer.
+    /// an impostor.
     case newWithKnownName(of: [PeerID])
 }
 

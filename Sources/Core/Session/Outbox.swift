@@ -1,8 +1,8 @@
 /// The path of a session's messages into their conversations: it admits, encodes and counts them, and gives one message
 /// to many recipients. A value without I/O. The session machine has one, and finds the conversations.
 struct Outbox {
-    /// The chunks of encoded messages, given back when acknowledged. It keeps as many as are under way to one peer
-    /// while messages are sent to it without a pause, because memory fresh from the system costs more than the message.
+    /// The chunks of encoded messages, given back when acknowledged. It keeps the number that one peer needs while
+    /// messages are sent to it without a pause, because new memory from the system costs more than the message.
     var pool = ChunkPool(chunkSize: 32 << 10, keepAtMost: 128)
     /// The chunk in which messages to several peers are encoded.
     private var shared: Chunk?

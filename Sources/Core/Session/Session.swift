@@ -41,13 +41,32 @@ public final class Session: Sendable {
     ///   `IdentityFile` to be the same peer at every start.
     /// - Parameter trust: what is known about peers' keys. `TrustStore.standard()` keeps it for all of this user's
     ///   programs. The default store is forgotten with the session.
-    public init(
+    public convenience init(
         _ configuration: SessionConfiguration, identity: Identity, trust: TrustStore = .ephemeral(),
         transports: [any Transport], loop: any EventLoop
     ) {
-        if let problem = Self.problem(with: configuration, identity: identity, transports) {
-            fatalError("\(problem)")
+        do throws(NighError) {
+            try self.init(
+                checking: configuration, identity: identity, trust: trust, transports: transports, loop: loop)
+        } catch {
+            fatalError("\(error)")
         }
+    }
+
+    /// The same for callers that report mistakes instead of stopping.
+    package init(
+        checking configuration: SessionConfiguration, identity: Identity, trust: TrustStore,
+        transports: [any Transport], loop: any EventLoop
+    ) throws(NighError) {
+        guard Set(transports.map(\.scheme)).count == transports.count else {
+            throw NighError(.configuring, .invalid("a session takes one transport of each scheme"))
+        }
+        if let name = configuration.limits.impossible {
+            throw NighError(
+                .configuring, .invalid("limits.\(name) has a value that the protocol does not allow"),
+                advice: "docs/LIMITS.md has the bounds")
+        }
+        let offer = try Self.offer(configuration.security, identity)
         let transports = configuration.checksTransports ? transports.map(Self.checked) : transports
         var seeds = SeededGenerator(seed: configuration.seed ?? .random(in: .min ... .max))
         let hello = Hello(
@@ -57,7 +76,7 @@ public final class Session: Sendable {
         let machine = SessionMachine(
             hello: hello, limits: configuration.limits, timings: configuration.timings,
             transports: transports.map { .init(scheme: $0.scheme, priority: $0.capabilities.priority) },
-            offer: Self.offer(configuration.security, identity), security: configuration.security,
+            offer: offer, security: configuration.security,
             trust: trust, seed: seeds.next())
         machine.acceptsPairing = configuration.acceptsPairing
         let advertisement = Advertisement(
@@ -80,38 +99,14 @@ public final class Session: Sendable {
         events = EventSequence(inbox: driver.events)
     }
 
-    /// Why there can be no session of these; nil if there can.
-    package static func problem(
-        with configuration: SessionConfiguration, identity: Identity, _ transports: [any Transport]
-    ) -> NighError? {
-        guard Set(transports.map(\.scheme)).count == transports.count else {
-            return NighError(.configuring, .invalid("a session takes one transport of each scheme"))
-        }
-        if let name = configuration.limits.impossible {
-            return NighError(
-                .configuring, .invalid("limits.\(name) has a value that the protocol does not allow"),
-                advice: "docs/LIMITS.md has the bounds")
-        }
-        guard configuration.security != .none else { return nil }
-        do throws(NighError) {
-            _ = try TLSContext(identity)
-            return nil
-        } catch {
-            return error
-        }
-    }
-
     private static func checked(_ transport: any Transport) -> any Transport {
         transport is CheckedTransport ? transport : CheckedTransport(transport)
     }
 
-    private static func offer(_ security: SessionSecurity, _ identity: Identity) -> SecureChannelOffer {
-        guard security != .none else { return .plaintext }
-        do throws(NighError) {
-            return .tls(try TLSContext(identity))
-        } catch {
-            fatalError("\(error)")
-        }
+    private static func offer(
+        _ security: SessionSecurity, _ identity: Identity
+    ) throws(NighError) -> SecureChannelOffer {
+        try security == .none ? .plaintext : .tls(TLSContext(identity))
     }
 
     deinit {

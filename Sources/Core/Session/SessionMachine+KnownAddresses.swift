@@ -30,7 +30,7 @@ extension SessionMachine {
         }
     }
 
-    /// Looks again at the addresses of a transport that came up: one that led nowhere may lead somewhere now.
+    /// Tries the addresses of a transport again after it came up, because a peer may answer there now.
     func visitAddresses(transport: Int, now: Moment) {
         for known in knownAddresses where known.transport == transport { visit(known, now: now) }
     }

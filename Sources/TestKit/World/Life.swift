@@ -161,7 +161,7 @@ final class Life: @unchecked Sendable {
 
     private func handle(_ event: SessionEvent) {
         guard !wasKilled else { return }
-        guard !hasClosed, !sawClosed else { return found(.silence, "is told \(event) after it closed") }
+        guard !hasClosed, !sawClosed else { return found(.silence, "gets \(event) after it closed") }
         switch event {
         case .stateChanged(let peer, let last, let cause):
             guard let other = world.index(of: peer.id) else {

@@ -13,7 +13,7 @@ extension World {
         }
     }
 
-    /// Adds an impostor. If there are as many as the plan allows, removes one instead.
+    /// Adds an impostor. If the plan allows no more, removes one instead.
     private func changeImpostors() {
         guard impostors.count < plan.impostors else {
             let gone = impostors.remove(at: generator.number(0...impostors.count - 1))

@@ -1,7 +1,7 @@
 // The folder in which programs meet: whether to trust it, who is in it, and what killed programs have left there.
 //
 // A program that advertises has files of one ID there: `ID.socket`, which listens, `ID.about`, and `.ID.lock`, locked
-// while it runs. Whoever finds a free lock removes the files of its ID. Each is `.ID.new` until it is complete.
+// while it runs. A program that finds a free lock removes the files of its ID. Each is `.ID.new` until it is complete.
 import Glibc
 import NighCore
 import NighUV

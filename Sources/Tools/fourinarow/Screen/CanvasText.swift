@@ -19,7 +19,7 @@ extension Canvas {
         write(fitting, at: CellPosition(column: end - fitting.columns, row: row), style)
     }
 
-    /// Writes keys and what they do, as many as fit.
+    /// Writes keys with what they do, until the line is full.
     mutating func write(keys: [KeyMeaning], column: Int, row: Int, within columns: Int) {
         var position = CellPosition(column: column, row: row)
         for entry in keys {
